@@ -1,0 +1,1 @@
+"""Shoal, the application: the algorithm, the node that runs it, the swarm, and the surfaces people see."""

@@ -1,0 +1,64 @@
+"""A group: one question with its G completions from one policy. Groups stay whole, own and peer alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from app.sapo.questions import Coordinates
+
+SOLVED = 0.99
+"""A completion is solved when its verifier's score reaches this; partial credit never trains."""
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """What a policy answered to one question, as text. `finished_G` says which completions ended by themselves."""
+
+    coordinates: Coordinates
+    completions_G: tuple[str, ...]
+    finished_G: tuple[bool, ...]
+    model: str
+
+
+class ScoredGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """A group with this node's own verdicts. `scores_G` are raw verifier scores in [0, 1], for display only."""
+
+    group: Group
+    scores_G: tuple[float, ...]
+    rewards_G: tuple[int, ...]
+
+    @property
+    def informative(self) -> bool:
+        return informative(self.rewards_G)
+
+
+def binary_rewards(scores_G: Sequence[float], finished_G: Sequence[bool]) -> tuple[int, ...]:
+    """1 where the verifier's score is at least 0.99 and the completion ended by itself, else 0.
+
+    A completion cut at the length limit is a failure whatever it contains.
+
+    >>> binary_rewards([1.0, 0.5, 1.0], [True, True, False])
+    (1, 0, 0)
+    """
+    return tuple(
+        int(score >= SOLVED and finished) for score, finished in zip(scores_G, finished_G, strict=True)
+    )
+
+
+def informative(rewards_G: Sequence[int]) -> bool:
+    """Whether the rewards differ: only then does a group carry a gradient (SAPO, arXiv 2509.08721, section 5).
+
+    >>> informative([0, 1, 0]), informative([1, 1, 1]), informative([])
+    (True, False, False)
+    """
+    return len(set(rewards_G)) > 1
+
+
+def informative_probability(p: float, g: int) -> float:
+    """Chance that a group of `g` completions, each solved with probability `p`, is informative: 1-(1-p)^g-p^g.
+
+    >>> round(informative_probability(0.05, 8), 3)
+    0.337
+    """
+    return 1.0 - (1.0 - p) ** g - p**g

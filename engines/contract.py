@@ -1,0 +1,128 @@
+"""The contract of every engine: tokens, weights and adapters in; log-probabilities out.
+
+An engine knows nothing of swarms, tasks or rewards. Credit arrives as one weight per token
+(`Row.weights_T`), computed elsewhere, so that engines can be held against each other on the same batch.
+Shape suffixes: `_P` prompts, `_G` completions of one group, `_S` sequences, `_T` tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+Messages = Sequence[dict[str, str]]
+"""A prompt as chat messages: `{"role": ..., "content": ...}`. The model's own chat template renders it."""
+
+
+class EngineError(Exception):
+    """Something the owner can act on: says what failed, why, and what to do, in one sentence."""
+
+
+class AdapterError(EngineError):
+    """A saved adapter or optimiser is missing, damaged or made for another model."""
+
+
+class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What runs: shown to the owner and written into the history."""
+
+    name: str
+    device: str
+    dtype: str
+    model: str
+    parameters: int
+    trainable: int
+    threads: int
+    memory_budget_mb: int
+    adapter_format: str = "peft"
+
+
+class Completion(msgspec.Struct, frozen=True, kw_only=True):
+    """One sampled completion.
+
+    `tokens_T` includes the end token when `finished`; `logprobs_T` (nats, same length) are those of the
+    sampler's own distribution at temperature 1; `text` is decoded without special tokens.
+    """
+
+    tokens_T: list[int]
+    logprobs_T: list[float]
+    finished: bool
+    text: str
+
+
+class TokenSequence(msgspec.Struct, frozen=True, kw_only=True):
+    """A prompt and one completion as token ids."""
+
+    prompt_T: list[int]
+    completion_T: list[int]
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One training sequence. The step minimises `-sum_t weights_T[t] * log pi(completion_T[t])`.
+
+    Weights are final: advantage, importance and the batch denominator are already in them. With
+    `old_logprobs_T` the ratio to it is clipped as in PPO by `Batch.clip`; without it the ratio is 1.
+    """
+
+    prompt_T: list[int]
+    completion_T: list[int]
+    weights_T: list[float]
+    old_logprobs_T: list[float] | None = None
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """All rows of one optimiser step; `clip` is (below, above), for example (0.2, 0.28)."""
+
+    rows_S: list[Row]
+    learning_rate: float
+    clip: tuple[float, float] | None = None
+
+
+class StepStats(msgspec.Struct, frozen=True, kw_only=True):
+    """What one optimiser step did. `loss` is the minimised sum, `grad_norm` is before clipping."""
+
+    loss: float
+    grad_norm: float
+    rows: int
+    tokens: int
+    micro_batches: int
+    seconds: float
+
+
+class Engine(Protocol):
+    """Sampling and learning with one LoRA adapter over a frozen base model."""
+
+    info: EngineInfo
+
+    def encode(self, prompt: Messages, completion: str, finished: bool) -> TokenSequence:
+        """Token ids of foreign text: the prompt through the chat template, the completion as plain text, and the
+        end token when `finished`."""
+        ...
+
+    def sample(self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int) -> list[list[Completion]]:
+        """`n` completions for every prompt at temperature 1, top-p 1. The same seed gives the same tokens."""
+        ...
+
+    def prompt_tokens(self, prompt: Messages) -> list[int]:
+        """Token ids of a prompt, as `sample` uses them."""
+        ...
+
+    def logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
+        """Log-probabilities of the completion tokens under the learner (nats)."""
+        ...
+
+    def step(self, batch: Batch) -> StepStats:
+        """One optimiser step. Rows whose weights are all zero are dropped before the forward pass.
+
+        Raises EngineError when the loss is not finite; adapter and optimiser are then unchanged."""
+        ...
+
+    def save(self, folder: Path) -> None:
+        """Writes adapter (PEFT safetensors, opens in peft) and optimiser state, flushed to disk."""
+        ...
+
+    def load(self, folder: Path) -> None:
+        """The inverse of `save`. Raises AdapterError; the current adapter is then unchanged."""
+        ...
