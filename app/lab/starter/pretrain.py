@@ -1,0 +1,145 @@
+"""Training the starter from scratch, reproducible from a seed.
+
+Only answers are learned (the loss skips the question). Every batch is a fresh shuffle over all families: batches
+of one family at a time did not learn. Within a batch, rows are sorted by length into micro-batches, which changes
+the padding and not the gradient.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+from torch.nn.functional import cross_entropy
+from transformers import GenerationConfig, Qwen2Config, Qwen2ForCausalLM
+
+from app.lab.starter.corpus import Example, Mix, examples, held_out_texts
+from app.lab.starter.vocabulary import END, PAD, make_tokenizer, save_tokenizer
+from app.lab.starter.work import WORK
+
+STARTER_LEVEL = 1
+PROBE_ITEMS = 256
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that decides the result, written beside it."""
+
+    seed: int = 1
+    steps: int = 3000
+    batch: int = 128
+    micro_batch: int = 32
+    peak_rate: float = 2e-3
+    final_rate: float = 2e-4
+    warmup: int = 100
+    hidden: int = 192
+    layers: int = 4
+    heads: int = 4
+    kv_heads: int = 2
+    feed_forward: int = 512
+    context: int = 192
+    mix: Mix = Mix()
+
+
+def learning_rate(plan: Plan, step: int) -> float:
+    """Linear warm-up, then a cosine from the peak to the final rate.
+
+    >>> plan = Plan(steps=300, warmup=100, peak_rate=2.0, final_rate=1.0)
+    >>> learning_rate(plan, 49), learning_rate(plan, 100), learning_rate(plan, 200), learning_rate(plan, 300)
+    (1.0, 2.0, 1.5, 1.0)
+    """
+    if step < plan.warmup:
+        return plan.peak_rate * (step + 1) / plan.warmup
+    done = (step - plan.warmup) / (plan.steps - plan.warmup)
+    return plan.final_rate + (plan.peak_rate - plan.final_rate) * 0.5 * (1 + math.cos(math.pi * done))
+
+
+def new_model(plan: Plan) -> Any:
+    """An untrained Qwen2 of the plan's size, initialised from its seed."""
+    tokenizer = make_tokenizer()
+    torch.manual_seed(plan.seed)
+    config = Qwen2Config(
+        vocab_size=tokenizer.get_vocab_size(),
+        hidden_size=plan.hidden,
+        num_hidden_layers=plan.layers,
+        num_attention_heads=plan.heads,
+        num_key_value_heads=plan.kv_heads,
+        intermediate_size=plan.feed_forward,
+        max_position_embeddings=plan.context,
+        tie_word_embeddings=True,
+        pad_token_id=tokenizer.token_to_id(PAD),
+        eos_token_id=tokenizer.token_to_id(END),
+        bos_token_id=None,
+    )
+    model = Qwen2ForCausalLM(config)
+    model.generation_config = GenerationConfig(
+        eos_token_id=config.eos_token_id, pad_token_id=config.pad_token_id, do_sample=True
+    )
+    return model
+
+
+def train(plan: Plan, out: Path, checkpoint_every: int = 500) -> None:
+    """Trains and writes `out/` (a Hugging Face folder) and `out/curve.jsonl`; every so many steps `out/step-N/`."""
+    out.mkdir(parents=True, exist_ok=True)
+    tokenizer = make_tokenizer()
+    end = tokenizer.token_to_id(END)
+    model = new_model(plan)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=plan.peak_rate, betas=(0.9, 0.95), weight_decay=0.01)
+    held_out = held_out_texts({family: STARTER_LEVEL for family in WORK}, PROBE_ITEMS)
+    stream = examples(plan.mix, plan.seed, held_out)
+    started = time.monotonic()
+    with (out / "curve.jsonl").open("w") as curve:
+        for step in range(plan.steps):
+            rows = sorted(_encode(tokenizer, end, islice(stream, plan.batch)), key=lambda row: len(row[0]))
+            tokens = sum(len(ids) - asked for ids, asked in rows)
+            loss = 0.0
+            optimiser.zero_grad(set_to_none=True)
+            for first in range(0, len(rows), plan.micro_batch):
+                part = _loss_sum(model, rows[first : first + plan.micro_batch]) / tokens
+                part.backward()
+                loss += part.item()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            for group in optimiser.param_groups:
+                group["lr"] = learning_rate(plan, step)
+            optimiser.step()
+            if step % 20 == 0 or step == plan.steps - 1:
+                seconds = round(time.monotonic() - started, 1)
+                curve.write(json.dumps({"step": step, "loss": round(loss, 4), "seconds": seconds}) + "\n")
+                curve.flush()
+            if (step + 1) % checkpoint_every == 0 and step + 1 < plan.steps:
+                save(model, plan, out / f"step-{step + 1}")
+    save(model, plan, out)
+
+
+def save(model: Any, plan: Plan, folder: Path) -> None:
+    """A folder that transformers opens without any code of ours, and the plan that made it."""
+    model.save_pretrained(folder)
+    save_tokenizer(folder)
+    (folder / "recipe.json").write_bytes(msgspec.json.format(msgspec.json.encode(plan), indent=1))
+
+
+def _encode(tokenizer: Any, end: int, rows: Iterator[Example]) -> list[tuple[list[int], int]]:
+    encoded = []
+    for example in rows:
+        asked = tokenizer.encode(example.question + "\n").ids
+        encoded.append(([*asked, *tokenizer.encode(example.completion).ids, end], len(asked)))
+    return encoded
+
+
+def _loss_sum(model: Any, rows: list[tuple[list[int], int]]) -> torch.Tensor:
+    """Summed negative log-likelihood of the answers (nats). Padding is on the right, where causal attention
+    never looks back at it, so no mask is needed."""
+    width = max(len(ids) for ids, _ in rows)
+    tokens_ST = torch.zeros(len(rows), width, dtype=torch.long)
+    targets_ST = torch.full((len(rows), width), -100)
+    for place, (ids, asked) in enumerate(rows):
+        tokens_ST[place, : len(ids)] = torch.tensor(ids)
+        targets_ST[place, asked - 1 : len(ids) - 1] = torch.tensor(ids[asked:])
+    logits_STV = model(input_ids=tokens_ST, use_cache=False).logits
+    return cross_entropy(logits_STV.flatten(0, 1), targets_ST.flatten(), ignore_index=-100, reduction="sum")
