@@ -1,0 +1,99 @@
+"""The curriculum: which families a node asks, and at which level.
+
+A family climbs a level when more than 70 % of its answers were right over its last 20 rounds, the rule of
+reasoning-gym's curricula (arXiv 2505.24760). Every function returns a new state; a state is plain data for msgspec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+
+import msgspec
+
+from app.sapo.families import FAMILIES
+from app.sapo.questions import QuestionError
+
+WINDOW = 20
+"""Rounds looked back on: the last ones in which the family was asked."""
+CLIMB_PERCENT = 70
+MIN_ANSWERS = 64
+"""Fewer answers than this in a full window (tiny groups) decide nothing."""
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """Right answers and all answers of one family in one round."""
+
+    solved: int
+    answered: int
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """Where one family stands. `window` holds its latest rounds at this level, oldest first, at most WINDOW."""
+
+    family: str
+    level: int
+    window: tuple[Tally, ...] = ()
+
+    @property
+    def solved_share(self) -> float | None:
+        """Share of right answers in the window, None before the first."""
+        answered = sum(tally.answered for tally in self.window)
+        return sum(tally.solved for tally in self.window) / answered if answered else None
+
+
+class Curriculum(msgspec.Struct, frozen=True, kw_only=True):
+    """The families in play, in the order they were given."""
+
+    families: tuple[Progress, ...]
+
+    @property
+    def levels(self) -> dict[str, int]:
+        return {progress.family: progress.level for progress in self.families}
+
+
+def start(levels: Mapping[str, int]) -> Curriculum:
+    """A curriculum of these families at these levels. Raises QuestionError for a family or level that does not exist,
+    or when there is none."""
+    if not levels:
+        raise QuestionError("A curriculum needs at least one family.")
+    for name, level in levels.items():
+        if name not in FAMILIES:
+            known = ", ".join(sorted(FAMILIES))
+            raise QuestionError(f"There is no family called {name!r}. Known families: {known}.")
+        if not 0 <= level < len(FAMILIES[name].levels):
+            raise QuestionError(f"{name} has levels 0 to {len(FAMILIES[name].levels) - 1}, not {level}.")
+    return Curriculum(families=tuple(Progress(family=name, level=level) for name, level in levels.items()))
+
+
+def draw(curriculum: Curriculum, rng: Random) -> tuple[str, int]:
+    """One family and its level, every family equally likely; drawn again for each question of a round, so with
+    replacement as in SAPO (arXiv 2509.08721, section 4)."""
+    progress = rng.choice(curriculum.families)
+    return progress.family, progress.level
+
+
+def observe(curriculum: Curriculum, round: Mapping[str, Tally]) -> Curriculum:
+    """The state after a round. Only families in play with at least one answer are counted.
+
+    A family climbs when its window is full, holds MIN_ANSWERS and more than CLIMB_PERCENT of them were right; its window
+    then starts empty, because the old level says little about the new one. At the top level the window slides on.
+    """
+    return Curriculum(
+        families=tuple(
+            _after(progress, round[progress.family])
+            if progress.family in round and round[progress.family].answered > 0
+            else progress
+            for progress in curriculum.families
+        )
+    )
+
+
+def _after(progress: Progress, tally: Tally) -> Progress:
+    window = (*progress.window, tally)[-WINDOW:]
+    solved, answered = sum(t.solved for t in window), sum(t.answered for t in window)
+    top = len(FAMILIES[progress.family].levels) - 1
+    enough = len(window) == WINDOW and answered >= MIN_ANSWERS
+    if enough and 100 * solved > CLIMB_PERCENT * answered and progress.level < top:
+        return Progress(family=progress.family, level=progress.level + 1)
+    return Progress(family=progress.family, level=progress.level, window=window)

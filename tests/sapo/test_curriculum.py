@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.sapo import curriculum
+from app.sapo.curriculum import Curriculum, Tally
+from app.sapo.families import FAMILIES
+from app.sapo.questions import QuestionError
+
+
+def after(state: Curriculum, rounds: int, solved: int, answered: int, family: str = "chain_sum") -> Curriculum:
+    for _ in range(rounds):
+        state = curriculum.observe(state, {family: Tally(solved, answered)})
+    return state
+
+
+def test_a_family_climbs_after_twenty_rounds_above_seventy_percent_and_not_before() -> None:
+    start = curriculum.start({"chain_sum": 1, "gcd": 0})
+    assert after(start, 19, 8, 8).levels == {"chain_sum": 1, "gcd": 0}
+    climbed = after(start, 20, 8, 8)
+    assert climbed.levels == {"chain_sum": 2, "gcd": 0}
+    assert climbed.families[0].window == ()
+    assert after(climbed, 19, 8, 8).levels["chain_sum"] == 2
+    assert after(climbed, 20, 8, 8).levels["chain_sum"] == 3
+
+
+def test_exactly_seventy_percent_is_not_above() -> None:
+    start = curriculum.start({"chain_sum": 0})
+    assert after(start, 40, 7, 10).levels == {"chain_sum": 0}
+    assert after(curriculum.observe(start, {"chain_sum": Tally(8, 10)}), 19, 7, 10).levels == {"chain_sum": 1}
+
+
+def test_only_the_last_twenty_rounds_count() -> None:
+    failing = after(curriculum.start({"chain_sum": 0}), 50, 0, 8)
+    assert len(failing.families[0].window) == 20
+    assert after(failing, 14, 8, 8).levels == {"chain_sum": 0}  # 14/20 = 70 %
+    assert after(failing, 15, 8, 8).levels == {"chain_sum": 1}
+
+
+def test_too_few_answers_decide_nothing() -> None:
+    start = curriculum.start({"chain_sum": 0})
+    assert after(start, 100, 3, 3).levels == {"chain_sum": 0}  # 60 answers in the window
+    assert after(start, 20, 4, 4).levels == {"chain_sum": 1}
+
+
+def test_the_top_level_is_the_end() -> None:
+    top = len(FAMILIES["bf"].levels) - 1
+    state = after(curriculum.start({"bf": top}), 45, 8, 8, "bf")
+    assert state.levels == {"bf": top}
+    assert len(state.families[0].window) == 20
+
+
+def test_rounds_without_answers_and_foreign_families_change_nothing() -> None:
+    state = curriculum.start({"chain_sum": 0})
+    assert curriculum.observe(state, {"chain_sum": Tally(0, 0), "gcd": Tally(8, 8)}) == state
+
+
+def test_a_state_is_never_changed_in_place_and_survives_json() -> None:
+    state = curriculum.start({"chain_sum": 0, "gcd": 2})
+    kept = msgspec.json.encode(state)
+    later = after(state, 3, 5, 8)
+    assert msgspec.json.encode(state) == kept
+    assert msgspec.json.decode(msgspec.json.encode(later), type=Curriculum) == later
+    assert later.families[0].solved_share == 5 / 8 and later.families[1].solved_share is None
+
+
+@pytest.mark.parametrize("levels", [{}, {"no_such": 0}, {"gcd": 99}, {"gcd": -1}])
+def test_nonsense_is_refused(levels: dict[str, int]) -> None:
+    with pytest.raises(QuestionError):
+        curriculum.start(levels)
+
+
+def test_families_are_drawn_uniformly_with_replacement() -> None:
+    state = curriculum.start({"chain_sum": 3, "gcd": 1, "lcm": 0})
+    rng = Random(1)
+    counts = Counter(curriculum.draw(state, rng) for _ in range(3000))
+    assert set(counts) == {("chain_sum", 3), ("gcd", 1), ("lcm", 0)}
+    assert all(900 < count < 1100 for count in counts.values())
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=120))
+def test_levels_only_rise_one_at_a_time_and_windows_stay_short(rounds: list[tuple[int, int]]) -> None:
+    state = curriculum.start({"chain_sum": 0})
+    for solved, more in rounds:
+        level = state.levels["chain_sum"]
+        state = curriculum.observe(state, {"chain_sum": Tally(solved, solved + more)})
+        assert state.levels["chain_sum"] in (level, level + 1)
+        assert len(state.families[0].window) <= 20

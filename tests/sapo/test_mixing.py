@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.sapo import curriculum, seeds
+from app.sapo.groups import informative
+from app.sapo.mixing import Offer, choose, own_question
+from app.sapo.questions import QuestionError
+from app.sapo.recipes import RECIPES
+
+FAITHFUL, DEFAULT = RECIPES["faithful"], RECIPES["default"]
+GOOD, BAD, ALL = (1, 0, 0, 0), (0, 0, 0, 0), (1, 1, 1, 1)
+
+
+def pool(*peers: tuple[str, int], age: int = 0) -> list[Offer]:
+    return [Offer(peer=peer, age=age, rewards_G=GOOD) for peer, count in peers for _ in range(count)]
+
+
+def test_only_informative_groups_are_chosen_and_fewer_when_there_are_fewer() -> None:
+    offers = [Offer(peer=str(n), age=0, rewards_G=r) for n, r in enumerate([BAD, GOOD, ALL, GOOD])]
+    for recipe in (FAITHFUL, DEFAULT):
+        assert sorted(choose(recipe, offers, 4, Random(0))) == [1, 3]
+        assert choose(recipe, offers, 0, Random(0)) == []
+        assert choose(recipe, [], 4, Random(0)) == []
+
+
+def test_faithful_is_uniform_over_groups_and_default_over_peers() -> None:
+    offers = pool(("busy", 9), ("quiet", 1))
+    chosen = {
+        recipe.name: Counter(offers[choose(recipe, offers, 1, Random(n))[0]].peer for n in range(2000))
+        for recipe in (FAITHFUL, DEFAULT)
+    }
+    assert 0.07 < chosen["faithful"]["quiet"] / 2000 < 0.13  # one group in ten
+    assert 0.45 < chosen["default"]["quiet"] / 2000 < 0.55  # one peer in two
+
+
+def test_a_quarter_of_j_from_any_peer_once_more_than_four_are_there() -> None:
+    crowd = pool(*[(name, 20) for name in "abcde"])
+    taken = Counter(crowd[i].peer for i in choose(DEFAULT, crowd, 8, Random(3)))
+    assert sum(taken.values()) == 8 and max(taken.values()) <= 2
+    assert len(choose(DEFAULT, crowd, 6, Random(3))) == 5  # one from each: 6 // 4 = 1
+    four = pool(*[(name, 20) for name in "abcd"])
+    assert len(choose(DEFAULT, four, 8, Random(3))) == 8
+    assert len(choose(FAITHFUL, crowd, 40, Random(3))) == 40
+
+
+def test_a_peer_without_informative_groups_makes_no_crowd() -> None:
+    offers = [*pool(*[(name, 5) for name in "abcd"]), Offer(peer="e", age=0, rewards_G=BAD)]
+    assert len(choose(DEFAULT, offers, 8, Random(0))) == 8
+
+
+def test_default_takes_nothing_older_than_four_rounds() -> None:
+    offers = [*pool(("a", 2), age=4), *pool(("b", 2), age=5)]
+    assert sorted(choose(DEFAULT, offers, 4, Random(0))) == [0, 1]
+    assert len(choose(FAITHFUL, offers, 4, Random(0))) == 4
+
+
+offers_lists = st.lists(
+    st.builds(
+        Offer,
+        peer=st.sampled_from("abcdefg"),
+        age=st.integers(0, 6),
+        rewards_G=st.lists(st.integers(0, 1), min_size=1, max_size=4).map(tuple),
+    ),
+    max_size=40,
+)
+
+
+@given(offers_lists, st.integers(0, 12), st.integers(0, 2**32), st.sampled_from([FAITHFUL, DEFAULT]))
+def test_choices_are_distinct_informative_capped_and_repeatable(offers, j, seed, recipe) -> None:  # type: ignore[no-untyped-def]
+    chosen = choose(recipe, offers, j, Random(seed))
+    assert chosen == choose(recipe, offers, j, Random(seed))
+    assert len(set(chosen)) == len(chosen) <= j
+    assert all(informative(offers[i].rewards_G) for i in chosen)
+    if recipe is FAITHFUL:
+        assert len(chosen) == min(j, sum(informative(offer.rewards_G) for offer in offers))
+    else:
+        usable = [offer for offer in offers if informative(offer.rewards_G) and offer.age <= 4]
+        taken = Counter(offers[i].peer for i in chosen)
+        if len({offer.peer for offer in usable}) > 4:
+            assert max(taken.values(), default=0) <= max(1, j // 4)
+        else:
+            assert len(chosen) == min(j, len(usable))
+
+
+STATE = curriculum.start({"chain_sum": 1, "gcd": 0})
+
+
+def test_own_questions_depend_on_node_round_and_slot_alone() -> None:
+    first = [own_question(STATE, b"node", 5, slot) for slot in range(8)]
+    assert [own_question(STATE, b"node", 5, slot) for slot in range(4)] == first[:4]
+    assert len({question.coordinates for question in first}) == 8
+    assert first[0] != own_question(STATE, b"other", 5, 0)
+    assert first[0] != own_question(STATE, b"node", 6, 0)
+
+
+def test_own_questions_follow_the_curriculum_and_avoid_held_out_texts() -> None:
+    tiny = curriculum.start({"count_bits": 0})  # 63 different questions, some of them held out
+    texts = {own_question(tiny, b"node", round, 0).text for round in range(150)}
+    assert len(texts) > 30
+    assert not any(map(seeds.held_out, texts))
+    levels = {
+        (q.coordinates.family, q.coordinates.level)
+        for q in (own_question(STATE, b"node", 0, slot) for slot in range(40))
+    }
+    assert levels == {("chain_sum", 1), ("gcd", 0)}
+
+
+def test_a_level_with_nothing_to_train_on_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seeds, "held_out", lambda text: True)
+    with pytest.raises(QuestionError, match="held out"):
+        own_question(STATE, b"node", 0, 0)
