@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 
 from app.sapo.questions import Coordinates, Question, QuestionError, generate
-
-SEEDS_BELOW = 2**40
-"""Probe seeds lie below this, the starter's corpus between it and 2^41, training seeds above."""
+from app.sapo.seeds import held_out, probe_seed
 
 
 def probe_questions(levels: Mapping[str, int], items: int) -> list[Question]:
@@ -27,16 +24,16 @@ def probe_questions(levels: Mapping[str, int], items: int) -> list[Question]:
 
 def _distinct(family: str, level: int, wanted: int) -> list[Question]:
     found: dict[str, Question] = {}
-    for slot in range(wanted * 8):
-        digest = blake2b(f"probe {family} {level} {slot}".encode(), digest_size=8).digest()
-        seed = int.from_bytes(digest, "big") % SEEDS_BELOW
+    for item in range(wanted * 60):
         try:
+            seed = probe_seed(family, level, item)
             question = generate(Coordinates(family=family, level=level, seed=seed, index=0))
         except QuestionError:
             continue  # an unsound item, see questions
-        found.setdefault(question.text, question)
-        if len(found) == wanted:
-            break
+        if held_out(question.text):
+            found.setdefault(question.text, question)
+            if len(found) == wanted:
+                break
     return list(found.values())
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from app.lab.starter.work import WORK, Stuck, worked
-from app.sapo.probe import SEEDS_BELOW, probe_questions
 from app.sapo.questions import Coordinates, QuestionError, generate
+from app.sapo.seeds import PROBE_SEEDS, TRAINING_SEEDS, held_out
 
-CORPUS_SEEDS = (SEEDS_BELOW, 2 * SEEDS_BELOW)
+CORPUS_SEEDS = (PROBE_SEEDS.stop, TRAINING_SEEDS.start)
 
 
 class Mix(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,8 +37,8 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
     completion: str
 
 
-def examples(mix: Mix, seed: int, held_out: frozenset[str] = frozenset()) -> Iterator[Example]:
-    """An endless shuffled stream, families uniformly. Questions whose text is in `held_out` never appear."""
+def examples(mix: Mix, seed: int) -> Iterator[Example]:
+    """An endless shuffled stream, families uniformly. Held-out questions never appear."""
     rng = Random(seed)
     families = sorted(WORK)
     while True:
@@ -48,7 +48,7 @@ def examples(mix: Mix, seed: int, held_out: frozenset[str] = frozenset()) -> Ite
             question = generate(
                 Coordinates(family=family, level=level, seed=rng.randrange(*CORPUS_SEEDS), index=0)
             )
-            if question.text in held_out:
+            if held_out(question.text):
                 continue
             if rng.random() < mix.worked_share:
                 completion = worked(family, question.entry, rng, mix.slip)
@@ -78,7 +78,3 @@ def _spoil(answer: str, rng: Random) -> str:
     place = rng.randrange(max(1, len(answer) - 1))
     return answer[:place] + answer[place : place + 2][::-1] + answer[place + 2 :]
 
-
-def held_out_texts(levels: Mapping[str, int], items: int) -> frozenset[str]:
-    """Texts of the probe questions, which the corpus leaves out."""
-    return frozenset(question.text for question in probe_questions(levels, items))

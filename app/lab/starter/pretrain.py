@@ -20,12 +20,8 @@ import torch
 from torch.nn.functional import cross_entropy
 from transformers import GenerationConfig, Qwen2Config, Qwen2ForCausalLM
 
-from app.lab.starter.corpus import Example, Mix, examples, held_out_texts
+from app.lab.starter.corpus import Example, Mix, examples
 from app.lab.starter.vocabulary import END, PAD, make_tokenizer, save_tokenizer
-from app.lab.starter.work import WORK
-
-STARTER_LEVEL = 1
-PROBE_ITEMS = 256
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,8 +87,7 @@ def train(plan: Plan, out: Path, checkpoint_every: int = 500) -> None:
     end = tokenizer.token_to_id(END)
     model = new_model(plan)
     optimiser = torch.optim.AdamW(model.parameters(), lr=plan.peak_rate, betas=(0.9, 0.95), weight_decay=0.01)
-    held_out = held_out_texts({family: STARTER_LEVEL for family in WORK}, PROBE_ITEMS)
-    stream = examples(plan.mix, plan.seed, held_out)
+    stream = examples(plan.mix, plan.seed)
     started = time.monotonic()
     with (out / "curve.jsonl").open("w") as curve:
         for step in range(plan.steps):

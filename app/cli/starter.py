@@ -1,0 +1,71 @@
+"""`./shoal starter train|measure|corpus`: how the starter model is made, and what it can do."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+SUMMARY = "make, measure and look into the starter model (for developers)"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    train = verbs.add_parser("train", help="train a starter from scratch (half an hour on one core)")
+    train.add_argument("--out", type=Path, required=True, help="folder of the new model")
+    train.add_argument("--seed", type=int, default=1)
+    train.add_argument("--steps", type=int, default=3000)
+    train.add_argument("--threads", type=int, default=1)
+    measure = verbs.add_parser("measure", help="pass@1, pass@8, finished and worked shares on its levels")
+    measure.add_argument("--model", default="starter")
+    measure.add_argument("--items", type=int, default=256)
+    measure.add_argument("--seed", type=int, default=0)
+    measure.add_argument("--json", action="store_true")
+    corpus = verbs.add_parser("corpus", help="show lines of what it was trained on")
+    corpus.add_argument("--lines", type=int, default=20)
+    corpus.add_argument("--seed", type=int, default=1)
+
+
+def main(args: argparse.Namespace) -> int:
+    return {"train": _train, "measure": _measure, "corpus": _corpus}[args.verb](args)
+
+
+def _train(args: argparse.Namespace) -> int:
+    import torch
+
+    from app.lab.starter.pretrain import Plan, train
+
+    torch.set_num_threads(args.threads)
+    train(Plan(seed=args.seed, steps=args.steps), args.out)
+    return 0
+
+
+def _measure(args: argparse.Namespace) -> int:
+    from app.lab.starter.measure import measure
+    from engines.models import locate, read_settings
+    from engines.torch_lora import open_engine
+
+    folder = locate(args.model)
+    settings = read_settings(folder)
+    rows = measure(open_engine(folder), settings.families, args.items, settings.max_tokens, args.seed)
+    if args.json:
+        print(msgspec.json.encode(rows).decode())
+        return 0
+    print(f"{'family':26}{'pass@1':>8}{'pass@8':>8}{'finished':>10}{'worked':>8}{'right worked':>14}{'right guessed':>15}")
+    for family, row in rows.items():
+        print(
+            f"{family:26}{row.pass_at_1:8.3f}{row.pass_at_8:8.3f}{row.finished:10.3f}"
+            f"{row.worked:8.3f}{row.worked_right:14.3f}{row.guessed_right:15.3f}"
+        )
+    return 0
+
+
+def _corpus(args: argparse.Namespace) -> int:
+    from app.lab.starter.corpus import Mix, examples
+
+    for example in islice(examples(Mix(), args.seed), args.lines):
+        sys.stdout.write(f"{example.family:26}{example.question.splitlines()[-1][-70:]:72}{example.completion}\n")
+    return 0

@@ -1,0 +1,73 @@
+"""How much headroom a starter has: pass@1, pass@8, finished and worked shares on the levels where RL begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from app.sapo.groups import Group, ScoredGroup
+from app.sapo.probe import probe_questions
+from app.sapo.prompts import messages
+from app.sapo.sandbox import Sandbox
+from app.sapo.scoring import score_group
+from engines.contract import Engine
+
+
+class Headroom(msgspec.Struct, frozen=True, kw_only=True):
+    """Shares in [0, 1] over one family's probe questions, G completions each."""
+
+    questions: int
+    pass_at_1: float
+    pass_at_8: float
+    finished: float
+    worked: float
+    worked_right: float
+    guessed_right: float
+
+
+def measure(engine: Engine, levels: Mapping[str, int], items: int, max_tokens: int, seed: int) -> dict[str, Headroom]:
+    """Samples 8 completions for each probe question; one row per family and one called `all`."""
+    questions = probe_questions(levels, items)
+    groups = engine.sample([messages(question.text) for question in questions], 8, max_tokens, seed)
+    scored: dict[str, list[ScoredGroup]] = {}
+    with Sandbox() as sandbox:
+        for question, completions_G in zip(questions, groups, strict=True):
+            group = Group(
+                coordinates=question.coordinates,
+                completions_G=tuple(completion.text for completion in completions_G),
+                finished_G=tuple(completion.finished for completion in completions_G),
+                model=engine.info.model,
+            )
+            scored.setdefault(question.coordinates.family, []).append(score_group(sandbox, group))
+    everything = [group for family in scored.values() for group in family]
+    return {**{family: headroom(groups) for family, groups in scored.items()}, "all": headroom(everything)}
+
+
+def headroom(groups: Sequence[ScoredGroup]) -> Headroom:
+    """The shares of one set of groups. Pass@8 is the share of questions solved at least once in 8 tries."""
+    rewards = [reward for group in groups for reward in group.rewards_G]
+    finished = [done for group in groups for done in group.group.finished_G]
+    worked = [shows_work(text) for group in groups for text in group.group.completions_G]
+    return Headroom(
+        questions=len(groups),
+        pass_at_1=_mean(rewards),
+        pass_at_8=_mean([int(any(group.rewards_G)) for group in groups]),
+        finished=_mean([int(done) for done in finished]),
+        worked=_mean([int(work) for work in worked]),
+        worked_right=_mean([reward for reward, work in zip(rewards, worked, strict=True) if work]),
+        guessed_right=_mean([reward for reward, work in zip(rewards, worked, strict=True) if not work]),
+    )
+
+
+def shows_work(completion: str) -> bool:
+    """Whether anything but white space stands before the short form's `#`.
+
+    >>> shows_work("4-1=3 #3"), shows_work("#3")
+    (True, False)
+    """
+    return bool(completion.partition("#")[0].strip())
+
+
+def _mean(values: Sequence[int]) -> float:
+    return sum(values) / len(values) if values else 0.0
