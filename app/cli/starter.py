@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     train = verbs.add_parser("train", help="train a starter from scratch (half an hour on one core)")
     train.add_argument("--out", type=Path, required=True, help="folder of the new model")
     train.add_argument("--seed", type=int, default=1)
-    train.add_argument("--steps", type=int, default=3000)
+    train.add_argument("--steps", type=int, default=2800)
     train.add_argument("--threads", type=int, default=1)
     measure = verbs.add_parser("measure", help="pass@1, pass@8, finished and worked shares on its levels")
     measure.add_argument("--model", default="starter")

@@ -21,14 +21,14 @@ from torch.nn.functional import cross_entropy
 from transformers import GenerationConfig, Qwen2Config, Qwen2ForCausalLM
 
 from app.lab.starter.corpus import Example, Mix, examples
-from app.lab.starter.vocabulary import END, PAD, make_tokenizer, save_tokenizer
+from app.lab.starter.vocabulary import make_tokenizer, save_tokenizer
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that decides the result, written beside it."""
 
     seed: int = 1
-    steps: int = 3000
+    steps: int = 2800
     batch: int = 128
     micro_batch: int = 32
     peak_rate: float = 2e-3
@@ -40,7 +40,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     kv_heads: int = 2
     feed_forward: int = 512
     context: int = 192
-    mix: Mix = Mix()
+    skill_mix: Mix = Mix(worked_share=0.5)
+    """The mix of the first part, from which the steps of the work are learned."""
+    habit_mix: Mix = Mix()
+    """The mix of the last part, which sets how often work is shown."""
+    habit_from: float = 0.7
+    """Share of the steps after which the mix changes."""
 
 
 def learning_rate(plan: Plan, step: int) -> float:
@@ -61,7 +66,7 @@ def new_model(plan: Plan) -> Any:
     tokenizer = make_tokenizer()
     torch.manual_seed(plan.seed)
     config = Qwen2Config(
-        vocab_size=tokenizer.get_vocab_size(),
+        vocab_size=len(tokenizer),
         hidden_size=plan.hidden,
         num_hidden_layers=plan.layers,
         num_attention_heads=plan.heads,
@@ -69,8 +74,8 @@ def new_model(plan: Plan) -> Any:
         intermediate_size=plan.feed_forward,
         max_position_embeddings=plan.context,
         tie_word_embeddings=True,
-        pad_token_id=tokenizer.token_to_id(PAD),
-        eos_token_id=tokenizer.token_to_id(END),
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
         bos_token_id=None,
     )
     model = Qwen2ForCausalLM(config)
@@ -84,14 +89,15 @@ def train(plan: Plan, out: Path, checkpoint_every: int = 500) -> None:
     """Trains and writes `out/` (a Hugging Face folder) and `out/curve.jsonl`; every so many steps `out/step-N/`."""
     out.mkdir(parents=True, exist_ok=True)
     tokenizer = make_tokenizer()
-    end = tokenizer.token_to_id(END)
     model = new_model(plan)
     optimiser = torch.optim.AdamW(model.parameters(), lr=plan.peak_rate, betas=(0.9, 0.95), weight_decay=0.01)
-    stream = examples(plan.mix, plan.seed)
+    skill = examples(plan.skill_mix, plan.seed)
+    habit = examples(plan.habit_mix, plan.seed + 1)
     started = time.monotonic()
     with (out / "curve.jsonl").open("w") as curve:
         for step in range(plan.steps):
-            rows = sorted(_encode(tokenizer, end, islice(stream, plan.batch)), key=lambda row: len(row[0]))
+            stream = skill if step < plan.habit_from * plan.steps else habit
+            rows = sorted(_encode(tokenizer, islice(stream, plan.batch)), key=lambda row: len(row[0]))
             tokens = sum(len(ids) - asked for ids, asked in rows)
             loss = 0.0
             optimiser.zero_grad(set_to_none=True)
@@ -119,11 +125,12 @@ def save(model: Any, plan: Plan, folder: Path) -> None:
     (folder / "recipe.json").write_bytes(msgspec.json.format(msgspec.json.encode(plan), indent=1))
 
 
-def _encode(tokenizer: Any, end: int, rows: Iterator[Example]) -> list[tuple[list[int], int]]:
+def _encode(tokenizer: Any, rows: Iterator[Example]) -> list[tuple[list[int], int]]:
     encoded = []
     for example in rows:
-        asked = tokenizer.encode(example.question + "\n").ids
-        encoded.append(([*asked, *tokenizer.encode(example.completion).ids, end], len(asked)))
+        asked = tokenizer.encode(example.question + "\n")
+        ids = [*asked, *tokenizer.encode(example.completion), tokenizer.eos_token_id]
+        encoded.append((ids, len(asked)))
     return encoded
 
 
