@@ -28,8 +28,8 @@ def mean_centred(rewards_G: Sequence[float]) -> list[float]:
 def group_normalised(rewards_G: Sequence[float]) -> list[float]:
     """`A_i = (r_i - mean(r)) / (std(r) + EPSILON)`: GRPO (arXiv 2402.03300, section 4.1.2).
 
-    The paper says "std" only. This is the sample deviation (divided by G - 1), as in GenRL and TRL. With
-    one right of eight, mean = 1/8 and std = sqrt(1/8) = 0.354, so the right one gets 2.475 and the others -0.354.
+    The paper says "std" only. This is the sample deviation (divided by G - 1), as in GenRL and TRL. With one
+    right of eight: mean = 1/8, std = sqrt(1/8) = 0.354, so the right one gets 2.475 and the others -0.354.
 
     >>> [round(a, 3) for a in group_normalised([1, 0, 0, 0, 0, 0, 0, 0])][:2]
     [2.475, -0.354]
@@ -44,8 +44,8 @@ def group_normalised(rewards_G: Sequence[float]) -> list[float]:
 def shifted(rewards_G: Sequence[float], delta: float) -> list[float]:
     """`A_i = r_i - (mean(r) - delta)` for answers that another policy wrote: AsymRE (arXiv 2506.20520).
 
-    Against the group's own mean, off-policy learning sits on the point where the support collapses; a baseline a
-    little below it does not. With one right of eight and delta = 0.1: +0.975 and -0.025, close to imitating
+    Against the group's own mean, off-policy learning sits on the point where the support collapses; a baseline
+    a little below it does not. With one right of eight and delta = 0.1: +0.975 and -0.025, close to imitating
     what was verified. A failure (reward 0) is never encouraged: where delta exceeds the mean, in groups of more
     than ten, its advantage is 0.
 

@@ -1,7 +1,7 @@
 """The curriculum: which families a node asks, and at which level.
 
 A family climbs a level when more than 70 % of its answers were right over its last 20 rounds, the rule of
-reasoning-gym's curricula (arXiv 2505.24760). Every function returns a new state; a state is plain data for msgspec.
+reasoning-gym's curricula (arXiv 2505.24760). Every function returns a new state, and a state is plain data.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Curriculum(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def start(levels: Mapping[str, int]) -> Curriculum:
-    """A curriculum of these families at these levels. Raises QuestionError for a family or level that does not exist,
-    or when there is none."""
+    """A curriculum of these families at these levels. Raises QuestionError for a family or level that does not
+    exist, or when there is none."""
     if not levels:
         raise QuestionError("A curriculum needs at least one family.")
     for name, level in levels.items():
@@ -76,8 +76,9 @@ def draw(curriculum: Curriculum, rng: Random) -> tuple[str, int]:
 def observe(curriculum: Curriculum, round: Mapping[str, Tally]) -> Curriculum:
     """The state after a round. Only families in play with at least one answer are counted.
 
-    A family climbs when its window is full, holds MIN_ANSWERS and more than CLIMB_PERCENT of them were right; its window
-    then starts empty, because the old level says little about the new one. At the top level the window slides on.
+    A family climbs when its window is full, holds MIN_ANSWERS and more than CLIMB_PERCENT of them were right;
+    its window then starts empty, because the old level says little about the new one. At the top level the
+    window slides on.
     """
     return Curriculum(
         families=tuple(

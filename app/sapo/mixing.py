@@ -1,7 +1,7 @@
 """Mixing: the I own questions of a round, and the J peer groups trained on beside them.
 
-The pool is what other nodes published and this node has regenerated and scored itself. Choosing returns positions in
-the pool, so nothing here knows answers or tokens. Fewer than J are chosen where the pool has fewer.
+The pool is what other nodes published and this node has regenerated and scored itself. Choosing returns
+positions in the pool, so nothing here knows answers or tokens. A pool with fewer groups gives fewer than J.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from app.sapo.questions import Coordinates, Question, QuestionError, generate
 from app.sapo.recipes import Recipe
 
 _ATTEMPTS = 200
-"""Redraws of one slot. One text in eight is held out, so two hundred misses mean a level with almost no items."""
+"""Redraws of one slot. One text in eight is held out: two hundred misses mean a level with almost no items."""
 
 
 def own_question(state: curriculum.Curriculum, identity: bytes, round: int, slot: int) -> Question:
     """The question in `slot` of a node's `round`, at the level where its curriculum stands.
 
-    It depends on nothing but its arguments: asking four or eight questions, or more to replace uninformative ones,
-    never changes the earlier ones. Held-out texts and unsound items are drawn again. Raises QuestionError when a
-    level has no question to train on.
+    It depends on nothing but its arguments: asking four or eight questions, or more to replace uninformative
+    ones, never changes the earlier ones. Held-out texts and unsound items are drawn again. Raises QuestionError
+    when a level has no question to train on.
     """
     family, level = curriculum.draw(state, Random(seeds.hashed("family", identity, round, slot)))
     for attempt in range(_ATTEMPTS):
@@ -40,8 +40,8 @@ def own_question(state: curriculum.Curriculum, identity: bytes, round: int, slot
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
-    """A peer group as the choice sees it: who sent it, how many of this node's rounds ago it was published, and this
-    node's own rewards for it."""
+    """A peer group as the choice sees it: who sent it, how many of this node's rounds ago it was published, and
+    this node's own rewards for it."""
 
     peer: str
     age: int
@@ -51,10 +51,10 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 def choose(recipe: Recipe, pool_P: Sequence[Offer], j: int, rng: Random) -> list[int]:
     """At most `j` distinct positions of `pool_P`, informative groups only, in the order of choice.
 
-    `uniform` takes every informative group with the same chance (SAPO, arXiv 2509.08721, section 5). `peers first`
-    picks a peer uniformly and then one of its groups, so that publishing much buys no influence, drops groups older
-    than the recipe's `max_age`, and lets no peer give more than a quarter of `j` (at least one group) when more than
-    `crowd` peers have something to offer.
+    `uniform` takes every informative group with the same chance (SAPO, arXiv 2509.08721, section 5). `peers
+    first` picks a peer uniformly and then one of its groups, so that publishing much buys no influence, drops
+    groups older than the recipe's `max_age`, and lets no peer give more than a quarter of `j` (at least one
+    group) when more than `crowd` peers have something to offer.
     """
     if j <= 0:
         return []

@@ -1,12 +1,13 @@
 """Recipes: from rewards to the weight of every token.
 
-A recipe is a frozen record of choices; `weigh` turns own and peer groups into final weights by it. The engine then
-minimises `-sum_t weight_t * log pi(token_t)` and knows nothing of rewards, groups or peers.
+A recipe is a frozen record of choices; `weigh` turns own and peer groups into final weights by it. The engine
+then minimises `-sum_t weight_t * log pi(token_t)` and knows nothing of rewards, groups or peers.
 
-`faithful` is SAPO as published (arXiv 2509.08721, sections 3 to 5): GRPO on each group, peers' answers treated as if
-this policy had written them, ratio 1. `default` keeps what peers discover and drops what makes uncorrected peer text
-harmful: the baseline is shifted, implausible answers are gated, failures taper off, and peers never outweigh own work.
-Shapes: `_G` completions of one group, `_T` tokens of one completion. Log-probabilities are in nats, temperature 1.
+`faithful` is SAPO as published (arXiv 2509.08721, sections 3 to 5): GRPO on each group, peers' answers treated
+as if this policy had written them, ratio 1. `default` keeps what peers discover and drops what makes
+uncorrected peer text harmful: the baseline is shifted, implausible answers are gated, failures taper off, and
+peers never outweigh own work. Shapes: `_G` completions of one group, `_T` tokens of one completion.
+Log-probabilities are in nats, temperature 1.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     advantage: Literal["group_normalised", "mean_centred"] = "group_normalised"
     denominator: Literal["completion", "token"] = "completion"
     """`completion`: mean over groups, over a group's G completions, over a completion's tokens (GRPO, arXiv
-    2402.03300, equation 3, which SAPO names as its update). All own groups count, also uninformative ones, as in the
-    paper. `token`: one mean over the completion tokens of informative groups (DAPO, arXiv 2503.14476, equation 8)."""
+    2402.03300, equation 3, which SAPO names as its update). All own groups count, also uninformative ones, as
+    in the paper. `token`: one mean over the completion tokens of informative groups (DAPO, arXiv 2503.14476,
+    equation 8)."""
     clip: tuple[float, float] | None = (0.2, 0.28)
-    """Passed to the engine, with the sampler's log-probs of own completions as the old ones. Peer rows carry none:
-    their ratio is 1."""
+    """Passed to the engine, with the sampler's log-probs of own completions as the old ones. Peer rows carry
+    none: their ratio is 1."""
     choice: Literal["uniform", "peers first"] = "uniform"
     max_age: int | None = None
     """Oldest peer group taken, in this node's rounds; None leaves that to the pool."""
@@ -45,13 +47,19 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     floor: float | None = None
     """A right peer answer counts only within this many nats (mean per token) below own text."""
     negative_floor: float | None = None
-    """A wrong peer answer counts only within this many nats below own text, and with weight min(1, e^(l_i - l*))."""
+    """A wrong peer answer counts only within this many nats below own text, weighing min(1, e^(l_i - l*))."""
     cautious: float | None = None
-    """gamma of LUFFY's token weight 4 gamma pi / (pi + gamma)^2 on right peer answers (arXiv 2504.14945); 0.1 there."""
+    """gamma (there 0.1) of LUFFY's token weight 4 gamma pi / (pi + gamma)^2 on right peer answers (arXiv
+    2504.14945)."""
     cap_peers: bool = False
     """Whether the peer part is scaled down to the own part's sum of |weight|."""
     lone_peer_step: float = 1.0
     """Step size when all own groups are uninformative and peers' stand alone."""
+
+    @property
+    def needs_peer_logprobs(self) -> bool:
+        """Whether peer groups must come with log-probabilities under the learner."""
+        return any(gate is not None for gate in (self.floor, self.negative_floor, self.cautious))
 
 
 RECIPES: dict[str, Recipe] = {
@@ -76,9 +84,9 @@ RECIPES: dict[str, Recipe] = {
 class TrainGroup(msgspec.Struct, frozen=True, kw_only=True):
     """A scored group as tokens of the learner. `lengths_G` counts the end token of finished completions.
 
-    `mean_logprob_G` is the mean per token of each completion under the learner before the update; only peer groups
-    under a gating recipe need it. `logprobs_GT` are the same per token, `sampler_logprobs_GT` those of the engine
-    that sampled, where it is not the learner.
+    `mean_logprob_G` is the mean per token of each completion under the learner before the update; only peer
+    groups under a gating recipe need it. `logprobs_GT` are the same per token, `sampler_logprobs_GT` those of
+    the engine that sampled, where it is not the learner.
     """
 
     rewards_G: tuple[int, ...]
@@ -94,16 +102,29 @@ class TrainGroup(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(int(r and f) for r, f in zip(self.rewards_G, self.finished_G, strict=True))
 
 
+WARM_UP = 5
+"""Optimiser steps over which the learning rate rises to its constant value."""
+
+
+def learning_rate(base: float, updates: int, step: float) -> float:
+    """Rate of a node's next optimiser step: `base`, warmed up over its first WARM_UP, times `Weighed.step`.
+
+    >>> [learning_rate(1.0, updates, 1.0) for updates in (0, 3, 4, 400)], learning_rate(1.0, 400, 0.5)
+    ([0.2, 0.8, 1.0, 1.0], 0.5)
+    """
+    return base * step * min(1.0, (updates + 1) / WARM_UP)
+
+
 Weights = tuple[tuple[float, ...], ...]
 """`weights_GT`: one weight per token of every completion of a group, in the group's order."""
 
 
 class Weighed(msgspec.Struct, frozen=True, kw_only=True):
-    """Final weights, in the order of the groups given: advantage, importance, gates, caps and denominator are in them.
+    """Final weights, in the order of the groups given: everything but the learning rate is in them.
 
-    `step` multiplies the learning rate (it is not in the weights, because Adam would normalise it away). The rest is
-    for the history: the share of the peer part that the cap left (1: all of it), sums of |weight| per source, and how
-    many right and wrong peer answers the floors kept out.
+    `step` multiplies the learning rate (it is not in the weights, because Adam would normalise it away). The
+    rest is for the history: the share of the peer part that the cap left (1: all of it), sums of |weight| per
+    source, and how many right and wrong peer answers the floors kept out.
     """
 
     own: tuple[Weights, ...]
@@ -117,15 +138,15 @@ class Weighed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WeighError(ValueError):
-    """A group that the recipe cannot weigh: lengths that differ, or log-probabilities that it needs and lacks."""
+    """A group that the recipe cannot weigh: lengths differ, or log-probabilities it needs are missing."""
 
 
 def weigh(recipe: Recipe, own: Sequence[TrainGroup], peer: Sequence[TrainGroup], own_logprob: float) -> Weighed:
     """The weight of every token of a round's groups.
 
-    `own_logprob` is l*, the running mean of own completions' mean token log-prob (see `running_logprob`); `faithful`
-    ignores it. Uninformative groups and unfinished completions get zeros; the latter still count as failures in
-    their group's mean. Raises WeighError.
+    `own_logprob` is l*, the running mean of own completions' mean token log-prob (see `running_logprob`);
+    `faithful` ignores it. Uninformative groups and unfinished completions get zeros; the latter still count as
+    failures in their group's mean. Raises WeighError.
     """
     for group in (*own, *peer):
         _check(group)
@@ -162,7 +183,9 @@ def running_logprob(previous: float | None, own: Sequence[TrainGroup], decay: fl
 
     Groups without log-probs are skipped; without any the previous value stays, None before the first.
 
-    >>> group = TrainGroup(rewards_G=(1, 0), finished_G=(True, True), lengths_G=(2, 2), mean_logprob_G=(-1.0, -3.0))
+    >>> group = TrainGroup(
+    ...     rewards_G=(1, 0), finished_G=(True, True), lengths_G=(2, 2), mean_logprob_G=(-1.0, -3.0)
+    ... )
     >>> running_logprob(None, [group]), running_logprob(-1.0, [group])
     (-2.0, -1.1)
     """
@@ -174,8 +197,8 @@ def running_logprob(previous: float | None, own: Sequence[TrainGroup], decay: fl
 
 
 def questions_to_add(asked: int, drawn: int, informative_own: int) -> int:
-    """How many more questions a round may draw, when time allows: if fewer than half of the `asked` own groups turned
-    out informative, up to twice as many questions are drawn in all.
+    """How many more questions a round may draw, when time allows: if fewer than half of the `asked` own groups
+    turned out informative, up to twice as many questions are drawn in all.
 
     >>> questions_to_add(4, 4, 1), questions_to_add(4, 4, 2), questions_to_add(4, 8, 0)
     (4, 0, 0)
@@ -217,7 +240,7 @@ def _importance(recipe: Recipe, group: TrainGroup) -> list[list[float]]:
 
 
 def _gates(recipe: Recipe, group: TrainGroup, own_logprob: float) -> list[float]:
-    """How far each completion of a peer group is trusted, in [0, 1]. Ones where the recipe or the group needs none."""
+    """How far each completion of a peer group is trusted, in [0, 1]. Ones where none are needed."""
     if (recipe.floor is None and recipe.negative_floor is None) or not informative(group.verdicts_G):
         return [1.0] * len(group.rewards_G)
     means_G = _means(group)
@@ -246,7 +269,7 @@ def _gated(advantages_G: list[float], gates_G: list[float]) -> list[float]:
 
 
 def _caution(recipe: Recipe, group: TrainGroup) -> list[list[float]]:
-    """LUFFY's factor per token of right answers, at most 1 (where pi = gamma): what is absurd teaches nothing."""
+    """LUFFY's factor per token of right answers, at most 1 (at pi = gamma): the absurd teaches nothing."""
     gamma = recipe.cautious
     if gamma is None or not informative(group.verdicts_G):
         return [[1.0] * length for length in group.lengths_G]
@@ -280,7 +303,7 @@ def _averaged(
     peer: Sequence[TrainGroup],
     peer_weights: Sequence[Weights],
 ) -> tuple[list[Weights], list[Weights]]:
-    """Divides by the batch denominator. Unfinished completions have no tokens in it: they are masked, as in TRL."""
+    """Divides by the batch denominator. Unfinished completions are masked: they have no tokens in it, as in TRL."""
     informative_peer = [group for group in peer if informative(group.verdicts_G)]
     if recipe.denominator == "token":
         batch = [group for group in own if informative(group.verdicts_G)] + informative_peer

@@ -2,7 +2,7 @@
 
 Nothing is drawn from a shared generator, so a resumed node asks exactly what it would have asked, and no two
 nodes walk the same list of questions. Probe and training seeds lie in ranges that do not meet, and a question's
-text alone decides whether it is held out: small levels have few distinct items, so different seeds are not enough.
+text alone decides whether it is held out: small levels have few distinct items, so seeds are not enough.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ HELD_OUT_SHARE = 8
 
 
 def hashed(*parts: bytes | str | int) -> int:
-    """A 52-bit number from the parts, the same on every machine. Parts are kept apart: ("ab", "c") and ("a", "bc")
-    differ, and so do 1 and "1"."""
+    """A 52-bit number from the parts, the same on every machine.
+
+    Parts are kept apart: ("ab", "c") and ("a", "bc") differ, and so do 1 and "1"."""
     digest = blake2b(digest_size=8)
     for part in parts:
         kind, content = (
@@ -33,8 +34,8 @@ def hashed(*parts: bytes | str | int) -> int:
 
 
 def training_seed(identity: bytes, round: int, slot: int, attempt: int = 0) -> int:
-    """Seed of the question in `slot` of a node's `round`. `identity` is the node's public key, or any bytes of its
-    own; `attempt` counts the redraws of a slot whose question turned out to be held out."""
+    """Seed of the question in `slot` of a node's `round`. `identity` is the node's public key, or any bytes of
+    its own; `attempt` counts the redraws of a slot whose question turned out to be held out."""
     return TRAINING_SEEDS.start + hashed("train", identity, round, slot, attempt)
 
 
@@ -44,11 +45,11 @@ def probe_seed(family: str, level: int, item: int) -> int:
 
 
 def sampling_seed(identity: bytes, round: int, purpose: str) -> int:
-    """Seed for sampling tokens or for a choice, in [0, 2**52). `purpose` keeps the uses of a round independent, for
-    example "own", "probe", "mix"."""
+    """Seed for sampling tokens or for a choice, in [0, 2**52). `purpose` keeps the uses of a round independent,
+    for example "own", "probe", "mix"."""
     return hashed("sample", identity, round, purpose)
 
 
 def held_out(text: str) -> bool:
-    """Whether a question's text belongs to the probes. Such a question is never trained on, whoever asked it."""
+    """Whether a question's text belongs to the probes. Such a question is never trained on, whoever asks it."""
     return hashed("held out", text.strip()) % HELD_OUT_SHARE == 0

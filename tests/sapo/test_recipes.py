@@ -27,7 +27,7 @@ def group(rewards_G, lengths_G=None, finished_G=None, means_G=None) -> TrainGrou
 
 
 def first(weights) -> list[float]:  # type: ignore[no-untyped-def]
-    """The first token's weight of every completion; all tokens of one have the same where nothing is per token."""
+    """The weight of each completion's first token; most often that of all its tokens."""
     return [weights_T[0] for weights_T in weights]
 
 
@@ -37,7 +37,7 @@ def total(weights) -> float:  # type: ignore[no-untyped-def]
 
 def test_the_examples_in_the_docstrings_hold() -> None:
     results = doctest.testmod(recipes)
-    assert results.attempted >= 3 and results.failed == 0
+    assert results.attempted >= 4 and results.failed == 0
 
 
 # faithful
@@ -198,6 +198,10 @@ def test_recipes_are_plain_data() -> None:
     for name, recipe in RECIPES.items():
         assert recipe.name == name
         assert msgspec.json.decode(msgspec.json.encode(recipe), type=Recipe) == recipe
+
+
+def test_only_a_gating_recipe_asks_for_peer_logprobs() -> None:
+    assert DEFAULT.needs_peer_logprobs and not FAITHFUL.needs_peer_logprobs
 
 
 def test_running_logprob_keeps_what_it_has() -> None:
