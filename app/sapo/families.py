@@ -214,10 +214,17 @@ _ALL = (
         name="propositional_logic",
         title="Logic",
         paper=True,
+        # A premise of complexity 1 is a bare variable: two such premises make only four different questions.
         levels=_ladder(
-            dict(min_vars=2, max_vars=2, min_statements=2, max_statements=2, min_complexity=1, max_complexity=1),
-            dict(min_vars=2, max_vars=3, min_statements=2, max_statements=3, min_complexity=1, max_complexity=2),
-            dict(min_vars=2, max_vars=4, min_statements=2, max_statements=4, min_complexity=1, max_complexity=3),
+            dict(
+                min_vars=3, max_vars=3, min_statements=2, max_statements=2, min_complexity=2, max_complexity=2
+            ),
+            dict(
+                min_vars=3, max_vars=4, min_statements=2, max_statements=3, min_complexity=2, max_complexity=2
+            ),
+            dict(
+                min_vars=3, max_vars=4, min_statements=2, max_statements=4, min_complexity=2, max_complexity=3
+            ),
         ),
     ),
 )

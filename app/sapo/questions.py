@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Context, localcontext
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import msgspec
 
-from app.sapo import library
+from app.sapo import library, scorers
 from app.sapo.families import FAMILIES, LADDER
 
 VERSION = f"{library.VERSION}/{LADDER}"
@@ -17,13 +19,22 @@ VERSION = f"{library.VERSION}/{LADDER}"
 MAX_SEED = 2**53 - 1
 MAX_INDEX = 2**20 - 1
 
+STRIDE = 7919
+"""How far `draw` steps: item i of seed s is item 0 of seed s + i, and that seed may be somebody's."""
+
+_ONE_AT_A_TIME = Lock()
+
 
 class QuestionError(ValueError):
     """Coordinates that name no question here: unknown family, level or version, or numbers out of range."""
 
 
+class UnsoundQuestion(QuestionError):
+    """Coordinates of an item that is no question: its truth is false or ambiguous, or anything is right."""
+
+
 class Coordinates(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """Where a question lies. `version` fixes the generator, so equal coordinates give equal questions anywhere."""
+    """Where a question lies. `version` fixes the generator: equal coordinates give equal questions anywhere."""
 
     family: str
     level: int
@@ -33,7 +44,7 @@ class Coordinates(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A regenerated question: `text` may be shown to a model, `entry` (truth and metadata) never leaves this node."""
+    """A regenerated question: a model sees `text`; `entry` (truth and metadata) never leaves this node."""
 
     coordinates: Coordinates
     text: str
@@ -44,27 +55,43 @@ def generate(coordinates: Coordinates) -> Question:
     """Regenerates a question. The same coordinates give the same question in every process.
 
     The library seeds item `index` with `seed + index`: callers keep their seeds at least MAX_INDEX apart or use
-    index 0. Raises QuestionError.
+    index 0. Raises QuestionError, and UnsoundQuestion where the library's item is no question.
     """
     family = FAMILIES.get(coordinates.family)
     if family is None:
         known = ", ".join(sorted(FAMILIES))
         raise QuestionError(f"There is no family called {coordinates.family!r}. Known families: {known}.")
     if not 0 <= coordinates.level < len(family.levels):
-        raise QuestionError(
-            f"{family.name} has levels 0 to {len(family.levels) - 1}, not {coordinates.level}."
-        )
+        raise QuestionError(f"{family.name} has levels 0 to {len(family.levels) - 1}, not {coordinates.level}.")
     if coordinates.version != VERSION:
         raise QuestionError(f"This question is of version {coordinates.version}; this node speaks {VERSION}.")
     if not (0 <= coordinates.seed <= MAX_SEED and 0 <= coordinates.index <= MAX_INDEX):
         raise QuestionError("A question's seed or index is out of range.")
-    with library.silence():
+    # One at a time: data sets are shared, and so is the standard output that is silenced. The library sets the
+    # precision of decimals for the whole thread, so it gets a context of its own.
+    with _ONE_AT_A_TIME, library.silence(), localcontext(Context()):
         dataset = _dataset(family.name, coordinates.level)
         # A data set reads its word lists when it is made (33 ms for spell_backward), but draws item i from
         # seed + i alone; so one is kept for each level and given the seed asked for.
         dataset.seed = coordinates.seed
-        entry = dataset[coordinates.index]
+        try:
+            entry = dataset[coordinates.index]
+            sound = scorers.sound(family.name, entry)
+        except (ArithmeticError, LookupError, ValueError):  # for example, a division by zero inside the library
+            sound = False
+    if not sound:
+        raise UnsoundQuestion(f"{family.name} has no question with one true answer at these coordinates.")
     return Question(coordinates=coordinates, text=str(entry["question"]).strip(), entry=entry)
+
+
+def draw(family: str, level: int, seed: int) -> Question:
+    """The first sound question of a seed, trying index 0, STRIDE, 2 STRIDE and so on. Raises QuestionError."""
+    for index in range(0, MAX_INDEX, STRIDE):
+        try:
+            return generate(Coordinates(family=family, level=level, seed=seed, index=index))
+        except UnsoundQuestion:
+            continue
+    raise QuestionError(f"{family} at level {level} has no question at seed {seed}: take another seed.")
 
 
 @cache

@@ -1,0 +1,101 @@
+"""What the scoring sandbox and its child say to each other: typed messages in frames of limited size.
+
+A frame is four bytes of length, big-endian, and that many bytes of msgpack. Every request has a number, and
+its reply carries the same one.
+"""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+import msgspec
+
+from app.sapo.questions import Coordinates
+
+MAX_FRAME = 8192
+"""Bytes. An answer has at most MAX_ANSWER characters of at most four bytes, so this leaves room."""
+
+MAX_REASON = 400
+
+
+class PipeError(Exception):
+    """A frame is too large, cut off or holds no message of ours."""
+
+
+class Load(msgspec.Struct, frozen=True, tag=True):
+    """Regenerate this question; the answers that follow are to it."""
+
+    number: int
+    coordinates: Coordinates
+
+
+class Judge(msgspec.Struct, frozen=True, tag=True):
+    """Score this answer: UTF-8 in which lone surrogates pass."""
+
+    number: int
+    answer: bytes
+
+
+class Ready(msgspec.Struct, frozen=True, tag=True):
+    """The child has imported the library and limited itself. It comes first and without a request."""
+
+
+class Failed(msgspec.Struct, frozen=True, tag=True):
+    """Instead of Ready: the child cannot work, and ends."""
+
+    reason: str
+
+
+class Loaded(msgspec.Struct, frozen=True, tag=True):
+    """The question is there."""
+
+    number: int
+
+
+class Refused(msgspec.Struct, frozen=True, tag=True):
+    """There is no such question."""
+
+    number: int
+    reason: str
+    unsound: bool
+
+
+class Judged(msgspec.Struct, frozen=True, tag=True):
+    """The raw score."""
+
+    number: int
+    score: float
+
+
+Request = Load | Judge
+Reply = Ready | Failed | Loaded | Refused | Judged
+
+_encode = msgspec.msgpack.Encoder().encode
+decode_request = msgspec.msgpack.Decoder(Request).decode
+decode_reply = msgspec.msgpack.Decoder(Reply).decode
+
+
+def frame(message: Request | Reply) -> bytes:
+    """A message as it travels. Raises PipeError for one that cannot: too large, an integer beyond 64 bits, a
+    string that is no Unicode."""
+    try:
+        body = _encode(message)
+    except (OverflowError, ValueError) as error:
+        raise PipeError(f"A message cannot be encoded: {error}.") from error
+    if len(body) > MAX_FRAME:
+        raise PipeError(f"A message of {len(body)} bytes is too large.")
+    return len(body).to_bytes(4, "big") + body
+
+
+def read_frame(stream: BinaryIO) -> bytes | None:
+    """The next frame's content, None when the other side has closed the pipe. Raises PipeError."""
+    head = stream.read(4)
+    if not head:
+        return None
+    size = int.from_bytes(head, "big")
+    if len(head) < 4 or size > MAX_FRAME:
+        raise PipeError("A frame is cut off or too large.")
+    body = stream.read(size)
+    if len(body) < size:
+        raise PipeError("A frame is cut off.")
+    return body

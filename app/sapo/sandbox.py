@@ -1,0 +1,249 @@
+"""Scores answers in a child process that can be killed at any time.
+
+Text from models and peers may be made to break a scorer. Ours are written not to break; this is the second
+wall: the child has no files, no sockets and bounded memory, and has 250 ms for an answer. Whatever goes wrong
+there costs the answer its point and nothing else. The truth is regenerated in the child from the question's
+coordinates.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from types import TracebackType
+from typing import BinaryIO, Self
+
+import msgspec
+
+from app.sapo.pipe import (
+    Failed,
+    Judge,
+    Judged,
+    Load,
+    Loaded,
+    PipeError,
+    Ready,
+    Refused,
+    Reply,
+    Request,
+    decode_reply,
+    frame,
+    read_frame,
+)
+from app.sapo.prompts import MAX_ANSWER
+from app.sapo.questions import Coordinates, QuestionError, UnsoundQuestion
+from app.sapo.scorers import clamp
+
+JUDGE_SECONDS = 0.25
+LOAD_SECONDS = 5.0
+START_SECONDS = 120.0
+
+COMMAND = (sys.executable, "-P", "-m", "app.sapo.scoring_child")
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+class SandboxError(Exception):
+    """No child can be had: closed, or it cannot start here. Says why and what to do, in one sentence."""
+
+
+class Sandbox:
+    """A scoring child, started at once and again whenever it was lost. Safe to share between threads.
+
+    From asyncio call it through `asyncio.to_thread`; `close` may be called while another thread waits for a
+    score."""
+
+    def __init__(self) -> None:
+        self._asking = Lock()
+        self._starting = Lock()
+        self._closed = False
+        self._numbers = 0
+        self._child: _Child | None = _Child()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the child, None while there is none."""
+        child = self._child
+        return None if child is None else child.process.pid
+
+    def score(self, coordinates: Coordinates, answers: Sequence[str | None]) -> list[float]:
+        """Raw scores in [0, 1], in the order of the answers. 0 for None, for more than MAX_ANSWER characters,
+        and for an answer that raises, hangs or kills the child.
+
+        An answer that the child was lost over is tried once more in a new one: it may have been the machine's
+        fault, and a busy machine must not make a right answer wrong. Raises QuestionError when the coordinates
+        name no question, and SandboxError."""
+        with self._asking:
+            self._load(coordinates)
+            return [self._judge(coordinates, answer) for answer in answers]
+
+    def close(self) -> None:
+        """Ends the child. A score that another thread waits for raises SandboxError."""
+        with self._starting:
+            self._closed = True
+            if self._child is not None:
+                self._child.kill()
+                self._child = None
+
+    def _judge(self, coordinates: Coordinates, answer: str | None) -> float:
+        if answer is None or not 0 < len(answer) <= MAX_ANSWER:
+            return 0.0
+        text = answer.encode("utf-8", "surrogatepass")
+        for _ in range(2):
+            child = self._load(coordinates)
+            try:
+                reply = child.ask(Judge(self._number(), text), JUDGE_SECONDS)
+                if isinstance(reply, Judged):
+                    return clamp(reply.score)
+            except _Lost:
+                pass
+            self._drop(child)
+        return 0.0
+
+    def _load(self, coordinates: Coordinates) -> _Child:
+        """A child that has the question. Making a question is our own work, so it has its own, longer limit."""
+        for _ in range(2):
+            child = self._running()
+            if child.loaded == coordinates:
+                return child
+            try:
+                reply = child.ask(Load(self._number(), coordinates), LOAD_SECONDS)
+            except PipeError as error:
+                raise QuestionError(f"These coordinates cannot be a question's: {error}") from error
+            except _Lost:
+                reply = None
+            if isinstance(reply, Loaded):
+                child.loaded = coordinates
+                return child
+            if isinstance(reply, Refused):
+                raise (UnsoundQuestion if reply.unsound else QuestionError)(reply.reason)
+            self._drop(child)
+        raise QuestionError(
+            f"{coordinates.family} at level {coordinates.level}, seed {coordinates.seed} was not made within "
+            f"{LOAD_SECONDS:.0f} seconds: leave this question out."
+        )
+
+    def _running(self) -> _Child:
+        for _ in range(2):
+            with self._starting:
+                if self._closed:
+                    raise SandboxError("The scoring process was closed: open a new Sandbox.")
+                child = self._child = self._child or _Child()
+            try:
+                child.wait_until_ready()
+                return child
+            except _Lost as lost:
+                reason = str(lost)
+            self._drop(child)
+        raise SandboxError(
+            f"The scoring process does not start ({reason}): run ./shoal again to repair the set-up."
+        )
+
+    def _drop(self, child: _Child) -> None:
+        child.kill()
+        with self._starting:
+            if self._child is child:
+                self._child = None
+
+    def _number(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+
+class _Lost(Exception):
+    """The child is dead, silent for too long, or says what it should not."""
+
+
+class _Child:
+    """One child process, and a thread that reads its replies: pipes cannot be waited for on Windows."""
+
+    def __init__(self) -> None:
+        self.loaded: Coordinates | None = None
+        self._ready = False
+        self._replies: SimpleQueue[Reply | None] = SimpleQueue()
+        paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        flags = 0
+        if sys.platform == "win32":
+            flags = subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
+        self.process = subprocess.Popen(
+            COMMAND,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            # Its own session: Ctrl-C in a terminal is for the parent. One thread: it only ever scores.
+            start_new_session=True,
+            creationflags=flags,
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(paths),
+                "OMP_NUM_THREADS": "1",
+                "OPENBLAS_NUM_THREADS": "1",
+            },
+        )
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self._requests = self.process.stdin
+        Thread(
+            target=_read, args=(self.process.stdout, self._replies), name="scoring replies", daemon=True
+        ).start()
+
+    def wait_until_ready(self) -> None:
+        """Raises _Lost with the reason."""
+        if self._ready:
+            return
+        reply = self._receive(START_SECONDS)
+        if not isinstance(reply, Ready):
+            raise _Lost(reply.reason if isinstance(reply, Failed) else "it speaks another language")
+        self._ready = True
+
+    def ask(self, request: Request, seconds: float) -> Reply:
+        """The reply to a request. Raises _Lost, and PipeError when the request cannot travel."""
+        content = frame(request)
+        try:
+            self._requests.write(content)
+            self._requests.flush()
+        except OSError as error:
+            raise _Lost(str(error)) from error
+        reply = self._receive(seconds)
+        if isinstance(reply, Ready | Failed) or reply.number != request.number:
+            raise _Lost("it answers another question")
+        return reply
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        with contextlib.suppress(OSError):
+            self._requests.close()
+
+    def _receive(self, seconds: float) -> Reply:
+        try:
+            reply = self._replies.get(timeout=seconds)
+        except Empty:
+            raise _Lost(f"it did not answer within {seconds:g} seconds") from None
+        if reply is None:
+            self.process.wait()
+            raise _Lost(f"it ended with code {self.process.returncode}")
+        return reply
+
+
+def _read(stream: BinaryIO, replies: SimpleQueue[Reply | None]) -> None:
+    """Puts every reply into the queue, and None when there will be no more."""
+    try:
+        with stream:
+            while (body := read_frame(stream)) is not None:
+                replies.put(decode_reply(body))
+    except (PipeError, msgspec.MsgspecError, OSError, ValueError):
+        pass  # a child that cannot be understood is as good as none
+    replies.put(None)

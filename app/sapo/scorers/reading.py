@@ -1,0 +1,83 @@
+"""Strict readings of hostile text: what counts as a number, a list or a row. Plain ASCII, bounded, never run.
+
+Tolerated, because people and models write so: a sign, leading zeros, thousands commas in their places, zeros
+after the decimal point of an integer (`+05`, `1,000`, `5.0`), white space around. Not tolerated: digits of
+other scripts, exponents, underscores, `nan` and `inf`, anything before or after the number.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+SPACE = " \t\r\n"
+"""The white space an answer may have around it. A bare strip() takes much more than this."""
+
+_DIGITS = r"(?:[0-9]{1,40}|[0-9]{1,3}(?:,[0-9]{3}){1,12})"
+_INTEGER = re.compile(rf"([+-]?{_DIGITS})(?:\.0{{1,40}})?")
+_DECIMAL = re.compile(rf"[+-]?(?:{_DIGITS}(?:\.[0-9]{{1,40}})?|\.[0-9]{{1,40}})")
+_ITEM = re.compile(r"(['\"]?)([+-]?[0-9]{1,40}(?:\.[0-9]{1,40})?)\1")
+_FRACTION = re.compile(
+    r"(?P<dollar>\$?)\s*(?:([0-9]{1,40})\s*/\s*([0-9]{1,40})"
+    r"|\\d?frac\s*\{\s*([0-9]{1,40})\s*\}\s*\{\s*([0-9]{1,40})\s*\})\s*(?P=dollar)",
+    re.ASCII,
+)
+_ROW = re.compile(r"[0-9]{1,3}(?:[ \t]+[0-9]{1,3})*")
+
+
+def integer(text: str) -> int | None:
+    """
+    >>> integer(" +1,005.0 "), integer("1e3"), integer("10,00"), integer("٣")
+    (1005, None, None, None)
+    """
+    match = _INTEGER.fullmatch(text.strip(SPACE))
+    return int(match[1].replace(",", "")) if match else None
+
+
+def decimal(text: str) -> Decimal | None:
+    """
+    >>> decimal("-0.50"), decimal(".5"), decimal("5e-1"), decimal("NaN")
+    (Decimal('-0.50'), Decimal('0.5'), None, None)
+    """
+    text = text.strip(SPACE)
+    return Decimal(text.replace(",", "")) if _DECIMAL.fullmatch(text) else None
+
+
+def fraction(text: str) -> tuple[int, int] | None:
+    r"""Numerator and denominator as written, not reduced: plain, or as LaTeX `\frac` or `\dfrac`, in `$` or
+    not.
+
+    >>> fraction("6/8"), fraction(r"$\frac{6}{8}$"), fraction("$6/8"), fraction("6/8/1")
+    ((6, 8), (6, 8), None, None)
+    """
+    match = _FRACTION.fullmatch(text.strip(SPACE))
+    if match is None:
+        return None
+    _, a, b, c, d = match.groups()
+    return int(a or c), int(b or d)
+
+
+def numbers(text: str) -> list[Decimal] | None:
+    """A list of numbers with commas between: each plain or in quotes, the whole in square brackets or not.
+
+    >>> numbers("['-1', '2.0']") == numbers("-1, 2") == [-1, 2], numbers("[1, 2"), numbers("1 2")
+    (True, None, None)
+    """
+    text = text.strip(SPACE)
+    if text.startswith("[") and text.endswith("]"):
+        text = text[1:-1]
+    matches = [_ITEM.fullmatch(item.strip(SPACE)) for item in text.split(",")]
+    found = [Decimal(match[2]) for match in matches if match]
+    return found if len(found) == len(matches) else None
+
+
+def rows(text: str) -> list[list[int]] | None:
+    r"""Rows of small whole numbers, one line each, spaces between.
+
+    >>> rows("0 1\n 1 2 "), rows("[[0, 1]]"), rows("0 1\n\n1 2")
+    ([[0, 1], [1, 2]], None, None)
+    """
+    lines = [line.strip(SPACE) for line in text.strip(SPACE).split("\n")]
+    if not all(_ROW.fullmatch(line) for line in lines):
+        return None
+    return [[int(number) for number in line.split()] for line in lines]

@@ -1,0 +1,160 @@
+"""The child process in which answers are scored. Started by `app.sapo.sandbox`, never by hand.
+
+It loads the library and every level, then gives up what it will not need: it can open no file or socket, write
+no file, start no process, and its memory and processor time are bounded as far as the system offers that. Then
+it answers requests from standard input until that closes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import BinaryIO
+
+from app.sapo import scorers
+from app.sapo.families import FAMILIES
+from app.sapo.pipe import (
+    MAX_REASON,
+    Failed,
+    Judge,
+    Judged,
+    Load,
+    Loaded,
+    Ready,
+    Refused,
+    Reply,
+    decode_request,
+    frame,
+    read_frame,
+)
+from app.sapo.questions import Question, QuestionError, UnsoundQuestion, draw, generate
+
+MEMORY = 256 * 2**20
+"""Bytes of address space beyond what loading took."""
+
+LOAD_CPU, JUDGE_CPU = 10, 1
+"""Seconds of processor time for one request. The parent's wall limits strike first; these end a child that
+hangs when its parent is gone."""
+
+KEPT_QUESTIONS = 256
+
+
+def main() -> None:
+    requests = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    _quiet()
+    try:
+        warm_up()
+        limit_resources()
+    except Exception as error:  # whatever it is, the parent must learn why there is no child
+        _send(replies, Failed(f"{type(error).__name__}: {error}"[:MAX_REASON]))
+        return
+    _send(replies, Ready())
+    serve(requests, replies)
+
+
+def warm_up() -> None:
+    """Imports the library and makes every level's data set, so that nothing has to be opened later."""
+    for family in FAMILIES.values():
+        for level in range(len(family.levels)):
+            draw(family.name, level, seed=0)
+
+
+def limit_resources() -> None:
+    """No new file descriptor, no file content, no core, no process; bounded memory where the system can count
+    it."""
+    if sys.platform != "win32":
+        import resource
+
+        none_at_all = (
+            resource.RLIMIT_NOFILE,
+            resource.RLIMIT_FSIZE,
+            resource.RLIMIT_CORE,
+            resource.RLIMIT_NPROC,
+        )
+        wanted = dict.fromkeys(none_at_all, 0)
+        used = _address_space()
+        if used is not None:
+            wanted[resource.RLIMIT_AS] = used + MEMORY
+        for kind, limit in wanted.items():
+            hard = resource.getrlimit(kind)[1]
+            limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+            resource.setrlimit(kind, (limit, limit))
+
+
+def serve(requests: BinaryIO, replies: BinaryIO) -> None:
+    """One reply for each request, until the pipe closes."""
+    question: Question | None = None
+    while (body := read_frame(requests)) is not None:
+        request = decode_request(body)
+        reply: Reply
+        if isinstance(request, Load):
+            _limit_cpu(LOAD_CPU)
+            try:
+                question = _question(request)
+                reply = Loaded(request.number)
+            except QuestionError as error:
+                question = None
+                unsound = isinstance(error, UnsoundQuestion)
+                reply = Refused(request.number, str(error)[:MAX_REASON], unsound)
+        else:
+            _limit_cpu(JUDGE_CPU)
+            reply = Judged(request.number, _judge(question, request))
+        _send(replies, reply)
+
+
+def _question(request: Load) -> Question:
+    return _kept(request.coordinates)
+
+
+_kept = lru_cache(maxsize=KEPT_QUESTIONS)(generate)
+
+
+def _judge(question: Question | None, request: Judge) -> float:
+    if question is None:
+        return 0.0
+    try:
+        answer = request.answer.decode("utf-8", "surrogatepass")
+        return scorers.score(question.coordinates.family, answer, question.entry)
+    except Exception:  # the rule: whatever an answer breaks, it is not right
+        return 0.0
+
+
+def _send(stream: BinaryIO, reply: Reply) -> None:
+    stream.write(frame(reply))
+    stream.flush()
+
+
+def _quiet() -> None:
+    """Points the standard streams nowhere: the library prints, and standard output carries our messages."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (sys.stdin, sys.stdout):
+        os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def _address_space() -> int | None:
+    """Bytes of address space in use; None where only Linux's /proc would tell."""
+    try:
+        pages = Path("/proc/self/statm").read_text().split()[0]
+    except OSError:
+        return None
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _limit_cpu(seconds: int) -> None:
+    if sys.platform != "win32":
+        import resource
+
+        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        limit = int(time.process_time()) + 1 + seconds
+        resource.setrlimit(
+            resource.RLIMIT_CPU, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard)
+        )
+
+
+if __name__ == "__main__":
+    main()
