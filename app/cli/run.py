@@ -1,0 +1,186 @@
+"""`./shoal run`: a node without a window."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from rich.console import Console
+
+from app.node import events, solo
+from app.node import settings as settings_
+from app.node.errors import UsageError
+from app.node.home import folder, held, identity
+from app.node.node import Node
+from app.node.quiet import sentence
+from app.node.terminal import Terminal, closing
+from app.sapo.recipes import RECIPES
+from engines.models import locate
+
+SUMMARY = "run a node that learns, with a view in this terminal or JSON lines"
+
+_REFRESH_S = 0.25
+_LAST_RESORT_S = 2.5
+"""A stop that takes longer than this ends the process anyway: everything worth keeping is on the disk."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--solo", action="store_true", help="learn alone and open no network socket at all")
+    parser.add_argument("--relay", metavar="URL", help="the swarm to learn with (not in this version)")
+    parser.add_argument(
+        "--rounds", type=_positive, metavar="N", help="stop after N rounds; without it, go on until Ctrl-C"
+    )
+    parser.add_argument(
+        "--model", default="starter", help="starter, the name of a downloaded model, or a folder"
+    )
+    parser.add_argument("--engine", choices=("auto", "torch"), default="auto")
+    parser.add_argument(
+        "--local", type=_positive, metavar="I", help="own questions a round (the model's own setting)"
+    )
+    parser.add_argument(
+        "--external", type=_natural, metavar="J", default=0, help="peers' groups a round (0 when alone)"
+    )
+    parser.add_argument("--recipe", choices=tuple(RECIPES), default="default")
+    parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
+    parser.add_argument("--families", metavar="A,B", help="puzzle families to learn (the model's own setting)")
+    parser.add_argument("--seed", type=_natural, metavar="S", help="make the run repeatable")
+    parser.add_argument(
+        "--probe-every", type=_positive, metavar="K", default=10, help="rounds between measurements (10)"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
+    parser.add_argument("--shuffled-rewards", action="store_true", help=argparse.SUPPRESS)
+
+
+def main(args: argparse.Namespace) -> int:
+    """0 when the rounds are done or the owner stopped it, 2 for wrong usage; raises what else ends a node."""
+    output = sys.stdout  # kept: a puzzle library prints, so the name is redirected while questions are made
+    try:
+        _refuse(args)
+        model = locate(args.model)
+        settings = _settings(args, model)
+    except UsageError as error:
+        print(f"shoal run: {error}", file=sys.stderr)
+        return 2
+    if not args.solo:
+        print("This version has no swarm yet, so the node learns alone.", file=sys.stderr)
+    home = folder(args.home)
+    with held(home):
+        own = identity(home, args.seed)
+        live = sys.stderr.isatty() and not (args.json and output.isatty())
+        write = events.JsonLines(output) if args.json else None
+
+        def tell(event: events.Event) -> None:
+            if not live:
+                _say(event)
+            if write is not None:
+                write(event)
+
+        node = Node(settings, model, home, own, tell)
+        view = Terminal(Console(stderr=True), lambda: node.snapshot) if live else None
+        asyncio.run(_run(node, settings.solo, view))
+        print(closing(node.snapshot), file=sys.stderr)
+    return 0
+
+
+async def _run(node: Node, alone: bool, view: Terminal | None) -> None:
+    """Runs the node under its view until it is done or stopped."""
+    if alone:
+        solo.refuse_network()
+    task = asyncio.create_task(node.run())
+    _stop_on_signals(task, node, view)
+    if view is not None:
+        view.open()
+    try:
+        while not task.done():
+            await asyncio.wait({task}, timeout=_REFRESH_S)
+            if view is not None:
+                view.refresh()
+    finally:
+        if view is not None:
+            view.close()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+def _stop_on_signals(task: asyncio.Task[None], node: Node, view: Terminal | None) -> None:
+    """The first signal stops the node safely, the second one ends the process at once."""
+
+    def stop() -> None:
+        if task.cancelling():
+            end_now(1)
+        task.cancel()
+        timer = threading.Timer(_LAST_RESORT_S, end_now, [0])
+        timer.daemon = True
+        timer.start()
+
+    def end_now(code: int) -> None:
+        if view is not None:
+            view.close()
+        print(closing(node.snapshot), file=sys.stderr, flush=True)
+        os._exit(code)
+
+    loop = asyncio.get_running_loop()
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):
+        number = getattr(signal, name, None)
+        if number is None:
+            continue
+        try:
+            loop.add_signal_handler(number, stop)
+        except NotImplementedError:  # Windows
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
+
+
+def _say(event: events.Event) -> None:
+    if said := sentence(event):
+        print(said, file=sys.stderr, flush=True)
+
+
+def _refuse(args: argparse.Namespace) -> None:
+    if args.relay:
+        raise UsageError("This version has no swarm yet: leave out --relay, and the node learns alone.")
+    if args.external:
+        raise UsageError("This version has no peers to take groups from: leave out --external.")
+
+
+def _settings(args: argparse.Namespace, model: Path) -> settings_.Settings:
+    own = settings_.read(model)
+    chosen = settings_.merged(own, settings_.general(model))
+    families = chosen.families or {}
+    if args.families is not None:
+        families = settings_.chosen_families(args.families, own.families or {})
+    return settings_.Settings(
+        model=args.model,
+        families=families,
+        groups=args.local or chosen.groups or 1,
+        external=args.external,
+        max_tokens=chosen.max_tokens or 1,
+        learning_rate=chosen.learning_rate or 0.0,
+        rank=chosen.rank,
+        recipe=args.recipe,
+        probe_every=args.probe_every,
+        probe_questions=chosen.probe_questions or 1,
+        solo=args.solo,
+        rounds=args.rounds,
+        seed=args.seed,
+        shuffled_rewards=args.shuffled_rewards,
+    )
+
+
+def _positive(text: str) -> int:
+    return _number(text, 1)
+
+
+def _natural(text: str) -> int:
+    return _number(text, 0)
+
+
+def _number(text: str, least: int) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} up")
+    return int(text)

@@ -1,0 +1,57 @@
+"""What ends a node: one sentence each, saying what happened, why, and what to do."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class NodeError(Exception):
+    """The node cannot go on. The message is for the owner."""
+
+
+class UsageError(NodeError):
+    """The command line asks for something that is not there."""
+
+
+class DiskFullError(NodeError):
+    """There is no room for the next safe point."""
+
+
+_NUMBERS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def says_disk_full(error: BaseException) -> bool:
+    """Whether an error, or the one behind it, is a system's way of saying "no room".
+
+    The safetensors library raises its own type, in which the system's number is only text. SQLite reports a
+    write that a size limit refused as an I/O error.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in _NUMBERS:
+            return True
+        if isinstance(cause, sqlite3.OperationalError):
+            return cause.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+        if any(f"(os error {number})" in str(cause) for number in _NUMBERS):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
+@contextmanager
+def room_on_disk(folder: Path) -> Iterator[None]:
+    """Turns "no room" into DiskFullError; other errors pass."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        if not says_disk_full(error):
+            raise
+        raise DiskFullError(no_room(folder)) from error
+
+
+def no_room(folder: Path) -> str:
+    return f"The disk that holds {folder} is full: make some room or choose another --home, and start again"

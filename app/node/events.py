@@ -1,0 +1,142 @@
+"""What a node tells other programs: one JSON object a line, written with `--json`. The keys are a contract."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+import msgspec
+
+from app.node.records import ProbeRow, RoundRow
+from engines.contract import EngineInfo
+
+
+class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
+    pass
+
+
+class Started(_Event, frozen=True, tag="start"):
+    """The model is loaded and the first round can begin. `round` is the last safe one, 0 for a new start."""
+
+    model: str
+    engine: EngineInfo
+    home: str
+    round: int
+    recipe: str
+    local: int
+    external: int
+    families: dict[str, int]
+    """Family to level."""
+    shuffled_rewards: bool
+
+
+class RoundDone(_Event, frozen=True, tag="round"):
+    """A finished round, safely stored. `train_solved` is the share of right answers in the training batch,
+    which is not the curve: the curve is the probe. Shares are in [0, 1]; `seconds` include everything from
+    drawing to saving."""
+
+    round: int
+    informative_own: int
+    informative_peer: int
+    train_solved: float
+    seconds: float
+    own_groups: int
+    worked_share: float
+    finished_share: float
+    tokens: int
+    tokens_per_s: float
+    stepped: bool
+    loss: float | None
+    grad_norm: float | None
+    families: dict[str, tuple[int, int, int]]
+    """Family to (level, solved, answered)."""
+
+
+class ProbeDone(_Event, frozen=True, tag="probe"):
+    """Pass@1 on the held-out questions with its standard error; `families` has each family's own."""
+
+    round: int
+    pass_at_1: float
+    stderr: float
+    families: dict[str, float]
+    questions: int
+    worked_share: float
+    finished_share: float
+    seconds: float
+
+
+class Checkpointed(_Event, frozen=True, tag="checkpoint"):
+    round: int
+    folder: str
+
+
+class TrainerRestarted(_Event, frozen=True, tag="trainer_restarted"):
+    """The trainer process ended by itself and another one is started after `wait_s`."""
+
+    round: int
+    sentence: str
+    wait_s: float
+
+
+class Noted(_Event, frozen=True, tag="note"):
+    """Something the owner should know, for example that a damaged checkpoint was set aside."""
+
+    round: int
+    sentence: str
+
+
+class Ended(_Event, frozen=True, tag="end"):
+    """The last line. `reason` is "rounds", "stopped" or "failed"."""
+
+    round: int
+    reason: str
+    sentence: str
+    pass_at_1: float | None
+    stderr: float | None
+
+
+Event = Started | RoundDone | ProbeDone | Checkpointed | TrainerRestarted | Noted | Ended
+
+
+def round_done(row: RoundRow) -> RoundDone:
+    details = row.details
+    return RoundDone(
+        round=row.round,
+        informative_own=row.informative_own,
+        informative_peer=row.informative_peer,
+        train_solved=row.train_solved,
+        seconds=row.seconds,
+        own_groups=details.own_groups,
+        worked_share=details.worked_share,
+        finished_share=details.finished_share,
+        tokens=details.tokens,
+        tokens_per_s=details.tokens_per_s,
+        stepped=details.loss is not None,
+        loss=details.loss,
+        grad_norm=details.grad_norm,
+        families=details.families,
+    )
+
+
+def probe_done(row: ProbeRow) -> ProbeDone:
+    return ProbeDone(
+        round=row.round,
+        pass_at_1=row.pass_at_1,
+        stderr=row.stderr,
+        families=row.details.families,
+        questions=row.questions,
+        worked_share=row.details.worked_share,
+        finished_share=row.details.finished_share,
+        seconds=row.details.seconds,
+    )
+
+
+class JsonLines:
+    """Writes events to a stream. Built before anything redirects standard output."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __call__(self, event: Event) -> None:
+        """Raises BrokenPipeError when nobody reads any more."""
+        self._stream.write(msgspec.json.encode(event).decode() + "\n")
+        self._stream.flush()

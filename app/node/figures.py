@@ -1,0 +1,63 @@
+"""Figures of a round, as pure functions over its scored groups."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+
+import msgspec
+
+from app.sapo.curriculum import Tally
+from app.sapo.groups import ScoredGroup
+from app.sapo.questions import Question
+
+
+def shows_work(completion: str) -> bool:
+    """Whether anything is written before the answer, in either of its forms.
+
+    >>> shows_work("4-1=3 #3"), shows_work("#3"), shows_work("3 is <answer>3</answer>"), shows_work("hm")
+    (True, False, True, False)
+    """
+    end = max(completion.rfind("#"), completion.rfind("<answer>"))
+    return end > 0 and bool(completion[:end].strip())
+
+
+def share(flags: Iterable[object]) -> float:
+    """Share of true ones, 0 of none.
+
+    >>> share([1, 0, True, False]), share([])
+    (0.5, 0.0)
+    """
+    values = [bool(flag) for flag in flags]
+    return sum(values) / len(values) if values else 0.0
+
+
+def tallies(groups: Sequence[ScoredGroup]) -> dict[str, Tally]:
+    """Right answers and all answers of each family."""
+    found: dict[str, Tally] = {}
+    for scored in groups:
+        family = scored.group.coordinates.family
+        before = found.get(family, Tally(0, 0))
+        found[family] = Tally(before.solved + sum(scored.rewards_G), before.answered + len(scored.rewards_G))
+    return found
+
+
+def shuffled(scored: ScoredGroup, seed: int) -> ScoredGroup:
+    """A control: the same rewards, dealt out at random among the group's finished completions.
+
+    The rewards then say nothing about the answers, so a curve that still rises would not be learning.
+    """
+    finished = [at for at, done in enumerate(scored.group.finished_G) if done]
+    dealt = [scored.rewards_G[at] for at in finished]
+    random.Random(seed).shuffle(dealt)
+    rewards_G = list(scored.rewards_G)
+    for at, reward in zip(finished, dealt, strict=True):
+        rewards_G[at] = reward
+    return msgspec.structs.replace(scored, rewards_G=tuple(rewards_G))
+
+
+def questions_mark(questions: Sequence[Question]) -> str:
+    """Eight characters that change with the set of questions: probes over other questions are another curve."""
+    coordinates = sorted(question.coordinates for question in questions)
+    return sha256(msgspec.json.encode(coordinates)).hexdigest()[:8]

@@ -1,0 +1,193 @@
+"""The node's end of the trainer: starts the process, asks, ends it, and says in a sentence how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+from app.node import messages, solo
+from app.node.errors import DiskFullError
+from app.node.trainer import SOLO
+from engines.contract import AdapterError, Batch, EngineError, EngineInfo, StepStats
+
+ROOT = Path(__file__).resolve().parents[2]
+TRAINER = (sys.executable, "-m", "app.node.trainer")
+_LOG_BYTES = 2**20
+_LAST_WORDS_S = 5.0
+"""A trainer that closed its output but lives on is killed after this long."""
+
+Tell = Callable[[int, int], None]
+"""Called with (done, total) completions while the trainer samples."""
+_FAILURES = {"engine": EngineError, "adapter": AdapterError, "disk": DiskFullError}
+_Answer = TypeVar("_Answer", bound=messages.Reply)
+
+
+class TrainerDied(Exception):
+    """The trainer ended by itself. The message says so in one sentence, without signal numbers."""
+
+
+class Link:
+    """A running trainer. It is asked one thing at a time; after a cancelled question only `end` makes sense.
+
+    Every question raises TrainerDied when the process ends or babbles, EngineError when the engine refuses, and
+    DiskFullError when there is no room for what it writes.
+    """
+
+    def __init__(self, process: Process, log: Path) -> None:
+        self._process = process
+        self._log = log
+        self._numbers = count(1)
+
+    @classmethod
+    async def start(cls, log: Path, *, alone: bool, command: Sequence[str] = TRAINER) -> Link:
+        """Starts the process and returns before it is ready. `alone` forbids it the network."""
+        environment = {
+            **os.environ,
+            **(solo.OFFLINE if alone else {}),
+            # Read when torch is imported: waiting threads that spin made a busy machine five times slower.
+            "OMP_WAIT_POLICY": "PASSIVE",
+            "TOKENIZERS_PARALLELISM": "false",
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),
+        }
+        with _fresh_log(log) as errors:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                *([SOLO] if alone else []),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=errors,
+                env=environment,
+                limit=messages.MAX_LINE,
+                **_out_of_reach(),
+            )
+        return cls(process, log)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def open(self, model: Path, rank: int | None, seed: int) -> EngineInfo:
+        request = messages.Open(number=next(self._numbers), model=str(model), rank=rank, seed=seed)
+        return (await self._ask(request, messages.Opened)).info
+
+    async def sample(
+        self,
+        prompts_P: list[list[dict[str, str]]],
+        n: int,
+        max_tokens: int,
+        seed: int,
+        *,
+        prompts_at_once: int,
+        texts_only: bool = False,
+        tell: Tell | None = None,
+    ) -> messages.Sampled:
+        request = messages.Sample(
+            number=next(self._numbers),
+            prompts_P=prompts_P,
+            n=n,
+            max_tokens=max_tokens,
+            seed=seed,
+            prompts_at_once=prompts_at_once,
+            texts_only=texts_only,
+        )
+        return await self._ask(request, messages.Sampled, tell)
+
+    async def step(self, batch: Batch) -> StepStats:
+        request = messages.Learn(number=next(self._numbers), batch=batch)
+        return (await self._ask(request, messages.Learned)).stats
+
+    async def save(self, folder: Path) -> None:
+        await self._ask(messages.Save(number=next(self._numbers), folder=str(folder)), messages.Done)
+
+    async def load(self, folder: Path) -> None:
+        await self._ask(messages.Load(number=next(self._numbers), folder=str(folder)), messages.Done)
+
+    async def end(self, patience_s: float = 1.0) -> None:
+        """Closes the trainer's input, which ends it, and kills it if that takes too long."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            await asyncio.wait_for(self._process.wait(), patience_s)
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+
+    async def _ask(self, request: messages.Request, answer: type[_Answer], tell: Tell | None = None) -> _Answer:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            self._process.stdin.write(messages.to_line(request))
+            await self._process.stdin.drain()
+            while True:
+                line = await self._process.stdout.readline()
+                if not line:
+                    raise TrainerDied(await self._last_words())
+                reply = messages.reply(line)
+                if reply.number != request.number:
+                    raise messages.MessageError(f"Answer {reply.number} came to question {request.number}.")
+                if isinstance(reply, messages.Progress):
+                    if tell is not None:
+                        tell(reply.done, reply.total)
+                elif isinstance(reply, messages.Failed):
+                    raise _FAILURES[reply.reason](reply.sentence)
+                elif isinstance(reply, answer):
+                    return reply
+                else:
+                    raise messages.MessageError(
+                        f"{type(reply).__name__} is no answer to {type(request).__name__}."
+                    )
+        except (BrokenPipeError, ConnectionResetError):
+            raise TrainerDied(await self._last_words()) from None
+        except (
+            messages.MessageError,
+            ValueError,
+        ) as error:  # ValueError: a line longer than the reader's limit
+            await self.end(0.0)
+            raise TrainerDied(f"The trainer answered with something that is no message ({error})") from error
+
+    async def _last_words(self) -> str:
+        await self.end(_LAST_WORDS_S)
+        return how_it_ended(self._process.returncode or 0, self._log)
+
+
+def how_it_ended(returncode: int, log: Path) -> str:
+    """An exit code as a sentence without its full stop.
+
+    >>> how_it_ended(-9, Path("t.log"))
+    'The system ended the trainer, most likely because memory ran short'
+    >>> how_it_ended(1, Path("t.log"))
+    'The trainer stopped after an error (details are in t.log)'
+    """
+    if os.name != "nt" and returncode == -signal.SIGKILL:
+        return "The system ended the trainer, most likely because memory ran short"
+    if os.name != "nt" and returncode == -signal.SIGTERM:
+        return "Another program ended the trainer"
+    if returncode < 0 or returncode > 255:
+        return f"The trainer crashed (details are in {log})"
+    if returncode == 0:
+        return "The trainer ended unasked"
+    return f"The trainer stopped after an error (details are in {log})"
+
+
+def _fresh_log(log: Path) -> BinaryIO:
+    """The trainer's standard error, appended to; an overlong one is kept once under another name."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    if log.exists() and log.stat().st_size > _LOG_BYTES:
+        log.replace(log.with_suffix(".old.log"))
+    return log.open("ab")
+
+
+def _out_of_reach() -> dict[str, Any]:
+    """Keeps the terminal's Ctrl-C away from the trainer: the node decides what ends and when."""
+    if os.name == "nt":
+        return {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
+    return {"start_new_session": True}

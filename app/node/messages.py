@@ -1,0 +1,161 @@
+"""What the node and its trainer say to each other: typed, numbered, size-limited JSON lines.
+
+The node asks, the trainer answers with the same number, one question at a time; while it samples, `Progress`
+lines come first. Shape suffixes as in engines.contract.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from engines.contract import Batch, Completion, EngineInfo, StepStats, TokenSequence
+
+MAX_LINE = 64 * 2**20
+"""Bytes of one message. A probe of 256 long completions takes about 2 MB, so more than this is a fault."""
+
+
+class MessageError(Exception):
+    """A line that is no message: too long, not JSON, or of another shape."""
+
+
+class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lower):
+    number: int
+
+
+class Open(_Message, frozen=True):
+    """Loads the model; always the first question. `rank` None lets the engine choose."""
+
+    model: str
+    rank: int | None
+    seed: int
+
+
+class Load(_Message, frozen=True):
+    """Takes adapter and optimiser from a checkpoint folder."""
+
+    folder: str
+
+
+class Save(_Message, frozen=True):
+    """Writes adapter and optimiser into a folder, flushed to disk."""
+
+    folder: str
+
+
+class Sample(_Message, frozen=True):
+    """`n` completions for every prompt, `prompts_at_once` prompts in one call of the engine.
+
+    The slices, and so the tokens, follow from the message alone. `texts_only` leaves token ids and log-probs
+    out of the answer (a probe needs none).
+    """
+
+    prompts_P: list[list[dict[str, str]]]
+    n: int
+    max_tokens: int
+    seed: int
+    prompts_at_once: int
+    texts_only: bool = False
+
+
+class Learn(_Message, frozen=True):
+    """One optimiser step."""
+
+    batch: Batch
+
+
+class Encode(_Message, frozen=True):
+    """Token ids of foreign text."""
+
+    prompt: list[dict[str, str]]
+    completion: str
+    finished: bool
+
+
+class Measure(_Message, frozen=True):
+    """Log-probabilities of completions under the learner."""
+
+    sequences_S: list[TokenSequence]
+
+
+class Opened(_Message, frozen=True):
+    info: EngineInfo
+
+
+class Progress(_Message, frozen=True):
+    """`done` of `total` completions are sampled."""
+
+    done: int
+    total: int
+
+
+class Sampled(_Message, frozen=True):
+    """`prompts_PT` are the prompts' token ids as the engine used them; `tokens` counts all sampled tokens."""
+
+    groups_PG: list[list[Completion]]
+    prompts_PT: list[list[int]]
+    tokens: int
+    seconds: float
+
+
+class Learned(_Message, frozen=True):
+    stats: StepStats
+
+
+class Encoded(_Message, frozen=True):
+    sequence: TokenSequence
+
+
+class Measured(_Message, frozen=True):
+    logprobs_ST: list[list[float]]
+
+
+class Done(_Message, frozen=True):
+    pass
+
+
+class Failed(_Message, frozen=True):
+    """The engine refused, with a sentence for the owner. `adapter`: a saved adapter is at fault; `disk`: no
+    room."""
+
+    sentence: str
+    reason: Literal["engine", "adapter", "disk"]
+
+
+Request = Open | Load | Save | Sample | Learn | Encode | Measure
+Reply = Opened | Progress | Sampled | Learned | Encoded | Measured | Done | Failed
+
+_requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
+_replies: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(Reply)
+
+
+def to_line(message: Request | Reply) -> bytes:
+    """One message as one line. Raises MessageError when it is too long."""
+    line = msgspec.json.encode(message) + b"\n"
+    if len(line) > MAX_LINE:
+        raise MessageError(f"A message of {len(line)} bytes is longer than the limit of {MAX_LINE}.")
+    return line
+
+
+def request(line: bytes) -> Request:
+    """Raises MessageError."""
+    _check(line)
+    try:
+        return _requests.decode(line)
+    except msgspec.MsgspecError as error:
+        raise MessageError(f"A request could not be read: {error}.") from error
+
+
+def reply(line: bytes) -> Reply:
+    """Raises MessageError."""
+    _check(line)
+    try:
+        return _replies.decode(line)
+    except msgspec.MsgspecError as error:
+        raise MessageError(f"A reply could not be read: {error}.") from error
+
+
+def _check(line: bytes) -> None:
+    if len(line) > MAX_LINE or not line.endswith(b"\n"):
+        raise MessageError("A message was cut off or is too long.")

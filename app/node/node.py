@@ -1,0 +1,276 @@
+"""A node's life: start the trainer, go on from the last safe point, play rounds, probe, keep everything
+safe."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from app.node import events
+from app.node.errors import DiskFullError, NodeError, no_room, room_on_disk
+from app.node.figures import questions_mark
+from app.node.home import model_folder, model_mark
+from app.node.keeping import free_older, keep
+from app.node.link import TRAINER, Link, TrainerDied
+from app.node.probing import probe
+from app.node.records import EventRow, ProbeRow
+from app.node.resume import open_history, other_models, resume, set_history_aside, with_families
+from app.node.round import Played, Tools, play
+from app.node.settings import Settings
+from app.node.snapshot import Phase, Snapshot, standing
+from app.node.state import State
+from app.node.watch import Watch
+from app.sapo import curriculum, seeds
+from app.sapo.probe import probe_questions
+from app.sapo.questions import QuestionError
+from app.sapo.sandbox import Sandbox, SandboxError
+from engines.contract import EngineError, EngineInfo
+
+_DEATHS = 5
+"""A trainer that dies this often without finishing anything is not started again."""
+
+
+def wait_before_restart(deaths: int) -> float:
+    """Seconds before the trainer is started again after so many deaths in a row.
+
+    >>> [wait_before_restart(deaths) for deaths in (1, 2, 3, 4)]
+    [0.5, 2.0, 8.0, 30.0]
+    """
+    return min(30.0, 0.5 * 4.0 ** (deaths - 1))
+
+
+class Node:
+    """One node, run once. `tell` gets every event; `snapshot` is always current, for views to read."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        model: Path,
+        home: Path,
+        identity: bytes,
+        tell: Callable[[events.Event], None],
+        trainer: Sequence[str] = TRAINER,
+    ) -> None:
+        self._settings, self._model, self._home, self._identity = settings, model, home, identity
+        self._tell, self._trainer = tell, trainer
+        self._mark = model_mark(model)
+        self._folder = model_folder(home, settings.model, self._mark)
+        self._checkpoints = self._folder / "checkpoints"
+        self._watch = Watch(settings, str(home))
+        self._link: Link | None = None
+        self._engine: EngineInfo | None = None
+        self._deaths = 0
+        self._state = State(
+            round=0, curriculum=curriculum.start(settings.families), identity=sha256(identity).hexdigest()[:16]
+        )
+        self._fresh = self._state
+        self._run: int | None = None
+        self._ends_at: int | None = None
+        self._curve: list[ProbeRow] = []
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self._watch.snapshot
+
+    async def run(self) -> None:
+        """Learns until `settings.rounds` are done. Raises NodeError when it cannot go on.
+
+        Cancelling it is the way to stop: the round in flight is abandoned, everything before it is safe.
+        """
+        with room_on_disk(self._home):
+            self._store, self._news = open_history(self._folder)
+        starting = asyncio.create_task(self._start_trainer())  # its imports take seconds, so it comes first
+        self._sandbox = Sandbox()
+        reason, sentence = "failed", ""
+        try:
+            await starting
+            self._questions = await asyncio.to_thread(
+                probe_questions, self._settings.families, self._settings.probe_questions
+            )
+            await self._learn()
+            reason = "rounds"
+        except asyncio.CancelledError:
+            reason = "stopped"
+            raise
+        except (EngineError, QuestionError, SandboxError) as error:
+            sentence = str(error)
+            raise NodeError(sentence) from error
+        except NodeError as error:
+            sentence = str(error)
+            raise
+        finally:
+            self._watch.report(Phase.STOPPING)
+            await self._close(reason, sentence)
+
+    async def _learn(self) -> None:
+        while True:
+            try:
+                if self._link is None:
+                    await self._start_trainer()
+                if self._engine is None:
+                    await self._ready()
+                if self._probe_due():
+                    await self._probe()
+                elif self._state.round == self._ends_at:
+                    return
+                else:
+                    await self._round()
+                self._deaths = 0
+            except TrainerDied as death:
+                await self._after(death)
+
+    async def _start_trainer(self) -> None:
+        log = self._home / "logs" / "trainer.log"
+        self._link = await Link.start(log, alone=self._settings.solo, command=self._trainer)
+
+    async def _ready(self) -> None:
+        """Loads the model and the last safe point into a trainer that has just been started."""
+        assert self._link is not None
+        self._watch.report(Phase.LOADING)
+        engine = await self._link.open(
+            self._model, self._settings.rank, seeds.hashed("adapter", self._identity)
+        )
+        state, sentences = await resume(self._link, self._checkpoints, self._mark, self._fresh)
+        with room_on_disk(self._home):
+            if state.round == 0 and self._store.last_round() > 1:
+                self._store.close()
+                aside = set_history_aside(self._folder)
+                self._store, _ = open_history(self._folder)
+                self._run = None
+                sentences.append(f"The history of before is kept as {aside.name}.")
+            self._store.forget_after(state.round)
+            self._curve = self._store.probes(questions_mark(self._questions))
+            if self._run is None:
+                self._run = self._store.begin_run(state.round + 1, self._settings, engine)
+        families = with_families(state.curriculum, self._settings.families)
+        self._state = msgspec.structs.replace(state, curriculum=families)
+        self._engine = engine
+        if self._ends_at is None and self._settings.rounds is not None:
+            self._ends_at = state.round + self._settings.rounds
+        if state.round == 0 and (other := other_models(self._folder)):
+            sentences.append(other)
+        self._watch.ready(engine, self._state, self._curve, self._ends_at)
+        self._tell(self._started(engine))
+        for sentence in (*self._news, *sentences):
+            self._note("note", sentence)
+            self._tell(events.Noted(round=state.round, sentence=sentence))
+        self._news = []
+
+    async def _round(self) -> None:
+        played = await play(self._tools(), self._state)
+        self._watch.report(Phase.SAVING)
+        try:
+            await self._keep(played)
+        except DiskFullError as error:
+            await self._keep_in_last_room(played, error)
+        if played.refusal is not None:
+            sentence = f"Round {played.state.round} brought no step: {played.refusal}"
+            self._note("note", sentence)
+            self._tell(events.Noted(round=played.state.round, sentence=sentence))
+
+    async def _keep(self, played: Played) -> None:
+        assert self._link is not None and self._run is not None
+        kept = await keep(played, self._link, self._store, self._checkpoints, self._mark, self._run)
+        self._state = kept.state
+        done = events.round_done(kept.row)
+        self._watch.played(played, done, self._curve)
+        self._tell(done)
+        self._tell(events.Checkpointed(round=kept.state.round, folder=str(kept.folder)))
+
+    async def _keep_in_last_room(self, played: Played, error: DiskFullError) -> None:
+        """A full disk costs the older safe point, not the round: its room is used, and then the node ends."""
+        with contextlib.suppress(DiskFullError):
+            free_older(self._checkpoints, self._home, error)
+            await self._keep(played)
+        raise DiskFullError(f"{no_room(self._home)}; round {self._state.round} is safe.") from error
+
+    async def _probe(self) -> None:
+        row = await probe(self._tools(), self._questions, self._state.round)
+        with room_on_disk(self._home):
+            self._store.add_probe(row)
+        self._curve = self._store.probes(row.questions_mark)
+        self._watch.probed(self._state, self._curve)
+        self._tell(events.probe_done(row))
+
+    def _probe_due(self) -> bool:
+        """At the start of the curve, every few rounds, and at the end; once after a round."""
+        if not self._curve:
+            return True
+        round_ = self._state.round
+        measured = any(row.round == round_ for row in self._curve)
+        return not measured and (round_ % self._settings.probe_every == 0 or round_ == self._ends_at)
+
+    async def _after(self, death: TrainerDied) -> None:
+        """A dead trainer is an ordinary event: say so, wait a little, and do the round again."""
+        self._link = self._engine = None
+        self._deaths += 1
+        if self._deaths >= _DEATHS:
+            raise NodeError(
+                f"{death}, {self._deaths} times in a row: close other programs or choose a smaller --model, "
+                f"and start again; round {self._state.round} is safe."
+            )
+        wait = wait_before_restart(self._deaths)
+        sentence = f"{death}; it is started again, and round {self._state.round + 1} is done anew."
+        self._note("trainer_restarted", sentence)
+        self._tell(events.TrainerRestarted(round=self._state.round, sentence=sentence, wait_s=wait))
+        self._watch.report(Phase.WAITING)
+        await asyncio.sleep(wait)
+
+    async def _close(self, reason: str, sentence: str) -> None:
+        if self._link is not None:
+            await self._link.end()
+        self._sandbox.close()
+        standing_ = standing(self._watch.snapshot.curve)
+        with contextlib.suppress(sqlite3.Error):  # the history may be what failed
+            if self._run is not None:
+                self._store.end_run(self._run, reason)
+        self._store.close()
+        last = self._curve[-1] if self._curve else None
+        self._tell(
+            events.Ended(
+                round=self._state.round,
+                reason=reason,
+                sentence=sentence or standing_,
+                pass_at_1=last.pass_at_1 if last else None,
+                stderr=last.stderr if last else None,
+            )
+        )
+
+    def _tools(self) -> Tools:
+        assert self._link is not None and self._engine is not None
+        return Tools(
+            link=self._link,
+            engine=self._engine,
+            sandbox=self._sandbox,
+            settings=self._settings,
+            identity=self._identity,
+            report=self._watch.report,
+        )
+
+    def _note(self, kind: str, sentence: str) -> None:
+        self._watch.note(sentence)
+        with contextlib.suppress(sqlite3.Error):  # a sentence is not worth a round
+            self._store.add_event(
+                EventRow(at=time.time(), round=self._state.round, kind=kind, sentence=sentence)
+            )
+
+    def _started(self, engine: EngineInfo) -> events.Started:
+        settings = self._settings
+        return events.Started(
+            model=settings.model,
+            engine=engine,
+            home=str(self._home),
+            round=self._state.round,
+            recipe=settings.recipe,
+            local=settings.groups,
+            external=settings.external,
+            families=self._state.curriculum.levels,
+            shuffled_rewards=settings.shuffled_rewards,
+        )

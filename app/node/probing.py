@@ -1,0 +1,59 @@
+"""The held-out probe: the curve that the owner sees.
+
+The same questions and the same seed of sampling every time and for every node, one completion each at
+temperature 1; so two probes differ by what was learned, and by chance as far as their standard errors say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+from app.node.figures import questions_mark, share, shows_work
+from app.node.records import ProbeDetails, ProbeRow
+from app.node.round import Tools, prompts_at_once, score
+from app.node.snapshot import Phase
+from app.sapo import seeds
+from app.sapo.probe import pass_at_1
+from app.sapo.prompts import messages
+from app.sapo.questions import Question
+
+_SEED = seeds.hashed("probe sampling")
+
+
+async def probe(tools: Tools, questions_P: Sequence[Question], round: int) -> ProbeRow:
+    """Measures the current adapter. Raises TrainerDied."""
+    started = time.monotonic()
+    report = tools.report
+    report(Phase.PROBING, 0, len(questions_P))
+    sampled = await tools.link.sample(
+        [messages(question.text) for question in questions_P],
+        1,
+        tools.settings.max_tokens,
+        _SEED,
+        prompts_at_once=prompts_at_once(tools.engine, 1),
+        texts_only=True,
+        tell=lambda done, total: report(Phase.PROBING, done, total),
+    )
+    scored_P = await asyncio.to_thread(score, tools, questions_P, sampled.groups_PG)
+    solved_P = [scored.rewards_G[0] for scored in scored_P]
+    families: dict[str, list[int]] = {}
+    for question, solved in zip(questions_P, solved_P, strict=True):
+        families.setdefault(question.coordinates.family, []).append(solved)
+    completions_P = [group[0] for group in sampled.groups_PG]
+    overall, error = pass_at_1(solved_P)
+    return ProbeRow(
+        round=round,
+        questions_mark=questions_mark(questions_P),
+        at=time.time(),
+        questions=len(questions_P),
+        pass_at_1=overall,
+        stderr=error,
+        details=ProbeDetails(
+            worked_share=share(shows_work(completion.text) for completion in completions_P),
+            finished_share=share(completion.finished for completion in completions_P),
+            seconds=time.monotonic() - started,
+            families={family: share(solved) for family, solved in families.items()},
+        ),
+    )

@@ -1,0 +1,31 @@
+"""The view without a terminal: one plain line for what is worth a line in a log."""
+
+from __future__ import annotations
+
+from app.node import events
+
+
+def sentence(event: events.Event) -> str | None:
+    """An event for people, None where it says nothing new."""
+    match event:
+        case events.Started():
+            at = f"going on after round {event.round}" if event.round else "starting with a fresh adapter"
+            engine = event.engine
+            where = f"{event.engine.name} ({event.engine.device}, {event.engine.dtype})"
+            return f"{event.model} on {where}, {event.recipe} recipe, {at}."
+        case events.RoundDone():
+            learned = "" if event.stepped else ", nothing to learn from"
+            return (
+                f"Round {event.round}: {event.informative_own} of {event.own_groups} groups informative{learned}, "
+                f"training answers right {100 * event.train_solved:.0f} %, "
+                f"showing work {100 * event.worked_share:.0f} %, {event.seconds:.1f} s."
+            )
+        case events.ProbeDone():
+            return (
+                f"Held-out questions solved after round {event.round}: "
+                f"{100 * event.pass_at_1:.1f} % ± {100 * event.stderr:.1f} of {event.questions}."
+            )
+        case events.TrainerRestarted() | events.Noted():
+            return event.sentence
+        case events.Checkpointed() | events.Ended():
+            return None

@@ -1,0 +1,200 @@
+"""One round: draw questions, answer them, check the answers, weigh them, learn. Saving is the caller's.
+
+Everything in a round follows from the state it starts from, so a round that was lost is simply played again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+
+from app.node.drawing import own_questions
+from app.node.figures import shuffled, tallies
+from app.node.link import Link
+from app.node.settings import Settings
+from app.node.snapshot import Phase
+from app.node.state import State
+from app.sapo import curriculum, seeds
+from app.sapo.groups import Group, ScoredGroup
+from app.sapo.prompts import messages
+from app.sapo.questions import Question
+from app.sapo.recipes import RECIPES, TrainGroup, Weights, running_logprob, weigh
+from app.sapo.sandbox import Sandbox
+from app.sapo.scoring import score_group
+from engines.contract import Batch, Completion, EngineError, EngineInfo, Row, StepStats
+
+_WARM_UP_STEPS = 5
+
+
+class Report(Protocol):
+    """Tells the views what is being done, and how many of how many completions are there."""
+
+    def __call__(self, phase: Phase, done: int = 0, total: int = 0) -> None: ...
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What a round works with. `model` names the policy in the groups it makes."""
+
+    link: Link
+    engine: EngineInfo
+    sandbox: Sandbox
+    settings: Settings
+    identity: bytes
+    report: Report
+
+
+@dataclass(frozen=True)
+class Played:
+    """A finished round: the state after it, and what the history and the views want to know of it."""
+
+    state: State
+    questions_P: list[Question]
+    scored_P: list[ScoredGroup]
+    stats: StepStats | None
+    refusal: str | None
+    """Why the engine refused the step; the round still counts."""
+    tokens: int
+    sample_s: float
+    score_s: float
+    step_s: float
+    seconds: float
+
+
+async def play(tools: Tools, before: State) -> Played:
+    """The round after `before`. Raises TrainerDied; then nothing has happened yet."""
+    settings, report, number = tools.settings, tools.report, before.round + 1
+    recipe = RECIPES[settings.recipe]
+    started = time.monotonic()
+
+    report(Phase.DRAWING)
+    questions_P = await asyncio.to_thread(
+        own_questions, before.curriculum, tools.identity, number, settings.groups
+    )
+
+    report(Phase.SAMPLING, 0, len(questions_P) * settings.completions)
+    sampled = await tools.link.sample(
+        [messages(question.text) for question in questions_P],
+        settings.completions,
+        settings.max_tokens,
+        seeds.sampling_seed(tools.identity, number, "own"),
+        prompts_at_once=prompts_at_once(tools.engine, settings.completions),
+        tell=lambda done, total: report(Phase.SAMPLING, done, total),
+    )
+    asked = time.monotonic()
+
+    report(Phase.SCORING)
+    scored_P = await asyncio.to_thread(score, tools, questions_P, sampled.groups_PG)
+    if settings.shuffled_rewards:
+        scored_P = [
+            shuffled(scored, seeds.hashed("shuffled", tools.identity, number, position))
+            for position, scored in enumerate(scored_P)
+        ]
+    checked = time.monotonic()
+
+    report(Phase.LEARNING)
+    own = [train_group(*pair) for pair in zip(scored_P, sampled.groups_PG, strict=True)]
+    own_logprob = running_logprob(before.own_logprob, own)
+    weighed = weigh(recipe, own, (), own_logprob or 0.0)
+    batch = Batch(
+        rows_S=rows(sampled.prompts_PT, sampled.groups_PG, weighed.own, with_old=recipe.clip is not None),
+        learning_rate=settings.learning_rate * weighed.step * min(1.0, (before.steps + 1) / _WARM_UP_STEPS),
+        clip=recipe.clip,
+    )
+    stats, refusal = None, None
+    try:
+        if batch.rows_S:  # else every group's answers were all right or all wrong: nothing to learn from
+            stats = await tools.link.step(batch)
+    except EngineError as error:
+        refusal = str(error)  # a loss that is not finite: the engine is as it was before
+
+    finished = time.monotonic()
+    after = msgspec.structs.replace(
+        before,
+        round=number,
+        curriculum=curriculum.observe(before.curriculum, tallies(scored_P)),
+        own_logprob=own_logprob,
+        completions=before.completions + len(questions_P) * settings.completions,
+        tokens=before.tokens + sampled.tokens,
+        steps=before.steps + (stats is not None),
+        seconds=before.seconds + finished - started,
+    )
+    return Played(
+        state=after,
+        questions_P=questions_P,
+        scored_P=scored_P,
+        stats=stats,
+        refusal=refusal,
+        tokens=sampled.tokens,
+        sample_s=sampled.seconds,
+        score_s=checked - asked,
+        step_s=finished - checked,
+        seconds=finished - started,
+    )
+
+
+def score(
+    tools: Tools, questions_P: Sequence[Question], groups_PG: Sequence[Sequence[Completion]]
+) -> list[ScoredGroup]:
+    """Every group with this node's own verdicts. Blocks; for a thread."""
+    return [
+        score_group(
+            tools.sandbox,
+            Group(
+                coordinates=question.coordinates,
+                completions_G=tuple(completion.text for completion in completions_G),
+                finished_G=tuple(completion.finished for completion in completions_G),
+                model=tools.engine.model,
+            ),
+        )
+        for question, completions_G in zip(questions_P, groups_PG, strict=True)
+    ]
+
+
+def train_group(scored: ScoredGroup, completions_G: Sequence[Completion]) -> TrainGroup:
+    """An own group as the recipe sees it. The learner itself sampled, so the sampler's log-probs are the
+    learner's."""
+    return TrainGroup(
+        rewards_G=scored.rewards_G,
+        finished_G=scored.group.finished_G,
+        lengths_G=tuple(len(completion.tokens_T) for completion in completions_G),
+        mean_logprob_G=tuple(
+            sum(completion.logprobs_T) / max(1, len(completion.logprobs_T)) for completion in completions_G
+        ),
+    )
+
+
+def rows(
+    prompts_PT: Sequence[list[int]],
+    groups_PG: Sequence[Sequence[Completion]],
+    weights_PGT: Sequence[Weights],
+    *,
+    with_old: bool,
+) -> list[Row]:
+    """The training sequences that carry any weight."""
+    return [
+        Row(
+            prompt_T=prompt_T,
+            completion_T=completion.tokens_T,
+            weights_T=list(weights_T),
+            old_logprobs_T=completion.logprobs_T if with_old else None,
+        )
+        for prompt_T, completions_G, weights_GT in zip(prompts_PT, groups_PG, weights_PGT, strict=True)
+        for completion, weights_T in zip(completions_G, weights_GT, strict=True)
+        if any(weights_T)
+    ]
+
+
+def prompts_at_once(engine: EngineInfo, completions: int) -> int:
+    """How many prompts one call of the engine gets: all for a small model, one for a large model on a
+    processor.
+
+    It decides the sampled tokens together with the seed, so it depends on the model and the device only.
+    """
+    rows_at_once = 2 * 10**9 // max(1, engine.parameters) * (1 if engine.device == "cpu" else 64)
+    return max(1, min(512, max(8, rows_at_once)) // completions)

@@ -1,0 +1,128 @@
+"""What every view shows: one frozen value, replaced whenever something changes. Views read it and nothing
+else."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import msgspec
+
+from engines.contract import EngineInfo
+
+
+class Phase(Enum):
+    """What the node is doing. The value is the sentence's beginning; progress is added where there is some."""
+
+    STARTING = "starting"
+    LOADING = "loading the model"
+    PROBING = "measuring on the held-out questions"
+    DRAWING = "drawing questions"
+    SAMPLING = "answering"
+    SCORING = "checking the answers"
+    LEARNING = "learning"
+    SAVING = "saving"
+    WAITING = "waiting to start the trainer again"
+    STOPPING = "stopping"
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True):
+    """One probe: pass@1 and its standard error, both in [0, 1]."""
+
+    round: int
+    pass_at_1: float
+    stderr: float
+
+
+class FamilyRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One family: its level of how many, the share solved in training of late, and at the first and latest
+    probe."""
+
+    title: str
+    level: int
+    levels: int
+    train_solved: float | None
+    first_probe: float | None
+    latest_probe: float | None
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """One completion of the latest round and whether it was right."""
+
+    family: str
+    question: str
+    completion: str
+    solved: bool
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """`round` is the round in flight, `safe_round` the last checkpoint; times are seconds, of `time.time()`
+    where they are moments. `done` of `total` completions count within the phase, `eta_s` is what is left of
+    it."""
+
+    model: str
+    recipe: str
+    home: str
+    solo: bool
+    started_at: float
+    engine: EngineInfo | None = None
+    phase: Phase = Phase.STARTING
+    round: int = 1
+    last_round: int | None = None
+    """Where this run ends, None for no end."""
+    done: int = 0
+    total: int = 0
+    eta_s: float | None = None
+    curve: tuple[Point, ...] = ()
+    families: tuple[FamilyRow, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    informative_own: int | None = None
+    own_groups: int = 0
+    train_solved: float | None = None
+    worked_share: float | None = None
+    tokens_per_s: float | None = None
+    round_s: float | None = None
+    safe_round: int = 0
+    safe_at: float | None = None
+    note: str | None = None
+    noted_at: float = 0.0
+
+
+def doing(snapshot: Snapshot) -> str:
+    """The phase as a line for people.
+
+    >>> doing(Snapshot(model="m", recipe="r", home="h", solo=True, started_at=0.0, phase=Phase.SAMPLING,
+    ...                done=14, total=32, eta_s=40.2))
+    'answer 14 of 32, about 40 s'
+    """
+    if snapshot.phase not in (Phase.SAMPLING, Phase.PROBING) or not snapshot.total:
+        return snapshot.phase.value
+    what = "answer" if snapshot.phase is Phase.SAMPLING else f"{snapshot.phase.value}: answer"
+    left = f", about {seconds(snapshot.eta_s)}" if snapshot.eta_s is not None and snapshot.eta_s >= 1 else ""
+    return f"{what} {snapshot.done} of {snapshot.total}{left}"
+
+
+def seconds(span: float) -> str:
+    """A span of time for people.
+
+    >>> seconds(40.2), seconds(95), seconds(7300)
+    ('40 s', '2 min', '2 h')
+    """
+    if span < 90:
+        return f"{span:.0f} s"
+    return f"{span / 60:.0f} min" if span < 5400 else f"{span / 3600:.0f} h"
+
+
+def standing(curve: tuple[Point, ...]) -> str:
+    """Where the curve stands, in a sentence.
+
+    >>> standing((Point(round=0, pass_at_1=0.16, stderr=0.023), Point(round=30, pass_at_1=0.31, stderr=0.029)))
+    'Held-out questions solved: 31.0 % ± 2.9 after round 30, 16.0 % ± 2.3 at round 0.'
+    """
+    if not curve:
+        return "The held-out questions have not been measured yet."
+    last, first = curve[-1], curve[0]
+    now = f"Held-out questions solved: {100 * last.pass_at_1:.1f} % ± {100 * last.stderr:.1f}"
+    if first is last:
+        return f"{now} at round {last.round}."
+    then = f"{100 * first.pass_at_1:.1f} % ± {100 * first.stderr:.1f} at round {first.round}"
+    return f"{now} after round {last.round}, {then}."

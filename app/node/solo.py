@@ -1,0 +1,49 @@
+"""Solo mode opens no network socket. An audit hook, which nothing can remove, makes any attempt an error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+"""Environment of the trainer in solo mode: the hub's client then does not even try."""
+
+_UNIX = 1  # socket.AF_UNIX: between processes of this computer, as the event loop's own wake-up pair
+
+_REACHING = frozenset(
+    {
+        "socket.__new__",
+        "socket.bind",
+        "socket.connect",
+        "socket.getaddrinfo",
+        "socket.gethostbyaddr",
+        "socket.gethostbyname",
+        "socket.getnameinfo",
+        "socket.sendmsg",
+        "socket.sendto",
+    }
+)
+
+
+class SoloError(RuntimeError):
+    """Something tried to use the network in solo mode: a fault in Shoal or in a library, never the owner's."""
+
+
+def refuse_network() -> None:
+    """From now on this process can open no network socket.
+
+    Call it inside the running event loop: on Windows the loop's own wake-up pair is made of two loopback
+    sockets.
+    """
+    os.environ.update(OFFLINE)
+    sys.addaudithook(_refuse)
+
+
+def _refuse(event: str, args: tuple[Any, ...]) -> None:
+    if event not in _REACHING:
+        return
+    family = args[1] if event == "socket.__new__" else getattr(args[0], "family", None)
+    if family == _UNIX and os.name != "nt":
+        return
+    raise SoloError(f"Solo mode opens no network socket, but something tried to ({event}).")

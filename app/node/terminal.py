@@ -1,0 +1,220 @@
+"""The live view in a terminal. It reads snapshots and draws; it knows nothing of trainers or files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from app.node.chart import Kind, chart
+from app.node.snapshot import Answer, FamilyRow, Phase, Snapshot, doing, seconds, standing
+
+_STYLES = {Kind.AXIS: "bright_black", Kind.ERROR: "cyan dim", Kind.LINE: "bold cyan", Kind.EMPTY: ""}
+_FAMILIES_WIDTH = 40
+_NOTE_S = 60
+_NARROW = 64
+"""Below this many columns the table of families gives way to the curve."""
+_FIXED_LINES = 7
+"""Header, phase, two footers, and the two borders and title of the answers."""
+
+
+class Terminal:
+    """Draws the newest snapshot on the whole terminal; `close` leaves the last picture of the curve behind."""
+
+    def __init__(self, console: Console, read: Callable[[], Snapshot]) -> None:
+        self._console = console
+        self._read = read
+        self._live = Live(console=console, auto_refresh=False, screen=True)
+        self._drawn: tuple[object, ...] = ()
+
+    def open(self) -> None:
+        self._live.start()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Draws if anything changed since the last time; call it a few times a second."""
+        snapshot, now = self._read(), time.time()
+        state = (snapshot, int(now), self._console.size)
+        if state != self._drawn:
+            self._drawn = state
+            self._live.update(picture(snapshot, *self._console.size, now), refresh=True)
+
+    def close(self) -> None:
+        self._live.stop()
+        snapshot = self._read()
+        if snapshot.curve:
+            self._console.print(_curve(snapshot, min(80, self._console.width), 12))
+
+
+def picture(snapshot: Snapshot, width: int, height: int, now: float) -> RenderableType:
+    """The whole view for a terminal of this size. At least 40 columns and 14 lines are assumed."""
+    width, height = max(40, width), max(14, height)
+    answer_lines = max(2, min(8, (height - _FIXED_LINES - 8) // 2))
+    middle = height - _FIXED_LINES - answer_lines
+    curve_width = width if width < _NARROW else width - _FAMILIES_WIDTH
+    body = Table.grid(padding=0)
+    body.add_column(width=curve_width)
+    cells: list[RenderableType] = [_curve(snapshot, curve_width, middle)]
+    if width >= _NARROW:
+        body.add_column(width=_FAMILIES_WIDTH)
+        cells.append(_families(snapshot.families, middle))
+    body.add_row(*cells)
+    return Group(
+        _header(snapshot, width),
+        _phase(snapshot, width, now),
+        body,
+        _answers(snapshot.answers, width, answer_lines),
+        _last_round(snapshot, width),
+        _footer(snapshot, width, now),
+    )
+
+
+def _header(snapshot: Snapshot, width: int) -> Text:
+    line = Text(" Shoal ", style="bold black on cyan", end="")
+    line.append(f" {plain(snapshot.model)}", style="bold")
+    if (engine := snapshot.engine) is not None:
+        threads = f", {engine.threads} thread{'s' * (engine.threads != 1)}" if engine.device == "cpu" else ""
+        line.append(f" · {engine.name} on {engine.device}, {engine.dtype}{threads}")
+    line.append(f" · {snapshot.recipe} recipe" + (" · alone" if snapshot.solo else ""))
+    return _cut(line, width)
+
+
+def _phase(snapshot: Snapshot, width: int, now: float) -> Text:
+    span = f" of {snapshot.last_round}" if snapshot.last_round else ""
+    line = Text(" ")
+    style = "bold yellow" if snapshot.phase in (Phase.WAITING, Phase.STOPPING) else "bold green"
+    if snapshot.phase in (Phase.STARTING, Phase.LOADING):
+        line.append(f"{snapshot.phase.value} … {now - snapshot.started_at:.0f} s", style=style)
+    else:
+        line.append(f"Round {snapshot.round}{span}", style="bold")
+        line.append(f"  {doing(snapshot)}", style=style)
+    return _cut(line, width)
+
+
+def _curve(snapshot: Snapshot, width: int, height: int) -> Panel:
+    lines = Text()
+    if snapshot.curve:
+        for row in chart(snapshot.curve, width - 4, height - 2):
+            for text, kind in row:
+                lines.append(text, style=_STYLES[kind])
+            lines.append("\n")
+        lines.rstrip()
+    else:
+        lines.append("\n  The first measurement comes soon.", style="bright_black")
+    title = "held-out questions solved"
+    if snapshot.curve:
+        last = snapshot.curve[-1]
+        title += f": [bold cyan]{100 * last.pass_at_1:.1f} % ± {100 * last.stderr:.1f}[/]"
+    return Panel(
+        lines, title=title, title_align="left", border_style="bright_black", height=height, width=width
+    )
+
+
+def _families(families: tuple[FamilyRow, ...], height: int) -> Panel:
+    table = Table.grid(padding=(0, 1, 0, 0))
+    for justify in ("left", "right", "right", "right"):
+        table.add_column(justify=justify, no_wrap=True)
+    table.add_row(*(Text(name, style="bright_black") for name in ("", "level", "held-out", "train")))
+    room = height - 3
+    shown = families if len(families) <= room else families[: room - 1]
+    for family in shown:
+        table.add_row(
+            Text(family.title[:14]),
+            f"{family.level + 1}/{family.levels}",
+            Text(_share(family.latest_probe), style=_trend(family)),
+            Text(_share(family.train_solved), style="bright_black"),
+        )
+    if len(shown) < len(families):
+        table.add_row(Text(f"and {len(families) - len(shown)} more", style="bright_black"))
+    return Panel(
+        table,
+        title="families",
+        title_align="left",
+        border_style="bright_black",
+        height=height,
+        width=_FAMILIES_WIDTH,
+    )
+
+
+def _trend(family: FamilyRow) -> str:
+    if family.first_probe is None or family.latest_probe is None:
+        return ""
+    return "green" if family.latest_probe > family.first_probe else ""
+
+
+def _answers(answers: tuple[Answer, ...], width: int, lines: int) -> Panel:
+    room = width - 6
+    rows = []
+    for answer in answers[:lines]:
+        question, completion = plain(answer.question), plain(answer.completion)
+        left = max(12, min(len(question), room - 3 - len(completion), room * 2 // 3))
+        shown = question if len(question) <= left else "…" + question[-(left - 1) :]
+        row = Text("✓ " if answer.solved else "· ", style="bold green" if answer.solved else "bright_black")
+        row.append(shown, style="bright_black")
+        row.append("  " + completion, style="green" if answer.solved else "")
+        rows.append(_cut(row, width - 4))
+    if not rows:
+        rows = [Text("None yet.", style="bright_black")]
+    return Panel(
+        Group(*rows), title="newest answers", title_align="left", border_style="bright_black", height=lines + 2,
+        width=width,
+    )  # fmt: skip
+
+
+def _last_round(snapshot: Snapshot, width: int) -> Text:
+    parts = []
+    if snapshot.informative_own is not None:
+        parts.append(f"{snapshot.informative_own} of {snapshot.own_groups} groups taught something")
+    if snapshot.train_solved is not None:
+        parts.append(f"training answers right {_share(snapshot.train_solved)}")
+    if snapshot.worked_share is not None:
+        parts.append(f"showing work {_share(snapshot.worked_share)}")
+    return _cut(Text(" " + " · ".join(parts) if parts else "", style="bright_black"), width)
+
+
+def _footer(snapshot: Snapshot, width: int, now: float) -> Text:
+    if snapshot.note and now - snapshot.noted_at < _NOTE_S:
+        return _cut(Text(" " + plain(snapshot.note), style="yellow"), width)
+    parts = []
+    if snapshot.safe_at is not None:
+        parts.append(f"safe: round {snapshot.safe_round}, {seconds(max(0.0, now - snapshot.safe_at))} ago")
+    if snapshot.tokens_per_s is not None:
+        parts.append(f"{snapshot.tokens_per_s:,.0f} tokens/s".replace(",", " "))
+    if snapshot.round_s is not None:
+        parts.append(f"{snapshot.round_s:.1f} s a round")
+    parts.append("Ctrl-C stops safely")
+    return _cut(Text(" " + " · ".join(parts), style="bright_black"), width)
+
+
+def closing(snapshot: Snapshot) -> str:
+    """What to say when the node ends: where the curve stands, and what is safe."""
+    safe = (
+        f"Round {snapshot.safe_round} is saved in {snapshot.home}."
+        if snapshot.safe_round
+        else "No round is saved yet."
+    )
+    return f"{standing(snapshot.curve)} {safe}"
+
+
+def plain(text: str) -> str:
+    """Text of models and questions on one line, without anything a terminal would obey.
+
+    >>> plain("4-1=3\\n #3\\x1b[2J")
+    '4-1=3 #3·[2J'
+    """
+    return "".join(char if char.isprintable() else "·" for char in " ".join(text.split()))
+
+
+def _share(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.0f} %"
+
+
+def _cut(line: Text, width: int) -> Text:
+    line.no_wrap, line.overflow, line.end = True, "ellipsis", "\n"
+    line.truncate(width, overflow="ellipsis")
+    return line

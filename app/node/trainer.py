@@ -1,0 +1,176 @@
+"""The trainer process: an engine behind JSON lines. `python -m app.node.trainer` is started by the node, not by
+people.
+
+It reads requests on standard input and answers on standard output; everything else that any library prints goes
+to standard error. It ends as soon as its input closes, so it cannot outlive its node, not even after kill -9.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO, NoReturn
+
+from app.node import messages, solo
+from app.node.errors import says_disk_full
+from engines.contract import AdapterError, Completion, Engine, EngineError
+
+SOLO = "--solo"
+"""The trainer's only flag: no network, whatever is asked."""
+
+OpenEngine = Callable[[str, int | None, int], Engine]
+"""(model path, rank, seed) to an engine."""
+
+
+def main() -> None:
+    """The production trainer: the torch engine."""
+    serve(_open_torch, beforehand=_import_torch)
+
+
+def _import_torch() -> None:
+    """The seconds this takes run beside the node's own start."""
+    try:
+        import engines.torch_lora  # noqa: F401
+    except ImportError:
+        traceback.print_exc()  # the owner gets the sentence below
+
+
+def _open_torch(model: str, rank: int | None, seed: int) -> Engine:
+    try:
+        from engines.torch_lora import open_engine
+    except ImportError as error:
+        raise EngineError(
+            f"The torch engine is not fully installed ({error}): run `./shoal` again to repair it."
+        ) from error
+    return open_engine(Path(model), rank=rank, seed=seed)
+
+
+def serve(open_engine: OpenEngine, beforehand: Callable[[], None] | None = None) -> NoReturn:
+    """Answers requests until standard input closes; `beforehand` runs once the input is watched."""
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C reaches the whole terminal; the node decides what ends
+    if SOLO in sys.argv[1:]:
+        solo.refuse_network()
+    channel = _own_standard_output()
+    requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(requests,), daemon=True).start()
+    try:
+        if beforehand is not None:
+            beforehand()
+        _work(open_engine, requests, channel)
+    except BaseException:
+        traceback.print_exc()
+    os._exit(1)  # not sys.exit, which would wait for the thread that holds standard input
+
+
+def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: BinaryIO) -> NoReturn:
+    engine: Engine | None = None
+    while True:
+        request = messages.request(requests.get())
+        try:
+            if isinstance(request, messages.Open):
+                engine = open_engine(request.model, request.rank, request.seed)
+                reply: messages.Reply = messages.Opened(number=request.number, info=engine.info)
+            elif engine is None:
+                raise EngineError("The trainer was asked to work before it was given a model.")
+            else:
+                reply = _answer(engine, request, lambda message: _send(channel, message))
+        except Exception as error:
+            reply = _refusal(request.number, error)
+        _send(channel, reply)
+
+
+def _refusal(number: int, error: Exception) -> messages.Failed:
+    """What the owner can act on becomes an answer; everything else ends the process, with a traceback in the
+    log."""
+    if says_disk_full(error):
+        return messages.Failed(number=number, sentence="There is no room on the disk.", reason="disk")
+    if isinstance(error, AdapterError):
+        return messages.Failed(number=number, sentence=str(error), reason="adapter")
+    if isinstance(error, EngineError):
+        return messages.Failed(number=number, sentence=str(error), reason="engine")
+    raise error
+
+
+def _answer(
+    engine: Engine, request: messages.Request, tell: Callable[[messages.Reply], None]
+) -> messages.Reply:
+    number = request.number
+    match request:
+        case messages.Sample():
+            return _sample(engine, request, tell)
+        case messages.Learn():
+            return messages.Learned(number=number, stats=engine.step(request.batch))
+        case messages.Encode():
+            sequence = engine.encode(request.prompt, request.completion, request.finished)
+            return messages.Encoded(number=number, sequence=sequence)
+        case messages.Measure():
+            return messages.Measured(number=number, logprobs_ST=engine.logprobs(request.sequences_S))
+        case messages.Save():
+            engine.save(Path(request.folder))
+        case messages.Load():
+            engine.load(Path(request.folder))
+        case messages.Open():
+            raise EngineError("The trainer already has a model.")
+    return messages.Done(number=number)
+
+
+def _sample(
+    engine: Engine, request: messages.Sample, tell: Callable[[messages.Reply], None]
+) -> messages.Sampled:
+    """Samples slice by slice, so that the owner sees progress on slow models."""
+    started = time.monotonic()
+    total = len(request.prompts_P) * request.n
+    groups_PG: list[list[Completion]] = []
+    for first in range(0, len(request.prompts_P), request.prompts_at_once):
+        prompts = request.prompts_P[first : first + request.prompts_at_once]
+        groups_PG += engine.sample(prompts, request.n, request.max_tokens, request.seed + first)
+        tell(messages.Progress(number=request.number, done=len(groups_PG) * request.n, total=total))
+    tokens = sum(len(completion.tokens_T) for group in groups_PG for completion in group)
+    if request.texts_only:
+        groups_PG = [[_without_tokens(completion) for completion in group] for group in groups_PG]
+    return messages.Sampled(
+        number=request.number,
+        groups_PG=groups_PG,
+        prompts_PT=[] if request.texts_only else [engine.prompt_tokens(prompt) for prompt in request.prompts_P],
+        tokens=tokens,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _without_tokens(completion: Completion) -> Completion:
+    return Completion(tokens_T=[], logprobs_T=[], finished=completion.finished, text=completion.text)
+
+
+def _own_standard_output() -> BinaryIO:
+    """Standard output for messages alone: file descriptor 1 becomes standard error for everyone else."""
+    channel = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return channel
+
+
+def _listen(requests: queue.SimpleQueue[bytes]) -> None:
+    """Waits for requests in a thread of its own, so that the end of input ends even a trainer deep in its
+    work."""
+    while line := sys.stdin.buffer.readline(messages.MAX_LINE + 1):
+        requests.put(line)
+    os._exit(0)
+
+
+def _send(channel: BinaryIO, message: messages.Reply) -> None:
+    left = memoryview(messages.to_line(message))
+    while left:
+        left = left[channel.write(left) :]
+
+
+if __name__ == "__main__":
+    main()

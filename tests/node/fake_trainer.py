@@ -1,0 +1,125 @@
+"""A trainer process around a fake engine, for tests of the node without torch.
+
+The fake knows how to add: it answers a question "a b" with "#..." and gets likelier to be right with every step
+that has positive weights. Its adapter is a small file. What it should do wrong comes in through FAKE_TROUBLE.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.node.trainer import serve
+from engines.contract import (
+    AdapterError,
+    Batch,
+    Completion,
+    EngineError,
+    EngineInfo,
+    Messages,
+    StepStats,
+    TokenSequence,
+)
+
+TROUBLE = os.environ.get("FAKE_TROUBLE", "")
+
+
+class FakeEngine:
+    """Tokens are characters. `skill` is the chance of a right answer."""
+
+    def __init__(self, model: str, rank: int | None, seed: int) -> None:
+        if TROUBLE == "unopenable":
+            raise EngineError("This model is of a kind that the engine does not know: choose another one.")
+        print("noise that is no message")  # both go to the log, never between the messages
+        os.write(1, b"more noise, past Python\n")
+        self.skill = 0.3
+        self.steps = 0
+        self.info = EngineInfo(
+            name="fake",
+            device="cpu",
+            dtype="float32",
+            model=model,
+            parameters=2_000_000,
+            trainable=1000,
+            threads=1,
+            memory_budget_mb=100,
+        )
+
+    def encode(self, prompt: Messages, completion: str, finished: bool) -> TokenSequence:
+        return TokenSequence(prompt_T=self.prompt_tokens(prompt), completion_T=[*map(ord, completion), 0])
+
+    def sample(
+        self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int
+    ) -> list[list[Completion]]:
+        _maybe("die while sampling", self.steps)
+        if TROUBLE == "slow":
+            time.sleep(0.3)
+        random_ = random.Random(seed)
+        return [[self._completion(prompt, random_) for _ in range(n)] for prompt in prompts_P]
+
+    def _completion(self, prompt: Messages, random_: random.Random) -> Completion:
+        right = random_.random() < self.skill
+        answer = _solve(prompt[-1]["content"]) if right else "no"
+        text = f"hm #{answer}" if random_.random() < self.skill else f"#{answer}"
+        tokens = [*map(ord, text), 0]
+        return Completion(tokens_T=tokens, logprobs_T=[-0.1] * len(tokens), finished=True, text=text)
+
+    def prompt_tokens(self, prompt: Messages) -> list[int]:
+        return [*map(ord, prompt[-1]["content"])]
+
+    def logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
+        return [[-0.1] * len(sequence.completion_T) for sequence in sequences_S]
+
+    def step(self, batch: Batch) -> StepStats:
+        _maybe("die while learning", self.steps)
+        assert any(weight for row in batch.rows_S for weight in row.weights_T)
+        assert all(len(row.weights_T) == len(row.completion_T) for row in batch.rows_S)
+        self.steps += 1
+        self.skill = min(0.95, self.skill + 0.05)
+        return StepStats(
+            loss=0.1, grad_norm=1.0, rows=len(batch.rows_S), tokens=10, micro_batches=1, seconds=0.01
+        )
+
+    def save(self, folder: Path) -> None:
+        _maybe("die while saving", self.steps)
+        (folder / "adapter.json").write_text(json.dumps({"skill": self.skill, "steps": self.steps}))
+        (folder / "optimizer.bin").write_bytes(os.urandom(2000))
+
+    def load(self, folder: Path) -> None:
+        if TROUBLE == "unloadable":
+            raise AdapterError("The saved adapter is for another model.")
+        saved = json.loads((folder / "adapter.json").read_text())
+        self.skill, self.steps = saved["skill"], saved["steps"]
+
+
+def _solve(question: str) -> str:
+    """chain_sum only: "State the final answer to the following arithmetic problem: 1 + 2 - 3 ="."""
+    total, sign = 0, 1
+    for word in question.rpartition(":")[2].rstrip("= ").split():
+        if word in "+-":
+            sign = 1 if word == "+" else -1
+        else:
+            total += sign * int(word)
+    return str(total)
+
+
+def _maybe(trouble: str, steps: int) -> None:
+    """FAKE_TROUBLE is "<what> [once in a marker file]": the marker makes it happen once only."""
+    what, _, marker = TROUBLE.partition(" @")
+    if what != trouble or steps < 1:
+        return
+    if marker:
+        path = Path(marker)
+        if path.exists():
+            return
+        path.touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    serve(FakeEngine)
