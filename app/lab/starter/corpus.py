@@ -77,4 +77,3 @@ def _spoil(answer: str, rng: Random) -> str:
         return answer[:place] + digit + answer[place + 1 :]
     place = rng.randrange(max(1, len(answer) - 1))
     return answer[:place] + answer[place : place + 2][::-1] + answer[place + 2 :]
-

@@ -26,7 +26,9 @@ class Headroom(msgspec.Struct, frozen=True, kw_only=True):
     guessed_right: float
 
 
-def measure(engine: Engine, levels: Mapping[str, int], items: int, max_tokens: int, seed: int) -> dict[str, Headroom]:
+def measure(
+    engine: Engine, levels: Mapping[str, int], items: int, max_tokens: int, seed: int
+) -> dict[str, Headroom]:
     """Samples 8 completions for each probe question; one row per family and one called `all`."""
     questions = probe_questions(levels, items)
     groups = engine.sample([messages(question.text) for question in questions], 8, max_tokens, seed)

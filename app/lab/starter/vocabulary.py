@@ -44,8 +44,9 @@ PHRASES = (
     ", ",
 )
 
-CHAT_TEMPLATE = "{{ messages[-1]['content'] }}\n"
-"""The question and a line break; the starter takes no instructions."""
+CHAT_TEMPLATE = "{{ messages[-1]['content'] + '\\n' }}"
+"""The question and a line break; the starter takes no instructions. (A bare line break at the end of a template is
+trimmed.)"""
 
 
 def make_tokenizer() -> Qwen2Tokenizer:
