@@ -1,0 +1,116 @@
+"""Finding a Python that can run Shoal, and becoming another process. Readable for Python 3.7 (see ./shoal)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+import subprocess
+import sys
+from typing import Tuple
+
+OLDEST, NEWEST = (3, 11), (3, 14)
+"""The pinned packages have ready-made builds for these and for everything between."""
+
+PREFERRED = ((3, 13), (3, 12), (3, 11), (3, 14))
+
+PROBE = (
+    "import struct, sys; print(sys.version_info[0], sys.version_info[1], struct.calcsize('P') * 8);"
+    "print(getattr(sys, '_base_executable', None) or sys.executable)"
+)
+
+
+Found = Tuple[Tuple[int, int], int, str]
+"""Version, pointer size in bits, path."""
+
+
+class SetupError(Exception):
+    """Set-up cannot go on. The message is for the owner: what, why, what to do."""
+
+
+def suits(version: tuple[int, ...], bits: int) -> bool:
+    """Whether Shoal runs on a Python of this (major, minor) version and pointer size."""
+    return OLDEST <= tuple(version) <= NEWEST and bits == 64
+
+
+def suits_here() -> bool:
+    return suits(sys.version_info[:2], struct.calcsize("P") * 8)
+
+
+def own() -> str:
+    """The running interpreter, or the one below it when it belongs to a virtual environment: an environment
+    that may have to be replaced cannot be built by itself."""
+    if sys.prefix != sys.base_prefix:
+        return getattr(sys, "_base_executable", None) or sys.executable
+    return sys.executable
+
+
+def candidates() -> list[list[str]]:
+    """Commands that may start a suitable Python, the preferred first."""
+    named = [f"python{major}.{minor}" for major, minor in PREFERRED] + ["python3", "python"]
+    found = [[path] for path in map(shutil.which, named) if path]
+    if sys.platform == "win32" and shutil.which("py"):
+        found = [["py", f"-{major}.{minor}"] for major, minor in PREFERRED] + found
+    return found
+
+
+def probe(command: list[str]) -> Found | None:
+    """(version, bits, path) of a Python; None when the command starts none (pyenv's and the Windows
+    store's placeholders exist and fail)."""
+    try:
+        output = subprocess.check_output(
+            [*command, "-I", "-c", PROBE], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=30
+        )
+        numbers, path = output.decode().splitlines()
+        major, minor, bits = map(int, numbers.split())
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+    return (major, minor), bits, path
+
+
+def find(commands: list[list[str]] | None = None) -> str:
+    """The path of the first suitable Python. Raises SetupError with what to install when there is none."""
+    seen = set()
+    for command in candidates() if commands is None else commands:
+        answer = probe(command)
+        if answer and suits(answer[0], answer[1]):
+            return answer[2]
+        if answer:
+            seen.add("%d.%d" % answer[0] + ("" if answer[1] == 64 else " (32-bit)"))
+    raise SetupError(
+        f"Shoal needs a 64-bit Python between {OLDEST[0]}.{OLDEST[1]} and {NEWEST[0]}.{NEWEST[1]}, and this "
+        f"computer has {', '.join(sorted(seen)) or 'none that starts'}; {advice()}, then start Shoal again."
+    )
+
+
+def advice() -> str:
+    """How to get a suitable Python here, as half a sentence."""
+    if sys.platform == "win32":
+        return "install it with `winget install Python.Python.3.13`"
+    if sys.platform == "darwin":
+        return "install it with `brew install python@3.13`"
+    for manager, command in (
+        ("apt-get", "sudo apt-get install python3 python3-venv"),
+        ("dnf", "sudo dnf install python3.12"),
+        ("zypper", "sudo zypper install python312"),
+        ("pacman", "sudo pacman -S python"),
+    ):
+        if shutil.which(manager):
+            return f"install it with `{command}`"
+    return "install one"
+
+
+def hand_over(arguments: list[str], python: str, environment: dict[str, str] | None = None) -> int:
+    """Continues as `python arguments`. On POSIX this process becomes that one, so signals and exit codes are
+    its own; Windows has no such thing, so there the exit code is passed on."""
+    environment = dict(os.environ) if environment is None else environment
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if os.name == "posix":
+        os.execve(python, [python, *arguments], environment)
+    child = subprocess.Popen([python, *arguments], env=environment)
+    while True:
+        try:
+            return child.wait()
+        except KeyboardInterrupt:  # the child got it too, and decides
+            continue

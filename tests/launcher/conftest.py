@@ -1,0 +1,159 @@
+"""A project in miniature: the real launcher, a command that tells how it was started, and packages made here.
+
+Nothing is fetched: pip is pointed at a folder of wheels that the tests write themselves.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+LIMIT = 180
+"""Seconds after which a process counts as hung."""
+
+TELLS = """
+import importlib.util, json, os, sys
+packages = ("tinydep", "tinygym", "tinytest")
+names = ("OMP_WAIT_POLICY", "TOKENIZERS_PARALLELISM")
+print(json.dumps({
+    "arguments": sys.argv[1:],
+    "prefix": sys.prefix,
+    "folder": os.getcwd(),
+    "environment": {name: os.environ.get(name) for name in names},
+    "packages": [name for name in packages if importlib.util.find_spec(name)],
+}))
+sys.exit(7 if "fail" in sys.argv else 0)
+"""
+
+
+def make_wheel(folder: Path, name: str, version: str = "1.0") -> Path:
+    """A pure Python wheel of one module, with a RECORD as the format asks."""
+    info = f"{name}-{version}.dist-info"
+    contents = {
+        f"{name}/__init__.py": f"VERSION = '{version}'\n" + "# filling\n" * 200,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = []
+    wheel = folder / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path, text in contents.items():
+            archive.writestr(path, text)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+            record.append(f"{path},sha256={digest},{len(text.encode())}\n")
+        archive.writestr(f"{info}/RECORD", "".join([*record, f"{info}/RECORD,,\n"]))
+    return wheel
+
+
+def make_project(folder: Path) -> Path:
+    """A copy of the launcher with requirements and a command of its own."""
+    (folder / "app" / "cli").mkdir(parents=True)
+    shutil.copy2(ROOT / "shoal", folder / "shoal")
+    shutil.copy2(ROOT / "app" / "__init__.py", folder / "app" / "__init__.py")
+    shutil.copytree(
+        ROOT / "app" / "launcher", folder / "app" / "launcher", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    (folder / "app" / "cli" / "__init__.py").write_text("")
+    (folder / "app" / "cli" / "__main__.py").write_text(TELLS)
+    requirements = folder / "packaging" / "requirements"
+    requirements.mkdir(parents=True)
+    for file, package in (("base.txt", "tinydep"), ("gym.txt", "tinygym"), ("test.txt", "tinytest")):
+        (requirements / file).write_text(f"# a comment\n{package}==1.0\n")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheels")
+    for name in ("tinydep", "tinygym", "tinytest"):
+        make_wheel(folder, name)
+    make_wheel(folder, "tinydep", "2.0")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def variables(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """An environment in which pip finds our wheels and nothing else."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PIP_", "PYTHON", "OMP_", "TOK"))
+    }
+    return kept | {
+        "HOME": str(tmp_path_factory.mktemp("home")),
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": str(wheels),
+        "PIP_NO_CACHE_DIR": "1",
+    }
+
+
+Launch = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def launch(variables: dict[str, str]) -> Launch:
+    """Starts a project's launcher as a process of its own, with pipes for both outputs."""
+
+    def start(
+        project: Path, *arguments: str, cwd: Path | None = None, **changes: str | None
+    ) -> subprocess.Popen[str]:
+        environment = {name: value for name, value in {**variables, **changes}.items() if value is not None}
+        return subprocess.Popen(
+            [sys.executable, str(project / "shoal"), *arguments],
+            cwd=cwd or project,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return start
+
+
+@dataclass(frozen=True)
+class FirstStart:
+    """A project after its very first start, and what that start said."""
+
+    project: Path
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="session")
+def first_start(tmp_path_factory: pytest.TempPathFactory, variables: dict[str, str]) -> FirstStart:
+    """`./shoal run --json` in a fresh copy. Making the environment takes seconds, so the others start from
+    copies."""
+    project = make_project(tmp_path_factory.mktemp("installed") / "a folder with spaces")
+    done = subprocess.run(
+        [sys.executable, project / "shoal", "run", "--json"],
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+    )
+    return FirstStart(project, done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def ready(first_start: FirstStart, tmp_path: Path) -> Path:
+    """A project of one's own that is set up: also a check that a moved folder still works, for it is a copy."""
+    return Path(shutil.copytree(first_start.project, tmp_path / "ready", symlinks=True))
+
+
+def packages_of(project: Path) -> Path:
+    return next((project / ".venv").glob("[lL]ib/**/site-packages"))

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import ast
+import os
+import struct
+import sys
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from app.launcher import pythons
+from app.launcher.pythons import SetupError
+
+ROOT = Path(__file__).parents[2]
+
+posix = pytest.mark.skipif(os.name == "nt", reason="uses shell scripts as interpreters")
+
+
+def interpreter(folder: Path, name: str, answer: str) -> list[str]:
+    """Something that answers like a Python of another kind."""
+    script = folder / name
+    script.write_text(f"#!/bin/sh\n{answer}\n")
+    script.chmod(0o755)
+    return [str(script)]
+
+
+def launcher() -> ModuleType:
+    loader = SourceFileLoader("shoal_launcher", str(ROOT / "shoal"))
+    module = ModuleType(loader.name)
+    module.__file__ = str(ROOT / "shoal")
+    loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("version", "bits", "suits"),
+    [
+        ((3, 10), 64, False),
+        ((3, 11), 64, True),
+        ((3, 14), 64, True),
+        ((3, 15), 64, False),
+        ((3, 12), 32, False),
+    ],
+)
+def test_which_pythons_suit(version: tuple[int, int], bits: int, suits: bool) -> None:
+    assert pythons.suits(version, bits) is suits
+
+
+def test_a_real_interpreter_tells_its_version_and_path() -> None:
+    found = pythons.probe([sys.executable])
+    assert found is not None
+    assert found[:2] == (sys.version_info[:2], struct.calcsize("P") * 8)
+    assert Path(found[2]).exists()
+
+
+@posix
+def test_the_first_suitable_one_is_taken(tmp_path: Path) -> None:
+    commands = [
+        interpreter(tmp_path, "placeholder", "echo 'command not found' >&2; exit 127"),
+        interpreter(tmp_path, "silent", "exit 0"),
+        interpreter(tmp_path, "old", "echo 3 9 64; echo /old"),
+        interpreter(tmp_path, "narrow", "echo 3 12 32; echo /narrow"),
+        [str(tmp_path / "missing")],
+        interpreter(tmp_path, "good", "echo 3 12 64; echo /good"),
+        interpreter(tmp_path, "later", "echo 3 13 64; echo /later"),
+    ]
+    assert pythons.find(commands) == "/good"
+
+
+@posix
+def test_without_one_the_sentence_names_what_is_there_and_what_to_do(tmp_path: Path) -> None:
+    commands = [interpreter(tmp_path, "old", "echo 3 9 64; echo /old")]
+    with pytest.raises(
+        SetupError, match=r"between 3\.11 and 3\.14, and this computer has 3\.9; install"
+    ) as caught:
+        pythons.find(commands)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(SetupError, match="has none that starts"):
+        pythons.find([])
+
+
+def test_an_unsuitable_python_hands_over_to_a_suitable_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    handed: list[tuple[list[str], str]] = []
+    monkeypatch.setattr(pythons, "suits_here", lambda: False)
+    monkeypatch.setattr(pythons, "find", lambda: "/usr/bin/better")
+    monkeypatch.setattr(pythons, "hand_over", lambda arguments, python: handed.append((arguments, python)) or 5)
+    assert launcher().main(["run", "--json"]) == 5
+    assert handed == [([str(ROOT / "shoal"), "run", "--json"], "/usr/bin/better")]
+
+
+def test_no_python_at_all_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(pythons, "suits_here", lambda: False)
+    monkeypatch.setattr(pythons, "candidates", list)
+    assert launcher().main([]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("shoal: Shoal needs a 64-bit Python") and len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "file", ["shoal", "app/__init__.py", "app/launcher/__init__.py", "app/launcher/pythons.py"]
+)
+def test_what_runs_first_is_readable_for_python_3_7(file: str) -> None:
+    ast.parse((ROOT / file).read_text(encoding="utf-8"), feature_version=(3, 7))

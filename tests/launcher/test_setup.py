@@ -1,0 +1,259 @@
+"""The launcher as owners meet it: a process in a copy of the project, with a real environment and real pip."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from app.launcher.environment import FILLING, MAKING, UNFINISHED, Environment
+from tests.launcher.conftest import LIMIT, FirstStart, Launch, make_project, packages_of
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=LIMIT)
+    return process.returncode, out, err
+
+
+def test_a_fresh_folder_is_set_up_and_standard_output_belongs_to_the_command(first_start: FirstStart) -> None:
+    err = first_start.err
+    assert first_start.code == 0, err
+    told = json.loads(first_start.out)
+    assert told["arguments"] == ["run", "--json"]
+    assert Path(told["prefix"]) == first_start.project / ".venv"
+    assert told["packages"] == ["tinydep", "tinygym"]
+    assert told["environment"] == {"OMP_WAIT_POLICY": "PASSIVE", "TOKENIZERS_PARALLELISM": "false"}
+    assert "tinydep 1.0" in err and "of 2" in err and "done" in err
+    assert not (first_start.project / ".venv" / UNFINISHED).exists()
+
+
+def test_what_is_there_is_used_without_pip_and_without_a_word(ready: Path, launch: Launch) -> None:
+    shutil.rmtree(packages_of(ready) / "pip")  # whoever called it now would fail
+    code, out, err = finish(launch(ready, "fail", PIP_FIND_LINKS=None))
+    assert (code, err) == (7, "")
+    assert json.loads(out)["arguments"] == ["fail"]
+
+
+def test_through_a_link_and_from_another_folder(ready: Path, tmp_path: Path, launch: Launch) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "app").mkdir(parents=True)  # must not be taken for ours
+    (elsewhere / "app" / "__init__.py").write_text("raise SystemExit('imported from the current folder')")
+    (elsewhere / "shoal").symlink_to(ready / "shoal")
+    code, out, err = finish(launch(elsewhere, "run", cwd=elsewhere))
+    assert code == 0, err
+    assert Path(json.loads(out)["folder"]) == elsewhere
+    assert Path(json.loads(out)["prefix"]) == ready / ".venv"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the file mode starts it on POSIX only")
+def test_the_file_itself_can_be_started(ready: Path, variables: dict[str, str]) -> None:
+    done = subprocess.run([ready / "shoal", "x"], env=variables, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["arguments"] == ["x"]
+
+
+def test_help_needs_no_set_up(tmp_path: Path, launch: Launch) -> None:
+    project = make_project(tmp_path / "project")
+    code, out, _ = finish(launch(project, "--help"))
+    assert code == 0
+    assert json.loads(out)["arguments"] == ["--help"]
+    assert not (project / ".venv").exists()
+
+
+def test_setup_takes_no_arguments(ready: Path, launch: Launch) -> None:
+    code, out, err = finish(launch(ready, "setup", "everything"))
+    assert (code, out) == (2, "")
+    assert "everything" in err and "./shoal setup" in err
+
+
+def test_test_requirements_come_with_the_first_test(ready: Path, launch: Launch) -> None:
+    assert json.loads(finish(launch(ready, "run"))[1])["packages"] == ["tinydep", "tinygym"]
+    assert json.loads(finish(launch(ready, "test", "-k", "x"))[1])["packages"] == [
+        "tinydep",
+        "tinygym",
+        "tinytest",
+    ]
+    code, _, err = finish(launch(ready, "test", PIP_FIND_LINKS=None))
+    assert (code, err) == (0, "")
+
+
+def test_changed_requirements_are_installed_into_what_is_there(ready: Path, launch: Launch) -> None:
+    (ready / "packaging" / "requirements" / "base.txt").write_text("tinydep==2.0\n")
+    code, _, err = finish(launch(ready, "run"))
+    assert code == 0 and "tinydep 2.0" in err
+    assert "VERSION = '2.0'" in (packages_of(ready) / "tinydep" / "__init__.py").read_text()
+
+
+def test_a_killed_installation_is_completed_and_the_whole_part_kept(ready: Path, launch: Launch) -> None:
+    packages = packages_of(ready)
+    cut, whole = packages / "tinydep" / "__init__.py", packages / "tinygym" / "__init__.py"
+    as_it_was = cut.read_text()
+    cut.write_text(as_it_was[:100])  # killed in the middle of a file
+    (packages / "~inydep").mkdir()  # and of a replacement
+    (ready / ".venv" / UNFINISHED).write_text(FILLING)
+    kept = whole.stat().st_mtime_ns
+    code, _, err = finish(launch(ready, "run"))
+    assert code == 0, err
+    assert cut.read_text() == as_it_was
+    assert whole.stat().st_mtime_ns == kept
+    assert not (packages / "~inydep").exists()
+
+
+def test_setup_repairs_what_the_stamp_does_not_know_of(ready: Path, launch: Launch) -> None:
+    (packages_of(ready) / "tinydep" / "__init__.py").unlink()
+    assert finish(launch(ready, "setup"))[0] == 0
+    assert json.loads(finish(launch(ready, "run"))[1])["packages"] == ["tinydep", "tinygym"]
+    assert (packages_of(ready) / "tinydep" / "__init__.py").exists()
+
+
+def break_environment(folder: Path, harm: str) -> None:
+    python, config = folder / "bin" / "python", folder / "pyvenv.cfg"
+    if harm == "interpreter gone":
+        python.unlink()
+        python.symlink_to("/no/such/python")
+    elif harm == "killed while being made":
+        (folder / UNFINISHED).write_text(MAKING)
+    else:
+        config.write_text(config.read_text().replace("version = 3.", "version = 3.9"))
+        (folder / "shoal-run.json").unlink()
+
+
+HARMS = ["interpreter gone", "killed while being made", "made by another Python"]
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_broken_environment_is_noticed(harm: str, ready: Path) -> None:
+    environment = Environment(ready)
+    assert environment.ready("run") and environment._usable()
+    break_environment(environment.folder, harm)
+    assert not environment.ready("run") and not environment._usable()
+
+
+@pytest.mark.parametrize(
+    "harm", [HARMS[0], *(pytest.param(harm, marks=pytest.mark.long) for harm in HARMS[1:])]
+)
+def test_a_broken_environment_is_replaced(harm: str, ready: Path, launch: Launch) -> None:
+    break_environment(ready / ".venv", harm)
+    (ready / ".venv" / "left over").touch()
+    code, out, err = finish(launch(ready, "run"))
+    assert code == 0, err
+    assert "making it anew" in err
+    assert json.loads(out)["packages"] == ["tinydep", "tinygym"]
+    assert not (ready / ".venv" / "left over").exists()
+
+
+def test_an_environment_made_by_hand_is_filled_not_replaced(ready: Path, launch: Launch) -> None:
+    (ready / ".venv" / "shoal-run.json").unlink()
+    (ready / ".venv" / "mine").touch()
+    assert finish(launch(ready, "run"))[0] == 0
+    assert (ready / ".venv" / "mine").exists()
+
+
+def test_two_at_once_install_once(ready: Path, launch: Launch) -> None:
+    (ready / "packaging" / "requirements" / "base.txt").write_text("tinydep==2.0\n")
+    ends = [finish(process) for process in [launch(ready, str(number)) for number in range(2)]]
+    assert [code for code, _, _ in ends] == [0, 0], ends
+    assert sum("tinydep 2.0" in err for _, _, err in ends) == 1
+    assert (
+        sum(err == "Another Shoal is setting up this folder; waiting until it is done.\n" for _, _, err in ends)
+        == 1
+    )
+    assert [json.loads(out)["arguments"] for _, out, _ in ends] == [["0"], ["1"]]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="on Windows pip does not inherit the lock")
+def test_killed_while_pip_works_the_next_waits_for_pip_and_goes_on(ready: Path, launch: Launch) -> None:
+    (ready / "packaging" / "requirements" / "base.txt").write_text("tinydep==2.0\n")
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # a package server that never answers
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}/simple"
+        first = launch(
+            ready, "run", PIP_NO_INDEX=None, PIP_FIND_LINKS=None, PIP_INDEX_URL=address, PIP_RETRIES="0"
+        )
+        silent.settimeout(LIMIT)
+        asked, _ = silent.accept()
+        first.send_signal(signal.SIGKILL)
+        first.wait(LIMIT)
+        second = launch(ready, "run")
+        assert second.stderr is not None
+        assert "Another Shoal" in second.stderr.readline()
+        assert second.poll() is None
+        asked.close()
+    code, _, err = finish(second)
+    assert code == 0, err
+    assert "VERSION = '2.0'" in (packages_of(ready) / "tinydep" / "__init__.py").read_text()
+    for stream in (first.stdout, first.stderr):
+        assert stream is not None
+        stream.close()
+
+
+def test_without_a_network_one_sentence_and_the_next_start_goes_on(ready: Path, launch: Launch) -> None:
+    (ready / "packaging" / "requirements" / "base.txt").write_text("tinydep==2.0\n")
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        nobody = f"http://127.0.0.1:{closed.getsockname()[1]}/simple"
+    offline = {"PIP_NO_INDEX": None, "PIP_FIND_LINKS": None, "PIP_INDEX_URL": nobody, "PIP_RETRIES": "1"}
+    code, out, err = finish(launch(ready, "run", **offline))
+    assert (code, out) == (1, "")
+    last = err.splitlines()[-1]
+    assert last.startswith(
+        "shoal: Shoal could not download tinydep 2.0 because the package server could not be reached"
+    )
+    assert "start Shoal again" in last and "Traceback" not in err
+    assert finish(launch(ready, "run"))[0] == 0
+
+
+def test_a_package_that_does_not_exist_is_named(ready: Path, launch: Launch) -> None:
+    (ready / "packaging" / "requirements" / "base.txt").write_text("tinydep==3.0\n")
+    code, out, err = finish(launch(ready, "run"))
+    assert (code, out) == (1, "")
+    assert "no ready-made build of tinydep 3.0" in err.splitlines()[-1]
+
+
+def test_an_incomplete_copy_says_which_file_is_missing(ready: Path, launch: Launch) -> None:
+    (ready / "packaging" / "requirements" / "gym.txt").unlink()
+    code, _, err = finish(launch(ready, "run"))
+    assert code == 1
+    assert "gym.txt" in err and len(err.splitlines()) == 1
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, launch: Launch) -> None:
+    project = make_project(tmp_path / "project")
+    project.chmod(0o555)
+    try:
+        code, _, err = finish(launch(project, "run"))
+    finally:
+        project.chmod(0o755)
+    assert code == 1
+    assert f"cannot write into {project}" in err
+
+
+def test_interrupted_it_says_so_and_ends_with_1(ready: Path, launch: Launch) -> None:
+    if os.name == "nt":
+        pytest.skip("Ctrl-C cannot be sent to one process there")
+    (ready / "packaging" / "requirements" / "base.txt").write_text("tinydep==2.0\n")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}/simple"
+        process = subprocess.Popen(
+            [sys.executable, ready / "shoal", "run"],
+            env={**os.environ, "PIP_INDEX_URL": address, "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": ""},
+            start_new_session=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        silent.settimeout(LIMIT)
+        asked, _ = silent.accept()
+        time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        code, _, err = finish(process)
+        asked.close()
+    assert code == 1
+    assert err.splitlines()[-1].startswith("shoal: Stopped.") and "Traceback" not in err
