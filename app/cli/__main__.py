@@ -1,0 +1,174 @@
+"""`python -m app.cli COMMAND ...`, which is what ./shoal becomes once everything is installed.
+
+Finds the command's file, reads its arguments, runs it, and turns whatever it raises into one sentence.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import errno
+import importlib
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Any, NoReturn
+
+COMMANDS = ("run", "lab", "doctor", "test", "starter")
+"""The order in which --help lists them; files that are not named here come after these."""
+
+ALONE = ("run", "--solo")
+"""What `./shoal` without arguments does: a node that keeps on learning."""
+
+FOLDER = Path(__file__).parent
+"""Where the commands are."""
+
+HOUSE = ("app", "engines")
+"""Exceptions defined in these packages carry a sentence for the owner; all others are faults of ours."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence instead of printing the whole usage. Options are not abbreviated: a
+    new one must never change what an old command line means."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"allow_abbrev": False, **kwargs})
+
+    def error(self, message: str) -> NoReturn:
+        what = message.strip().rstrip(".")
+        self.exit(2, f"{self.prog}: {what[:1].upper()}{what[1:]}; see ./{self.prog} --help.\n")
+
+
+def main(arguments: list[str]) -> int:
+    """Runs one command line and returns its exit code (argparse ends the process itself on wrong usage: 2)."""
+    try:
+        if not arguments:
+            return _run(*ALONE)
+        if arguments[0] in ("-h", "--help", "help"):
+            print(overview())
+            return 0
+        return _run(*arguments)
+    except KeyboardInterrupt:
+        print("shoal: Stopped.", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader of our output has gone; say nothing more, not even at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        if os.environ.get("SHOAL_DEBUG"):
+            traceback.print_exc()
+        print(f"shoal: {sentence(error)}", file=sys.stderr)
+        return 1
+
+
+def _run(name: str, *arguments: str) -> int:
+    if name not in commands():
+        return _unknown(name)
+    command = importlib.import_module(f"app.cli.{name}")
+    parser = Parser(prog=f"shoal {name}", description=_capital(command.SUMMARY) + ".")
+    command.add_arguments(parser)
+    if getattr(command, "PASSES_ON", False) and not {"-h", "--help"} & set(arguments[:1]):
+        parsed = argparse.Namespace(rest=list(arguments))
+    else:
+        parsed, stray = parser.parse_known_args(arguments)
+        if stray:
+            parser.error(_stray(stray[0], parser))
+    code: int = command.main(parsed)
+    return code
+
+
+def _stray(argument: str, parser: Parser) -> str:
+    """What to say about an argument that no one asked for."""
+    options = [option for action in parser._actions for option in action.option_strings]
+    near = difflib.get_close_matches(argument.split("=")[0], options, n=1)
+    return f"it does not know {argument}" + (f" (did you mean {near[0]}?)" if near else "")
+
+
+def _unknown(name: str) -> int:
+    known = commands()
+    near = difflib.get_close_matches(name, known, n=1)
+    meant = f"did you mean {near[0]}? " if near else ""
+    print(
+        f"shoal: There is no command {name}; {meant}./shoal --help lists {', '.join(known)}.", file=sys.stderr
+    )
+    return 2
+
+
+def commands() -> list[str]:
+    """The names of all commands that are there."""
+    found = {file.stem for file in FOLDER.glob("*.py") if not file.stem.startswith("_")}
+    return [name for name in COMMANDS if name in found] + sorted(found - set(COMMANDS))
+
+
+def summary(name: str) -> str:
+    """The SUMMARY of a command, read from its file without running it; empty when it has none."""
+    tree = ast.parse((FOLDER / f"{name}.py").read_bytes())
+    for node in tree.body:
+        if (
+            isinstance(node, ast.Assign)
+            and any(isinstance(target, ast.Name) and target.id == "SUMMARY" for target in node.targets)
+            and isinstance(node.value, ast.Constant)
+        ):
+            return str(node.value.value)
+    return ""
+
+
+def overview() -> str:
+    """The text of `./shoal --help`."""
+    rows = [("", "start learning, with a view in this terminal")]
+    rows += [(name, summary(name)) for name in commands()]
+    rows += [("setup", "install what is missing and repair what is damaged; all others do so when needed")]
+    lines = [f"  ./shoal {name:<9} {text}" for name, text in rows]
+    return "\n".join(
+        [
+            "Shoal trains a small reasoning model on this computer, and lets it learn from its peers' answers.",
+            "",
+            *lines,
+            "",
+            "./shoal COMMAND --help tells about one. SHOAL_HOME, or --home of a command, moves all data;",
+            "SHOAL_DEBUG=1 shows where an error came from.",
+        ]
+    )
+
+
+def sentence(error: Exception) -> str:
+    """An exception as one sentence for the owner: what, why, what to do."""
+    if type(error).__module__.split(".")[0] in HOUSE:
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        where = f" with {error.filename}" if error.filename else ""
+        return f"The system refused to go on{where}: {error.strerror}; {_remedy(error)} and start again."
+    if isinstance(error, MemoryError):
+        return (
+            "This computer's memory is used up; close other programs or take a smaller model, and start again."
+        )
+    if isinstance(error, ModuleNotFoundError):
+        return f"A part of the installation is missing ({error.name}); run ./shoal setup, which repairs it."
+    frame = traceback.extract_tb(error.__traceback__)[-1:]
+    where = f" at {Path(frame[0].filename).name}:{frame[0].lineno}" if frame else ""
+    return (
+        f"This is a fault in Shoal{where}: {type(error).__name__}: {' '.join(str(error).split())[:300]}; "
+        "nothing saved is lost, and the same command with SHOAL_DEBUG=1 shows what to report."
+    )
+
+
+def _remedy(error: OSError) -> str:
+    return {
+        errno.ENOSPC: "free some space on that disk",
+        errno.EDQUOT: "free some of your quota",
+        errno.EACCES: "check that the file is yours to read and write",
+        errno.EPERM: "check that the file is yours to read and write",
+        errno.EROFS: "choose another place with --home",
+        errno.ENOENT: "check the path",
+        errno.EMFILE: "close other programs",
+    }.get(error.errno or 0, "put that right")
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
