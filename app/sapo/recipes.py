@@ -303,7 +303,7 @@ def _averaged(
     peer: Sequence[TrainGroup],
     peer_weights: Sequence[Weights],
 ) -> tuple[list[Weights], list[Weights]]:
-    """Divides by the batch denominator. Unfinished completions are masked: they have no tokens in it, as in TRL."""
+    """Divides by the batch denominator. Unfinished completions are masked: their tokens do not count (TRL)."""
     informative_peer = [group for group in peer if informative(group.verdicts_G)]
     if recipe.denominator == "token":
         batch = [group for group in own if informative(group.verdicts_G)] + informative_peer

@@ -1,0 +1,109 @@
+"""The journal of a study: a file of JSON lines for each arm and seed, a line a round, flushed as it happens.
+
+A run is finished when its last line says so. Adapters are not saved, so an unfinished run starts again and its
+file is written anew; nothing else in the folder is ever lost to a kill. Whole files (summary, table, plot) are
+written beside their name and renamed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from app.lab.arms import Arm
+from app.lab.plan import Plan, Round
+
+FOLDER = "rounds"
+STUDY = "study.json"
+
+
+class JournalError(Exception):
+    """The folder cannot take this study. The message says why and what to do."""
+
+
+class _End(msgspec.Struct, frozen=True, tag="end", tag_field="event"):
+    """Last line of a finished run."""
+
+    rounds: int
+
+
+class Journal:
+    """The records in one folder. Raises JournalError when the folder holds a study with another plan."""
+
+    def __init__(self, folder: Path, plan: Plan) -> None:
+        self.folder, self.plan = folder, plan
+        if folder.exists() and not folder.is_dir():
+            raise JournalError(f"{folder} is a file: choose a folder with --out.")
+        (folder / FOLDER).mkdir(parents=True, exist_ok=True)
+        kept = folder / STUDY
+        if kept.exists():
+            _same(kept, plan)
+        else:
+            write_whole(kept, msgspec.json.format(msgspec.json.encode(plan), indent=1))
+
+    def read(self, arm: Arm, seed: int) -> list[Round] | None:
+        """The records of a finished run, None for one that is not there, was cut off or is damaged."""
+        try:
+            lines = self._path(arm, seed).read_bytes().splitlines()
+            end = msgspec.json.decode(lines[-1], type=_End)
+            rounds = [msgspec.json.decode(line, type=Round) for line in lines[:-1]]
+        except (FileNotFoundError, IndexError, msgspec.MsgspecError, UnicodeDecodeError):
+            return None
+        complete = [record.round for record in rounds] == list(range(self.plan.rounds + 1))
+        return rounds if complete and end.rounds == self.plan.rounds else None
+
+    @contextmanager
+    def run(self, arm: Arm, seed: int) -> Iterator[Run]:
+        """A run being written; whatever an earlier, unfinished one left is replaced."""
+        with self._path(arm, seed).open("wb") as file:
+            yield Run(file)
+
+    def _path(self, arm: Arm, seed: int) -> Path:
+        return self.folder / FOLDER / f"{arm.key}.seed{seed}.jsonl"
+
+
+class Run:
+    """The file of one run."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def append(self, record: Round) -> None:
+        self._write(msgspec.json.encode(record))
+
+    def finish(self, rounds: int) -> None:
+        self._write(msgspec.json.encode(_End(rounds)))
+        os.fsync(self._file.fileno())
+
+    def _write(self, line: bytes) -> None:
+        self._file.write(line + b"\n")
+        self._file.flush()
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Writes a file so that a reader finds the old or the new one, never a part."""
+    beside = path.with_name(f".{path.name}.part")
+    with beside.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+
+
+def _same(path: Path, plan: Plan) -> None:
+    try:
+        kept = msgspec.json.decode(path.read_bytes(), type=Plan)
+    except msgspec.MsgspecError as error:
+        raise JournalError(f"{path} cannot be read: delete the folder or choose another --out.") from error
+    before, now = msgspec.to_builtins(kept), msgspec.to_builtins(plan)
+    changed = [f"{name} {before[name]} there, {now[name]} now" for name in before if before[name] != now[name]]
+    if changed:
+        raise JournalError(
+            f"{path.parent} holds a study with other settings ({'; '.join(changed)}): choose another --out, or "
+            "give the same settings to go on with it."
+        )

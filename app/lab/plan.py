@@ -1,0 +1,90 @@
+"""What a study fixes for all of its arms, and what one run of it records round by round."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+
+
+def digest(model: Path) -> str:
+    """Short digest of a model folder's weights and configuration."""
+    total = blake2b(digest_size=8)
+    for path in sorted([*model.glob("*.safetensors"), *model.glob("config.json")]):
+        with path.open("rb") as file:
+            while chunk := file.read(1 << 20):
+                total.update(chunk)
+    return total.hexdigest()
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything but arm and seed. Two runs with the same plan, arm and seed are the same run."""
+
+    model: str
+    weights: str
+    """Digest of the model's files: the same name may come to mean another model."""
+    questions: str
+    """Version of the questions, as in their coordinates."""
+    levels: dict[str, int]
+    """Families and the level each is asked and measured at. Levels stay fixed: no curriculum."""
+    nodes: int
+    rounds: int
+    group: int
+    """G, completions per question."""
+    learning_rate: float
+    rank: int | None
+    max_tokens: int
+    probe_every: int
+    probe_items: int
+    window: int | None
+    """Rounds that a group stays in the pool after its own; None: the recipe's `max_age`, else 0."""
+    attempts: int
+    """Dynamic sampling: how often a round may draw questions at all."""
+
+
+class Probe(msgspec.Struct, frozen=True, kw_only=True):
+    """Held-out questions answered at temperature 1, one answer each. `_N` nodes; shares in [0, 1]."""
+
+    pass_at_1_N: tuple[float, ...]
+    families: dict[str, float]
+    """Share solved per family, all nodes together."""
+    finished: float
+    worked: float
+    pass_at_8_N: tuple[float, ...] | None = None
+    """Share of questions solved at least once in eight answers, on some of the probe's questions."""
+
+
+class Round(msgspec.Struct, frozen=True, kw_only=True):
+    """One round of all nodes. Rates and counts of groups are means over nodes. Round 0 is the probe before
+    training.
+
+    `own_reward` is the share solved of everything a node generated, before any selection. `batch_reward` is the
+    mean reward of what it trained on, chosen peer groups included: the paper's quantity, which selection alone
+    can raise.
+    """
+
+    round: int
+    generated: int = 0
+    """Completions sampled for training, by all nodes together."""
+    generated_tokens: int = 0
+    informative_own: float = 0.0
+    informative_peer: float = 0.0
+    predicted_own: float | None = None
+    predicted_peer: float | None = None
+    own_reward: float = 0.0
+    batch_reward: float = 0.0
+    finished: float = 0.0
+    worked: float = 0.0
+    steps: int = 0
+    """Optimiser steps made, at most one a node."""
+    gated_right: int = 0
+    gated_wrong: int = 0
+    peer_scale: float = 1.0
+    reencoded_same: float | None = None
+    """Share of peer completions whose text, encoded again, gives the sender's tokens."""
+    seconds: float = 0.0
+    """Sampling, scoring and learning; the probe is left out."""
+    sampling_seconds: float = 0.0
+    learning_seconds: float = 0.0
+    probe: Probe | None = None

@@ -1,0 +1,153 @@
+"""The picture of a study: held-out pass@1 against rounds, against completions generated, and against seconds.
+
+The three answer different questions: what an update brings, what generation brings, what waiting brings.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from app.lab.arms import Arm
+from app.lab.plan import Round
+from app.lab.results import Runs, probes
+from app.lab.statistics import estimate
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#4D4D4D")
+"""Okabe and Ito's palette without its yellow, distinguishable with any colour vision, and two to spare."""
+_CONTROL = "#999999"
+_TEXT = "#333333"
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """One arm at its probes: three ways to count progress, and held-out pass@1 in per cent with its band."""
+
+    name: str
+    colour: str
+    dashed: bool
+    rounds: list[float]
+    generated: list[float]
+    seconds: list[float]
+    mean: list[float]
+    low: list[float]
+    high: list[float]
+
+
+def draw(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> bytes:
+    """A PNG of all arms with finished runs. Bands are 95 % bootstrap intervals over seeds and nodes."""
+    curves = _curves(arms, runs)
+    figure = Figure(figsize=(15, 5), dpi=130, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(1, 3, sharey=True)
+    panels: list[tuple[str, Callable[[_Curve], list[float]]]] = [
+        ("rounds", lambda curve: curve.rounds),
+        ("completions generated for training, all nodes", lambda curve: curve.generated),
+        ("seconds of sampling and learning, all nodes", lambda curve: curve.seconds),
+    ]
+    for panel, (label, along) in zip(axes, panels, strict=True):
+        for curve in curves:
+            _line(panel, curve, along(curve))
+        _label_ends(panel, curves, along)
+        _dress(panel, label)
+    axes[0].set_title("Held-out pass@1", loc="left", color=_TEXT, fontsize=13, fontweight="bold")
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", facecolor="white")
+    return picture.getvalue()
+
+
+def _curves(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> list[_Curve]:
+    curves = []
+    colours = iter(_COLOURS * (1 + len(arms) // len(_COLOURS)))
+    for arm in arms:
+        every = [run for _, run in sorted(runs.get(arm.key, {}).items())]
+        if not every:
+            continue
+        bands = [
+            estimate([probe.pass_at_1_N for _, probe in measured])
+            for measured in zip(*map(probes, every), strict=True)
+        ]
+        curves.append(
+            _Curve(
+                name=arm.name,
+                colour=_CONTROL if arm.shuffled else next(colours),
+                dashed=arm.dynamic or arm.shuffled,
+                rounds=[float(number) for number, _ in probes(every[0])],
+                generated=_progress(every, lambda record: record.generated),
+                seconds=_progress(every, lambda record: record.seconds),
+                mean=[100 * band.mean for band in bands],
+                low=[100 * band.low for band in bands],
+                high=[100 * band.high for band in bands],
+            )
+        )
+    return curves
+
+
+def _progress(every: Sequence[Sequence[Round]], value: Callable[[Round], float]) -> list[float]:
+    """What had been spent at each probe, mean over seeds."""
+    spent = []
+    for run in every:
+        sums = accumulate(value(record) for record in run)
+        spent.append([total for total, record in zip(sums, run, strict=True) if record.probe is not None])
+    return [sum(column) / len(column) for column in zip(*spent, strict=True)]
+
+
+def _line(panel: Axes, curve: _Curve, x: list[float]) -> None:
+    panel.fill_between(x, curve.low, curve.high, color=curve.colour, alpha=0.13, linewidth=0)
+    style = (0, (4, 2)) if curve.dashed else "solid"
+    panel.plot(x, curve.mean, color=curve.colour, linewidth=2, linestyle=style, solid_capstyle="round")
+    panel.plot(x[-1], curve.mean[-1], "o", color=curve.colour, markersize=4.5)
+
+
+def _label_ends(panel: Axes, curves: Sequence[_Curve], along: Callable[[_Curve], list[float]]) -> None:
+    """Names at the ends of the lines, pushed apart where they would cover each other."""
+    if not curves:
+        return
+    right = max(along(curve)[-1] for curve in curves)
+    top = max(max(curve.high) for curve in curves)
+    panel.set_xlim(0, (right or 1) * 1.25)
+    panel.set_ylim(0, max(top * 1.08, 1))
+    gap = panel.get_ylim()[1] * 0.052
+    placed: list[tuple[float, float]] = []
+    for curve in sorted(curves, key=lambda curve: curve.mean[-1]):
+        x, y = along(curve)[-1], curve.mean[-1]
+        near = [other for at, other in placed if abs(at - x) < right * 0.2]
+        if near:
+            y = max(y, max(near) + gap)
+        placed.append((x, y))
+        panel.annotate(
+            curve.name,
+            (x, y),
+            xytext=(7, 0),
+            textcoords="offset points",
+            va="center",
+            color=curve.colour,
+            fontsize=10.5,
+            fontweight="bold",
+            annotation_clip=False,
+            path_effects=[withStroke(linewidth=3, foreground="white")],
+        )
+
+
+def _dress(panel: Axes, label: str) -> None:
+    panel.set_xlabel(label, color=_TEXT, fontsize=11)
+    panel.spines[["top", "right", "left"]].set_visible(False)
+    panel.spines["bottom"].set_color("#bbbbbb")
+    panel.grid(axis="y", color="#e6e6e6", linewidth=0.8)
+    panel.set_axisbelow(True)
+    panel.tick_params(colors=_TEXT, length=0, labelsize=10, labelleft=True)
+    panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    panel.xaxis.set_major_formatter(FuncFormatter(_thousands))
+    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} %"))
+
+
+def _thousands(value: float, _: int) -> str:
+    return f"{value / 1000:g}k" if abs(value) >= 10_000 else f"{value:g}"

@@ -1,0 +1,213 @@
+"""From the records of a study to what it found: per arm the held-out curve, differences, costs and counts.
+
+The measure that decides is held-out pass@1 at the last round. The paper's measure, cumulative reward of the
+training batch, stands apart: choosing informative peer groups raises it without anything being learnt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from app.lab.arms import Arm
+from app.lab.plan import Probe, Round
+from app.lab.statistics import Estimate, area, estimate, paired
+
+Runs = Mapping[int, Sequence[Round]]
+"""The finished runs of one arm by seed."""
+
+
+class Counted(msgspec.Struct, frozen=True, kw_only=True):
+    """Informative groups a node had in a round, on average, and what success rates alone predict."""
+
+    own: float
+    own_predicted: float
+    peer: float
+    peer_predicted: float
+
+
+class ArmResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What one arm did. Shares in [0, 1]; sums are means over seeds, all nodes together."""
+
+    arm: str
+    recipe: str
+    seeds: list[int]
+    held_out_start: Estimate
+    held_out_final: Estimate
+    held_out_area: Estimate
+    """Mean height of the curve: the honest analogue of cumulative reward."""
+    difference: Estimate | None
+    """Of `held_out_final` to the baseline, paired by seed and node; None for the baseline itself."""
+    area_difference: Estimate | None
+    seeds_ahead: int | None
+    pass_at_8_start: Estimate
+    pass_at_8_final: Estimate
+    swing: float | None
+    """Standard deviation of the seeds' mean curves, each smoothed over five probes, in the second half of the
+    run."""
+    cumulative_training_batch_reward: float
+    """The paper's column: mean reward of each node's training batch, summed over nodes and rounds."""
+    cumulative_own_reward: float
+    generated_completions: float
+    generated_tokens: float
+    seconds: float
+    worked_start: float
+    worked_final: float
+    informative: Counted
+    informative_first_rounds: Counted
+    """The same over the first ten rounds, where the prediction is a fair test: nothing has drifted yet."""
+
+
+class Results(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole study. `verdict` says in words which arm wins by held-out pass@1."""
+
+    baseline: str
+    arms: list[ArmResult]
+    verdict: str
+
+
+def summarise(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> Results:
+    """`runs` maps an arm's key to its finished runs; arms without any are left out. Raises ValueError when none
+    has.
+
+    The baseline is the first arm without peers, without dynamic sampling and not shuffled, else the first arm.
+    """
+    present = [arm for arm in arms if runs.get(arm.key)]
+    if not present:
+        raise ValueError("There is no finished run to summarise.")
+    plain = [arm for arm in present if not (arm.peer or arm.dynamic or arm.shuffled)]
+    baseline = (plain or present)[0]
+    found = [_arm(arm, runs[arm.key], None if arm is baseline else runs[baseline.key]) for arm in present]
+    shuffled = {arm.name for arm in present if arm.shuffled}
+    return Results(baseline=baseline.name, arms=found, verdict=_verdict(baseline.name, found, shuffled))
+
+
+def probes(run: Sequence[Round]) -> list[tuple[int, Probe]]:
+    """The rounds at which a run was measured, and what was found."""
+    return [(record.round, record.probe) for record in run if record.probe is not None]
+
+
+def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
+    seeds = sorted(runs)
+    every = [runs[seed] for seed in seeds]
+    shared = [seed for seed in seeds if baseline and seed in baseline]
+    difference = _difference(_final, runs, baseline, shared)
+    return ArmResult(
+        arm=arm.name,
+        recipe=arm.recipe,
+        seeds=seeds,
+        held_out_start=estimate([probes(run)[0][1].pass_at_1_N for run in every]),
+        held_out_final=estimate([_final(run) for run in every]),
+        held_out_area=estimate([_areas(run) for run in every]),
+        difference=difference,
+        area_difference=_difference(_areas, runs, baseline, shared),
+        seeds_ahead=sum(_mean(_final(runs[seed])) > _mean(_final(baseline[seed])) for seed in shared)
+        if baseline and shared
+        else None,
+        pass_at_8_start=estimate([probes(run)[0][1].pass_at_8_N or () for run in every]),
+        pass_at_8_final=estimate([probes(run)[-1][1].pass_at_8_N or () for run in every]),
+        swing=_swing(every),
+        cumulative_training_batch_reward=_summed(every, lambda r, nodes: r.batch_reward * nodes),
+        cumulative_own_reward=_summed(every, lambda r, nodes: r.own_reward * nodes),
+        generated_completions=_summed(every, lambda r, _: r.generated),
+        generated_tokens=_summed(every, lambda r, _: r.generated_tokens),
+        seconds=_summed(every, lambda r, _: r.seconds),
+        worked_start=_mean([probes(run)[0][1].worked for run in every]),
+        worked_final=_mean([probes(run)[-1][1].worked for run in every]),
+        informative=_counted([record for run in every for record in run[1:]]),
+        informative_first_rounds=_counted([record for run in every for record in run[1:11]]),
+    )
+
+
+def _final(run: Sequence[Round]) -> Sequence[float]:
+    return probes(run)[-1][1].pass_at_1_N
+
+
+def _areas(run: Sequence[Round]) -> list[float]:
+    """The area under each node's own curve."""
+    measured = probes(run)
+    rounds = [number for number, _ in measured]
+    return [area(rounds, curve) for curve in zip(*(probe.pass_at_1_N for _, probe in measured), strict=True)]
+
+
+def _difference(
+    value: Callable[[Sequence[Round]], Sequence[float]], runs: Runs, baseline: Runs | None, shared: list[int]
+) -> Estimate | None:
+    if baseline is None or not shared:
+        return None
+    return paired([value(runs[seed]) for seed in shared], [value(baseline[seed]) for seed in shared])
+
+
+def _swing(every: Sequence[Sequence[Round]]) -> float | None:
+    deviations = []
+    for run in every:
+        curve = [_mean(probe.pass_at_1_N) for _, probe in probes(run)]
+        smooth = [_mean(curve[k : k + 5]) for k in range(len(curve) - 4)]
+        half = smooth[len(smooth) // 2 :]
+        if len(half) < 2:
+            return None
+        deviations.append((sum((v - _mean(half)) ** 2 for v in half) / (len(half) - 1)) ** 0.5)
+    return _mean(deviations)
+
+
+def _summed(every: Sequence[Sequence[Round]], value: Callable[[Round, int], float]) -> float:
+    """Mean over seeds of the sum over rounds."""
+    return _mean([sum(value(record, len(_final(run))) for record in run) for run in every])
+
+
+def _counted(records: Sequence[Round]) -> Counted:
+    return Counted(
+        own=_mean([record.informative_own for record in records]),
+        own_predicted=_mean([record.predicted_own or 0.0 for record in records]),
+        peer=_mean([record.informative_peer for record in records]),
+        peer_predicted=_mean([record.predicted_peer or 0.0 for record in records]),
+    )
+
+
+def _verdict(baseline: str, found: Sequence[ArmResult], shuffled: set[str]) -> str:
+    """Which arm wins by held-out pass@1, whether that is more than noise, and what the controls did."""
+    arms = [result for result in found if result.arm not in shuffled]
+    if len(arms) < 2:
+        only = (arms or found)[0]
+        return f"Only {only.arm} was run ({_percent(only.held_out_final)}): there is nothing to compare."
+    best = max(arms, key=lambda result: result.held_out_final.mean)
+    final = _percent(best.held_out_final)
+    sentences = [f"By held-out pass@1 at the last round {best.arm} is highest: {final}."]
+    if best.arm == baseline:
+        sentences.append(f"No arm beats the baseline {baseline}.")
+    for result in sorted(arms, key=lambda result: -result.held_out_final.mean):
+        if result.difference is not None:
+            sentences.append(_compared(result, baseline))
+    sentences += [
+        f"The shuffled-reward control {result.arm} went from {100 * result.held_out_start.mean:.1f} % to "
+        f"{100 * result.held_out_final.mean:.1f} %."
+        for result in found
+        if result.arm in shuffled
+    ]
+    return " ".join(sentences)
+
+
+def _compared(result: ArmResult, baseline: str) -> str:
+    difference = result.difference
+    assert difference is not None
+    way = "ahead of" if difference.mean > 0 else "behind" if difference.mean < 0 else "level with"
+    proof = "excludes" if difference.excludes_zero else "includes"
+    text = (
+        f"{result.arm} is {abs(100 * difference.mean):.1f} points {way} {baseline} "
+        f"[{100 * difference.low:+.1f}, {100 * difference.high:+.1f}], ahead in {result.seeds_ahead} of "
+        f"{difference.seeds} seeds: the interval {proof} zero"
+    )
+    if difference.t_excludes_zero is None:
+        return text + ", but one seed speaks only of its own nodes."
+    if difference.excludes_zero and not difference.t_excludes_zero:
+        return text + ", though a t interval over the few seeds does not."
+    return text + "."
+
+
+def _percent(value: Estimate) -> str:
+    return f"{100 * value.mean:.1f} % [{100 * value.low:.1f}, {100 * value.high:.1f}]"
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
