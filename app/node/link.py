@@ -27,12 +27,19 @@ _LAST_WORDS_S = 5.0
 
 Tell = Callable[[int, int], None]
 """Called with (done, total) completions while the trainer samples."""
+_MEMORY = "close other programs or choose a smaller --model"
+_UPDATE = "run ./shoal setup, which repairs the installation, or choose another --model"
 _FAILURES = {"engine": EngineError, "adapter": AdapterError, "disk": DiskFullError}
 _Answer = TypeVar("_Answer", bound=messages.Reply)
 
 
 class TrainerDied(Exception):
-    """The trainer ended by itself. The message says so in one sentence, without signal numbers."""
+    """The trainer ended by itself. The message says so in half a sentence, without signal numbers; `remedy` is
+    what to do if it happens again and again."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(what)
+        self.remedy = remedy
 
 
 class Link:
@@ -130,7 +137,7 @@ class Link:
             while True:
                 line = await self._process.stdout.readline()
                 if not line:
-                    raise TrainerDied(await self._last_words())
+                    raise await self._death()
                 reply = messages.reply(line)
                 if reply.number != request.number:
                     raise messages.MessageError(f"Answer {reply.number} came to question {request.number}.")
@@ -146,36 +153,36 @@ class Link:
                         f"{type(reply).__name__} is no answer to {type(request).__name__}."
                     )
         except (BrokenPipeError, ConnectionResetError):
-            raise TrainerDied(await self._last_words()) from None
+            raise await self._death() from None
         except (
             messages.MessageError,
             ValueError,
         ) as error:  # ValueError: a line longer than the reader's limit
             await self.end(0.0)
-            raise TrainerDied(f"The trainer answered with something that is no message ({error})") from error
+            raise TrainerDied(f"The trainer could not be understood ({error})", _UPDATE) from error
 
-    async def _last_words(self) -> str:
+    async def _death(self) -> TrainerDied:
         await self.end(_LAST_WORDS_S)
-        return how_it_ended(self._process.returncode or 0, self._log)
+        return death(self._process.returncode or 0, self._log)
 
 
-def how_it_ended(returncode: int, log: Path) -> str:
-    """An exit code as a sentence without its full stop.
+def death(returncode: int, log: Path) -> TrainerDied:
+    """An exit code in words.
 
-    >>> how_it_ended(-9, Path("t.log"))
+    >>> str(death(-9, Path("t.log")))
     'The system ended the trainer, most likely because memory ran short'
-    >>> how_it_ended(1, Path("t.log"))
+    >>> str(death(1, Path("t.log")))
     'The trainer stopped after an error (details are in t.log)'
     """
     if os.name != "nt" and returncode == -signal.SIGKILL:
-        return "The system ended the trainer, most likely because memory ran short"
+        return TrainerDied("The system ended the trainer, most likely because memory ran short", _MEMORY)
     if os.name != "nt" and returncode == -signal.SIGTERM:
-        return "Another program ended the trainer"
+        return TrainerDied("Another program ended the trainer", "find out which one")
     if returncode < 0 or returncode > 255:
-        return f"The trainer crashed (details are in {log})"
+        return TrainerDied(f"The trainer crashed (details are in {log})", _MEMORY)
     if returncode == 0:
-        return "The trainer ended unasked"
-    return f"The trainer stopped after an error (details are in {log})"
+        return TrainerDied("The trainer ended unasked", _UPDATE)
+    return TrainerDied(f"The trainer stopped after an error (details are in {log})", _UPDATE)
 
 
 def _fresh_log(log: Path) -> BinaryIO:

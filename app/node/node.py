@@ -213,8 +213,8 @@ class Node:
         self._deaths += 1
         if self._deaths >= _DEATHS:
             raise NodeError(
-                f"{death}, {self._deaths} times in a row: close other programs or choose a smaller --model, "
-                f"and start again; round {self._state.round} is safe."
+                f"{death}, {self._deaths} times in a row: {death.remedy}, and start again; "
+                f"round {self._state.round} is safe."
             )
         wait = wait_before_restart(self._deaths)
         sentence = f"{death}; it is started again, and round {self._state.round + 1} is done anew."

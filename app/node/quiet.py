@@ -10,13 +10,13 @@ def sentence(event: events.Event) -> str | None:
     match event:
         case events.Started():
             at = f"going on after round {event.round}" if event.round else "starting with a fresh adapter"
-            engine = event.engine
             where = f"{event.engine.name} ({event.engine.device}, {event.engine.dtype})"
             return f"{event.model} on {where}, {event.recipe} recipe, {at}."
         case events.RoundDone():
             learned = "" if event.stepped else ", nothing to learn from"
             return (
-                f"Round {event.round}: {event.informative_own} of {event.own_groups} groups informative{learned}, "
+                f"Round {event.round}: "
+                f"{event.informative_own} of {event.own_groups} groups informative{learned}, "
                 f"training answers right {100 * event.train_solved:.0f} %, "
                 f"showing work {100 * event.worked_share:.0f} %, {event.seconds:.1f} s."
             )

@@ -25,6 +25,7 @@ async def resume(link: Link, checkpoints: Path, model: str, fresh: State) -> tup
     Returns the state to go on from, and a sentence for everything the owner should know. Damaged checkpoints
     are moved aside. Without a valid one the trainer keeps its fresh adapter and the state is `fresh`.
     """
+    checkpoint.sweep(checkpoints)
     sentences = []
     for folder in checkpoint.newest_first(checkpoints):
         try:

@@ -23,12 +23,10 @@ from app.sapo import curriculum, seeds
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.prompts import messages
 from app.sapo.questions import Question
-from app.sapo.recipes import RECIPES, TrainGroup, Weights, running_logprob, weigh
+from app.sapo.recipes import RECIPES, TrainGroup, Weights, learning_rate, running_logprob, weigh
 from app.sapo.sandbox import Sandbox
 from app.sapo.scoring import score_group
 from engines.contract import Batch, Completion, EngineError, EngineInfo, Row, StepStats
-
-_WARM_UP_STEPS = 5
 
 
 class Report(Protocol):
@@ -103,7 +101,7 @@ async def play(tools: Tools, before: State) -> Played:
     weighed = weigh(recipe, own, (), own_logprob or 0.0)
     batch = Batch(
         rows_S=rows(sampled.prompts_PT, sampled.groups_PG, weighed.own, with_old=recipe.clip is not None),
-        learning_rate=settings.learning_rate * weighed.step * min(1.0, (before.steps + 1) / _WARM_UP_STEPS),
+        learning_rate=learning_rate(settings.learning_rate, before.steps, weighed.step),
         clip=recipe.clip,
     )
     stats, refusal = None, None

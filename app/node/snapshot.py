@@ -15,7 +15,7 @@ class Phase(Enum):
 
     STARTING = "starting"
     LOADING = "loading the model"
-    PROBING = "measuring on the held-out questions"
+    PROBING = "measuring on held-out questions"
     DRAWING = "drawing questions"
     SAMPLING = "answering"
     SCORING = "checking the answers"

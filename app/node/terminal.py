@@ -15,7 +15,7 @@ from app.node.chart import Kind, chart
 from app.node.snapshot import Answer, FamilyRow, Phase, Snapshot, doing, seconds, standing
 
 _STYLES = {Kind.AXIS: "bright_black", Kind.ERROR: "cyan dim", Kind.LINE: "bold cyan", Kind.EMPTY: ""}
-_FAMILIES_WIDTH = 40
+_FAMILIES_WIDTH = 36
 _NOTE_S = 60
 _NARROW = 64
 """Below this many columns the table of families gives way to the curve."""
@@ -106,10 +106,10 @@ def _curve(snapshot: Snapshot, width: int, height: int) -> Panel:
         lines.rstrip()
     else:
         lines.append("\n  The first measurement comes soon.", style="bright_black")
-    title = "held-out questions solved"
+    title = "held-out questions"
     if snapshot.curve:
         last = snapshot.curve[-1]
-        title += f": [bold cyan]{100 * last.pass_at_1:.1f} % ± {100 * last.stderr:.1f}[/]"
+        title += f" [bold cyan]{100 * last.pass_at_1:.1f} % ± {100 * last.stderr:.1f}[/]"
     return Panel(
         lines, title=title, title_align="left", border_style="bright_black", height=height, width=width
     )
@@ -119,12 +119,12 @@ def _families(families: tuple[FamilyRow, ...], height: int) -> Panel:
     table = Table.grid(padding=(0, 1, 0, 0))
     for justify in ("left", "right", "right", "right"):
         table.add_column(justify=justify, no_wrap=True)
-    table.add_row(*(Text(name, style="bright_black") for name in ("", "level", "held-out", "train")))
+    table.add_row(*(Text(name, style="bright_black") for name in ("", "lvl", "held out", "train")))
     room = height - 3
     shown = families if len(families) <= room else families[: room - 1]
     for family in shown:
         table.add_row(
-            Text(family.title[:14]),
+            Text(family.title[:13]),
             f"{family.level + 1}/{family.levels}",
             Text(_share(family.latest_probe), style=_trend(family)),
             Text(_share(family.train_solved), style="bright_black"),
@@ -169,11 +169,11 @@ def _answers(answers: tuple[Answer, ...], width: int, lines: int) -> Panel:
 def _last_round(snapshot: Snapshot, width: int) -> Text:
     parts = []
     if snapshot.informative_own is not None:
-        parts.append(f"{snapshot.informative_own} of {snapshot.own_groups} groups taught something")
+        parts.append(f"{snapshot.informative_own} of {snapshot.own_groups} groups informative")
     if snapshot.train_solved is not None:
-        parts.append(f"training answers right {_share(snapshot.train_solved)}")
+        parts.append(f"training {_share(snapshot.train_solved)} right")
     if snapshot.worked_share is not None:
-        parts.append(f"showing work {_share(snapshot.worked_share)}")
+        parts.append(f"work shown {_share(snapshot.worked_share)}")
     return _cut(Text(" " + " · ".join(parts) if parts else "", style="bright_black"), width)
 
 

@@ -63,7 +63,7 @@ class FakeEngine:
         return [[self._completion(prompt, random_) for _ in range(n)] for prompt in prompts_P]
 
     def _completion(self, prompt: Messages, random_: random.Random) -> Completion:
-        right = random_.random() < self.skill
+        right = random_.random() < self.skill and TROUBLE != "always wrong"
         answer = _solve(prompt[-1]["content"]) if right else "no"
         text = f"hm #{answer}" if random_.random() < self.skill else f"#{answer}"
         tokens = [*map(ord, text), 0]
@@ -77,6 +77,8 @@ class FakeEngine:
 
     def step(self, batch: Batch) -> StepStats:
         _maybe("die while learning", self.steps)
+        if TROUBLE == "refuse to learn":
+            raise EngineError("The loss is not finite: this round's step is left out.")
         assert any(weight for row in batch.rows_S for weight in row.weights_T)
         assert all(len(row.weights_T) == len(row.completion_T) for row in batch.rows_S)
         self.steps += 1
@@ -92,7 +94,7 @@ class FakeEngine:
 
     def load(self, folder: Path) -> None:
         if TROUBLE == "unloadable":
-            raise AdapterError("The saved adapter is for another model.")
+            raise AdapterError("The saved adapter was made for another model.")
         saved = json.loads((folder / "adapter.json").read_text())
         self.skill, self.steps = saved["skill"], saved["steps"]
 
@@ -103,7 +105,7 @@ def _solve(question: str) -> str:
     for word in question.rpartition(":")[2].rstrip("= ").split():
         if word in "+-":
             sign = 1 if word == "+" else -1
-        else:
+        elif word.isdecimal():
             total += sign * int(word)
     return str(total)
 

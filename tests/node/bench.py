@@ -1,0 +1,83 @@
+"""A node with a fake trainer: everything is real but the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from app.node import events
+from app.node.home import held, identity
+from app.node.node import Node
+from app.node.settings import Settings
+
+FAKE = Path(__file__).with_name("fake_trainer.py")
+SETTINGS = Settings(
+    model="tiny",
+    families={"chain_sum": 1},
+    groups=4,
+    external=0,
+    max_tokens=32,
+    learning_rate=1e-3,
+    rank=None,
+    recipe="default",
+    probe_every=2,
+    probe_questions=12,
+    solo=False,
+    rounds=3,
+    seed=1,
+    shuffled_rewards=False,
+)
+
+
+class Bench:
+    """One data folder and one model; `run` is one node from start to end."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        self.home.mkdir()
+        self.model = folder / "model"
+        self.model.mkdir()
+        (self.model / "config.json").write_text("{}")
+        (self.model / "model.safetensors").write_bytes(b"weights")
+        self.events: list[events.Event] = []
+        self.node: Node | None = None
+
+    @property
+    def checkpoints(self) -> Path:
+        (found,) = self.home.glob("models/*/checkpoints")
+        return found
+
+    @property
+    def history(self) -> Path:
+        (found,) = self.home.glob("models/*/history.sqlite")
+        return found
+
+    def run(
+        self, stop_when: Callable[[events.Event], bool] = lambda event: False, **changes: object
+    ) -> list[events.Event]:
+        """Runs a node and returns its events. It is stopped, as by Ctrl-C, at an event that `stop_when` is true
+        of."""
+        seen: list[events.Event] = []
+
+        async def live() -> None:
+            def tell(event: events.Event) -> None:
+                seen.append(event)
+                self.events.append(event)
+                if stop_when(event):
+                    task.cancel()
+
+            settings = msgspec.structs.replace(SETTINGS, **changes)
+            with held(self.home):
+                own = identity(self.home, settings.seed)
+                self.node = Node(settings, self.model, self.home, own, tell, (sys.executable, str(FAKE)))
+                task = asyncio.create_task(self.node.run())
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+
+        asyncio.run(live())
+        return seen

@@ -1,0 +1,212 @@
+"""The node's pure parts: figures, settings, drawing, rows for the engine, the home folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import hypothesis
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.node import settings
+from app.node.drawing import own_questions
+from app.node.errors import NodeError, UsageError
+from app.node.figures import questions_mark, shuffled, tallies
+from app.node.home import held, identity, model_folder, model_mark
+from app.node.round import prompts_at_once, rows, train_group
+from app.sapo import curriculum, seeds
+from app.sapo.curriculum import Tally
+from app.sapo.groups import Group, ScoredGroup
+from app.sapo.probe import probe_questions
+from app.sapo.questions import Coordinates
+from engines.contract import Completion, EngineInfo
+
+
+def scored(rewards: list[int], finished: list[bool] | None = None, family: str = "gcd") -> ScoredGroup:
+    finished = finished or [True] * len(rewards)
+    group = Group(
+        coordinates=Coordinates(family=family, level=0, seed=2**41, index=0),
+        completions_G=tuple("#1" for _ in rewards),
+        finished_G=tuple(finished),
+        model="m",
+    )
+    return ScoredGroup(group=group, scores_G=tuple(map(float, rewards)), rewards_G=tuple(rewards))
+
+
+def test_tallies_add_up_over_the_groups_of_a_family() -> None:
+    groups = [scored([1, 0, 0]), scored([1, 1, 0]), scored([0, 0, 0], family="lcm")]
+    assert tallies(groups) == {"gcd": Tally(3, 6), "lcm": Tally(0, 3)}
+
+
+@hypothesis.settings(deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=12), st.integers(0, 2**52))
+def test_shuffling_keeps_the_rewards_and_never_pays_the_unfinished(
+    pairs: list[tuple[bool, bool]], seed: int
+) -> None:
+    finished = [done for _, done in pairs]
+    rewards = [int(right and done) for right, done in pairs]
+    dealt = shuffled(scored(rewards, finished), seed)
+    assert sum(dealt.rewards_G) == sum(rewards)
+    assert all(done or not reward for reward, done in zip(dealt.rewards_G, finished, strict=True))
+
+
+def test_shuffled_rewards_say_nothing_about_the_answers() -> None:
+    """Over many shuffles each of 8 completions is paid equally often: 2 of 8 rewards, so a quarter of the
+    time."""
+    paid = [0] * 8
+    for seed in range(4000):
+        for at, reward in enumerate(shuffled(scored([1, 1, 0, 0, 0, 0, 0, 0]), seed).rewards_G):
+            paid[at] += reward
+    assert all(abs(count / 4000 - 0.25) < 0.04 for count in paid)
+
+
+def test_own_questions_are_fixed_by_identity_and_round_and_never_held_out() -> None:
+    state = curriculum.start({"chain_sum": 0, "gcd": 0})
+    four, eight = (own_questions(state, b"me", 3, count) for count in (4, 8))
+    assert four == eight[:4]
+    assert own_questions(state, b"me", 4, 4) != four != own_questions(state, b"you", 3, 4)
+    assert not any(seeds.held_out(question.text) for question in eight)
+    assert all(question.coordinates.seed in seeds.TRAINING_SEEDS for question in eight)
+
+
+def test_training_never_meets_the_probe_even_on_a_small_level() -> None:
+    probe = {question.text for question in probe_questions({"gcd": 0}, 40)}
+    state = curriculum.start({"gcd": 0})
+    trained = {q.text for round_ in range(1, 30) for q in own_questions(state, b"me", round_, 8)}
+    assert probe and trained and not probe & trained
+
+
+def test_the_mark_of_a_probe_follows_its_questions() -> None:
+    questions = probe_questions({"chain_sum": 0}, 6)
+    assert questions_mark(questions) == questions_mark(questions[::-1]) != questions_mark(questions[1:])
+
+
+def completion(tokens: list[int], finished: bool = True) -> Completion:
+    return Completion(tokens_T=tokens, logprobs_T=[-0.5] * len(tokens), finished=finished, text="#1")
+
+
+def test_rows_carry_weights_and_leave_out_what_has_none() -> None:
+    groups = [[completion([5, 0]), completion([6, 7, 0])], [completion([8, 0])]]
+    weights = [((0.5, 0.5), (0.0, 0.0, 0.0)), ((-0.25, -0.25),)]
+    made = rows([[1], [2]], groups, weights, with_old=True)
+    assert [(row.prompt_T, row.completion_T, row.weights_T) for row in made] == [
+        ([1], [5, 0], [0.5, 0.5]),
+        ([2], [8, 0], [-0.25, -0.25]),
+    ]
+    assert made[0].old_logprobs_T == [-0.5, -0.5]
+    assert rows([[1], [2]], groups, weights, with_old=False)[0].old_logprobs_T is None
+
+
+def test_a_group_as_the_recipe_sees_it() -> None:
+    group = train_group(scored([1, 0], [True, False]), [completion([5, 0]), completion([6, 7, 8], False)])
+    assert group.lengths_G == (2, 3) and group.finished_G == (True, False) and group.rewards_G == (1, 0)
+    assert group.mean_logprob_G == (-0.5, -0.5)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "device", "completions", "prompts"),
+    [
+        (2_000_000, "cpu", 8, 64),
+        (500_000_000, "cpu", 8, 1),
+        (500_000_000, "cuda", 8, 32),
+        (7 * 10**9, "cpu", 1, 8),
+    ],
+)
+def test_slices_follow_from_the_model_alone(
+    parameters: int, device: str, completions: int, prompts: int
+) -> None:
+    engine = EngineInfo(
+        name="torch", device=device, dtype="float32", model="m", parameters=parameters, trainable=1,
+        threads=1, memory_budget_mb=1,
+    )  # fmt: skip
+    assert prompts_at_once(engine, completions) == prompts
+
+
+def test_a_models_own_settings_come_before_general_ones(tmp_path: Path) -> None:
+    text = {"families": {"chain_sum": 1, "gcd": 0}, "max_tokens": 48, "groups": 16, "later": "ignored"}
+    (tmp_path / "shoal.json").write_text(json.dumps(text))
+    chosen = settings.merged(settings.read(tmp_path), settings.general(tmp_path))
+    assert (chosen.families, chosen.max_tokens, chosen.groups) == ({"chain_sum": 1, "gcd": 0}, 48, 16)
+    assert chosen.learning_rate == 5e-4 and chosen.rank is None and chosen.probe_questions == 256
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{", "[]", '{"families": {"nonsense": 0}}', '{"families": {"gcd": 99}}', '{"families": {}}',
+     '{"groups": 0}', '{"groups": "many"}', '{"learning_rate": -1.0}'],
+)  # fmt: skip
+def test_settings_that_make_no_sense_are_refused_with_the_files_name(tmp_path: Path, text: str) -> None:
+    (tmp_path / "shoal.json").write_text(text)
+    with pytest.raises(NodeError, match=r"shoal\.json"):
+        settings.read(tmp_path)
+
+
+def test_families_on_the_command_line() -> None:
+    assert settings.chosen_families("gcd, chain_sum", {"chain_sum": 2}) == {"gcd": 0, "chain_sum": 2}
+    for text in ("", ",", "gcd,nonsense"):
+        with pytest.raises(UsageError):
+            settings.chosen_families(text, {})
+
+
+def test_one_node_a_home_and_the_sentence_names_the_other(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from app.node.home import held\n"
+        f"with held(Path({str(tmp_path)!r})): print('in', flush=True); sys.stdin.read()"
+    )
+    other = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert other.stdout.readline() == b"in\n"
+    with pytest.raises(NodeError, match=rf"process {other.pid}\) is using.*--home"), held(tmp_path):
+        pass
+    other.kill()
+    other.communicate()
+    with held(tmp_path):
+        pass
+
+
+def test_an_identity_is_made_once_and_a_seed_stands_in_for_it(tmp_path: Path) -> None:
+    own = identity(tmp_path, None)
+    assert identity(tmp_path, None) == own and len(own) == 32
+    assert identity(tmp_path, 1) == identity(tmp_path, 1) != identity(tmp_path, 2)
+    assert identity(tmp_path, None) == own
+    assert os.listdir(tmp_path) == ["identity"]
+
+
+def test_a_damaged_identity_is_not_replaced_silently(tmp_path: Path) -> None:
+    (tmp_path / "identity").write_bytes(b"short")
+    with pytest.raises(NodeError, match="move it away"):
+        identity(tmp_path, None)
+
+
+def test_models_are_told_apart_by_content(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "model.safetensors").write_bytes(b"a" * 3_000_000)
+    first = model_mark(tmp_path)
+    (tmp_path / "README.md").write_text("no matter")
+    assert model_mark(tmp_path) == first
+    (tmp_path / "model.safetensors").write_bytes(b"a" * 2_999_999 + b"b")
+    assert model_mark(tmp_path) != first
+
+
+@pytest.mark.parametrize(
+    "name", ["starter", "../../etc", "Qwen/Qwen2.5-0.5B", "/a/b/c", "", "..", "C:\\x", "\x00"]
+)
+def test_a_models_name_never_leads_out_of_the_home(tmp_path: Path, name: str) -> None:
+    folder = model_folder(tmp_path, name, "12345678")
+    assert folder.parent == tmp_path / "models" and folder.resolve().parent == (tmp_path / "models").resolve()
+
+
+def test_the_node_imports_no_engine_and_no_puzzle_library() -> None:
+    script = (
+        "import sys; import app.node.node, app.node.terminal, app.cli.run\n"
+        "heavy = ('torch', 'transformers', 'peft', 'reasoning_gym', 'numpy')\n"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=Path(__file__).parents[2]
+    )
+    assert done.stdout == "[]\n", done.stderr
