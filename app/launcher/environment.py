@@ -1,13 +1,11 @@
-"""The folder `.venv`: whether it is ready, made when missing, completed when half-made, replaced when broken.
+"""The folder `.venv`: made when missing, completed when half-made, replaced when broken.
 
-A stamp per purpose says what was installed. It is written last, so a set-up that was killed at any moment
-leaves none, and the next start goes on. While packages are being written the file UNFINISHED stands there.
+A set-up may be killed at any moment: it leaves no stamp then, so the next start goes on, and what stands in the
+file UNFINISHED tells how much of it can be kept.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import re
 import shutil
@@ -15,22 +13,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from app.launcher import install, pythons, system
+from app.launcher import install, pythons, stamp, system
 from app.launcher.lock import lock
 from app.launcher.progress import Progress, say
 from app.launcher.pythons import SetupError
+from app.launcher.stamp import PURPOSES, UNFINISHED
 
-PURPOSES: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
-    "run": (
-        ("base.txt", ("--only-binary", ":all:")),
-        # reasoning-gym names two source-only packages that Shoal does not use, so its own list is not followed.
-        ("gym.txt", ("--no-deps", "--no-build-isolation")),
-    ),
-    "test": (("test.txt", ("--only-binary", ":all:")),),
-}
-"""What is installed for what, in this order: the requirement file and the options pip gets with it."""
-
-UNFINISHED = "shoal-unfinished"
 MAKING, FILLING = "making", "filling"
 """What the marker says: an environment killed while being made is worth nothing, one killed while being filled
 is."""
@@ -42,28 +30,10 @@ class Environment:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.folder = root / ".venv"
-        self.requirements = root / "packaging" / "requirements"
-        self.python = self.folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+        self.python = Path(stamp.python_of(str(root)))
 
     def ready(self, purpose: str) -> bool:
-        """Whether everything for the purpose is installed. Takes about a millisecond: reads the stamp and the
-        requirement files, starts nothing."""
-        try:
-            stamp = json.loads(self._stamp(purpose).read_bytes())
-        except (OSError, ValueError):
-            return False
-        return (
-            self.python.exists()
-            and not (self.folder / UNFINISHED).exists()
-            and stamp == {"requirements": self.fingerprint(purpose), "python": os.path.realpath(self.python)}
-        )
-
-    def fingerprint(self, purpose: str) -> str:
-        """A hash of the requirement files of a purpose and of the options they are installed with."""
-        digest = hashlib.sha256()
-        for name, options in PURPOSES[purpose]:
-            digest.update(repr((name, options)).encode() + self._requirement_file(name).read_bytes())
-        return digest.hexdigest()
+        return stamp.ready(str(self.root), purpose)
 
     def ensure(self, purpose: str, check: bool = False) -> None:
         """Returns when everything for the purpose is installed, doing what is missing. `check` looks at the
@@ -78,11 +48,11 @@ class Environment:
             if check or marker.exists():
                 _forget_damaged(self.folder)
             marker.write_text(FILLING)
-            self._stamp(purpose).unlink(missing_ok=True)
+            stamp.remove(str(self.root), purpose)
             system.provide_libraries()
             self._install(purpose, held)
-            self._write_stamp(purpose)
             marker.unlink()
+            stamp.write(str(self.root), purpose)
 
     def _make_usable(self) -> None:
         """Leaves a folder whose Python starts and suits, replacing one where it does not."""
@@ -112,7 +82,9 @@ class Environment:
         return made_with is None or found[0] == (int(made_with[1]), int(made_with[2]))
 
     def _install(self, purpose: str, held: int) -> None:
-        files = [(self._requirement_file(name), options) for name, options in PURPOSES[purpose]]
+        files = [
+            (Path(stamp.requirement_file(str(self.root), name)), options) for name, options in PURPOSES[purpose]
+        ]
         with Progress(total=sum(install.pins(file) for file, _ in files)) as progress:
             for file, options in files:
                 install.install(
@@ -122,24 +94,6 @@ class Environment:
                     log=self.folder / "shoal-setup.log",
                     keep_open=held,
                 )
-
-    def _requirement_file(self, name: str) -> Path:
-        file = self.requirements / name
-        if not file.is_file():
-            raise SetupError(
-                f"Shoal's own file {file} is missing, so it is not known what to install; get a complete copy "
-                "of Shoal and start that."
-            )
-        return file
-
-    def _stamp(self, purpose: str) -> Path:
-        return self.folder / f"shoal-{purpose}.json"
-
-    def _write_stamp(self, purpose: str) -> None:
-        content = {"requirements": self.fingerprint(purpose), "python": os.path.realpath(self.python)}
-        written = self._stamp(purpose).with_suffix(".new")
-        written.write_text(json.dumps(content))
-        written.replace(self._stamp(purpose))
 
 
 def _waiting() -> None:

@@ -29,8 +29,9 @@ UNREACHABLE = re.compile(
 
 
 def pins(file: Path) -> int:
-    """How many packages a requirement file names."""
-    return sum(1 for line in file.read_text(encoding="utf-8").splitlines() if line.strip() and line[0] != "#")
+    """How many packages a requirement file names for this system (markers, after a semicolon, are Windows')."""
+    lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line.strip() and line[0] != "#"]
+    return sum(1 for line in lines if ";" not in line or sys.platform == "win32")
 
 
 def has_pip(python: str) -> bool:

@@ -1,13 +1,12 @@
-"""Finding a Python that can run Shoal, and becoming another process. Readable for Python 3.7 (see ./shoal)."""
+"""Finding a Python that can run Shoal, and becoming another process. Readable for Python 3.7 (see ./shoal).
+
+Every start of Shoal comes through here, so what only a search needs is imported by the search.
+"""
 
 from __future__ import annotations
 
 import os
-import shutil
-import struct
-import subprocess
 import sys
-from typing import Tuple
 
 OLDEST, NEWEST = (3, 11), (3, 14)
 """The pinned packages have ready-made builds for these and for everything between."""
@@ -20,10 +19,6 @@ PROBE = (
 )
 
 
-Found = Tuple[Tuple[int, int], int, str]
-"""Version, pointer size in bits, path."""
-
-
 class SetupError(Exception):
     """Set-up cannot go on. The message is for the owner: what, why, what to do."""
 
@@ -34,7 +29,7 @@ def suits(version: tuple[int, ...], bits: int) -> bool:
 
 
 def suits_here() -> bool:
-    return suits(sys.version_info[:2], struct.calcsize("P") * 8)
+    return suits(sys.version_info[:2], 64 if sys.maxsize > 2**32 else 32)
 
 
 def own() -> str:
@@ -47,6 +42,8 @@ def own() -> str:
 
 def candidates() -> list[list[str]]:
     """Commands that may start a suitable Python, the preferred first."""
+    import shutil
+
     named = [f"python{major}.{minor}" for major, minor in PREFERRED] + ["python3", "python"]
     found = [[path] for path in map(shutil.which, named) if path]
     if sys.platform == "win32" and shutil.which("py"):
@@ -54,9 +51,11 @@ def candidates() -> list[list[str]]:
     return found
 
 
-def probe(command: list[str]) -> Found | None:
+def probe(command: list[str]) -> tuple[tuple[int, int], int, str] | None:
     """(version, bits, path) of a Python; None when the command starts none (pyenv's and the Windows
     store's placeholders exist and fail)."""
+    import subprocess
+
     try:
         output = subprocess.check_output(
             [*command, "-I", "-c", PROBE], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=30
@@ -85,6 +84,8 @@ def find(commands: list[list[str]] | None = None) -> str:
 
 def advice() -> str:
     """How to get a suitable Python here, as half a sentence."""
+    import shutil
+
     if sys.platform == "win32":
         return "install it with `winget install Python.Python.3.13`"
     if sys.platform == "darwin":
@@ -108,6 +109,8 @@ def hand_over(arguments: list[str], python: str, environment: dict[str, str] | N
     sys.stderr.flush()
     if os.name == "posix":
         os.execve(python, [python, *arguments], environment)
+    import subprocess
+
     child = subprocess.Popen([python, *arguments], env=environment)
     while True:
         try:

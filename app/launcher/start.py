@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-import time
-from pathlib import Path
 
-from app.launcher import pythons
-from app.launcher.environment import Environment
+from app.launcher import pythons, stamp
 
 SETUP_HELP = """usage: shoal setup
 
@@ -18,35 +15,38 @@ by itself when it has to. Run it again to check and repair the installation."""
 
 def start(root: str, arguments: list[str]) -> int:
     """Runs one command and returns its exit code; on POSIX this process becomes the command and nothing
-    returns.
-
-    Raises SetupError when the environment cannot be made."""
-    environment = Environment(Path(root))
-    asks_help = bool(arguments) and arguments[0] in ("-h", "--help", "help")
+    returns. Raises SetupError when the environment cannot be made."""
     if arguments[:1] == ["setup"]:
-        return _setup(environment, arguments[1:])
-    if asks_help and not environment.ready("run"):  # help needs the standard library only
-        return pythons.hand_over(["-m", "app.cli", *arguments], pythons.own(), variables(root))
-    environment.ensure("run")
-    if arguments[:1] == ["test"]:
-        environment.ensure("test")
-    return pythons.hand_over(["-m", "app.cli", *arguments], str(environment.python), variables(root))
+        return _setup(root, arguments[1:])
+    command = ["-m", "app.cli", *arguments]
+    if arguments[:1] in (["-h"], ["--help"], ["help"]) and not stamp.ready(root, "run"):
+        return pythons.hand_over(command, pythons.own(), variables(root))  # help needs nothing installed
+    for purpose in ("run", "test") if arguments[:1] == ["test"] else ("run",):
+        if not stamp.ready(root, purpose):
+            _ensure(root, purpose)
+    return pythons.hand_over(command, stamp.python_of(root), variables(root))
 
 
-def _setup(environment: Environment, arguments: list[str]) -> int:
+def _ensure(root: str, purpose: str, check: bool = False) -> None:
+    from pathlib import (
+        Path,
+    )  # this and what comes with it takes ten times as long as a start that needs none of it
+
+    from app.launcher.environment import Environment
+
+    Environment(Path(root)).ensure(purpose, check)
+
+
+def _setup(root: str, arguments: list[str]) -> int:
     if arguments in (["-h"], ["--help"]):
         print(SETUP_HELP)
         return 0
     if arguments:
-        print(
-            f"shoal setup: it takes no arguments, and got {' '.join(arguments)}; run ./shoal setup alone.",
-            file=sys.stderr,
-        )
+        given = " ".join(arguments)
+        print(f"shoal setup: It takes no arguments, and got {given}; run ./shoal setup alone.", file=sys.stderr)
         return 2
-    began = time.monotonic()
-    environment.ensure("run", check=True)
-    took = time.monotonic() - began
-    print(f"Shoal is set up ({took:.0f} s). ./shoal starts it, ./shoal --help shows the rest.", file=sys.stderr)
+    _ensure(root, "run", check=True)
+    print("Shoal is set up. ./shoal starts it, ./shoal --help shows the rest.", file=sys.stderr)
     return 0
 
 

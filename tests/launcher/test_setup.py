@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from app.launcher.environment import FILLING, MAKING, UNFINISHED, Environment
+from app.launcher.environment import FILLING, MAKING, Environment
+from app.launcher.stamp import UNFINISHED
 from tests.launcher.conftest import LIMIT, FirstStart, Launch, make_project, packages_of
 
 
@@ -123,7 +124,7 @@ def break_environment(folder: Path, harm: str) -> None:
         (folder / UNFINISHED).write_text(MAKING)
     else:
         config.write_text(config.read_text().replace("version = 3.", "version = 3.9"))
-        (folder / "shoal-run.json").unlink()
+        (folder / "shoal-run.stamp").unlink()
 
 
 HARMS = ["interpreter gone", "killed while being made", "made by another Python"]
@@ -151,7 +152,7 @@ def test_a_broken_environment_is_replaced(harm: str, ready: Path, launch: Launch
 
 
 def test_an_environment_made_by_hand_is_filled_not_replaced(ready: Path, launch: Launch) -> None:
-    (ready / ".venv" / "shoal-run.json").unlink()
+    (ready / ".venv" / "shoal-run.stamp").unlink()
     (ready / ".venv" / "mine").touch()
     assert finish(launch(ready, "run"))[0] == 0
     assert (ready / ".venv" / "mine").exists()

@@ -1,0 +1,86 @@
+"""Whether the environment is ready, told in about a millisecond: every start of Shoal asks this first.
+
+A stamp is written last, after an installation that went through. It holds the very requirement files it was
+made from and the interpreter's real path, so nothing is hashed, parsed or started to compare. Few imports, on
+purpose: each one would delay every command.
+"""
+
+from __future__ import annotations
+
+import os
+
+from app.launcher.pythons import SetupError
+
+PURPOSES: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
+    "run": (
+        ("base.txt", ("--only-binary", ":all:")),
+        # reasoning-gym names two source-only packages that Shoal does not use, so its own list is not followed.
+        ("gym.txt", ("--no-deps", "--no-build-isolation")),
+    ),
+    "test": (("test.txt", ("--only-binary", ":all:")),),
+}
+"""What is installed for what, in this order: the requirement file and the options pip gets with it."""
+
+UNFINISHED = "shoal-unfinished"
+"""Stands in the environment while it is made or filled."""
+
+
+def python_of(root: str) -> str:
+    """The interpreter of the environment in this copy of the project."""
+    return os.path.join(
+        root, ".venv", "Scripts" if os.name == "nt" else "bin", "python" + ".exe" * (os.name == "nt")
+    )
+
+
+def requirement_file(root: str, name: str) -> str:
+    """Its path. Raises SetupError when it is not there."""
+    path = os.path.join(root, "packaging", "requirements", name)
+    if not os.path.isfile(path):
+        raise SetupError(
+            f"Shoal's own file {path} is missing, so it is not known what to install; get a complete copy of "
+            "Shoal and start that."
+        )
+    return path
+
+
+def ready(root: str, purpose: str) -> bool:
+    """Whether everything for the purpose is installed and was installed by the interpreter that is there
+    now."""
+    environment = os.path.join(root, ".venv")
+    expected = _content(root, purpose)
+    try:
+        with open(_path(root, purpose), encoding="utf-8") as stamp:
+            as_stamped = stamp.read() == expected
+    except (OSError, ValueError):
+        return False
+    return (
+        as_stamped
+        and os.path.exists(python_of(root))
+        and not os.path.exists(os.path.join(environment, UNFINISHED))
+    )
+
+
+def write(root: str, purpose: str) -> None:
+    """Says that everything for the purpose is installed."""
+    path = _path(root, purpose)
+    with open(path + ".new", "w", encoding="utf-8") as stamp:
+        stamp.write(_content(root, purpose))
+    os.replace(path + ".new", path)
+
+
+def remove(root: str, purpose: str) -> None:
+    """Says that it is not, or not any more."""
+    if os.path.exists(_path(root, purpose)):
+        os.unlink(_path(root, purpose))
+
+
+def _path(root: str, purpose: str) -> str:
+    return os.path.join(root, ".venv", f"shoal-{purpose}.stamp")
+
+
+def _content(root: str, purpose: str) -> str:
+    parts = [os.path.realpath(python_of(root))]
+    for name, options in PURPOSES[purpose]:
+        with open(requirement_file(root, name), encoding="utf-8") as file:
+            parts += [f"{name} {' '.join(options)}", file.read()]
+    return "\n".join(parts)
