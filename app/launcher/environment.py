@@ -43,7 +43,7 @@ class Environment:
         with lock(self.root / ".venv.lock", _waiting) as held:
             if self.ready(purpose) and not check:  # the one we waited for did it
                 return
-            self._make_usable()
+            self._make_usable(purpose)
             marker = self.folder / UNFINISHED
             if check or marker.exists():
                 _forget_damaged(self.folder)
@@ -54,9 +54,10 @@ class Environment:
             marker.unlink()
             stamp.write(str(self.root), purpose)
 
-    def _make_usable(self) -> None:
+    def _make_usable(self, purpose: str) -> None:
         """Leaves a folder whose Python starts and suits, replacing one where it does not."""
         if self._usable():
+            say("Installing what is missing." if purpose == "run" else "Installing what the tests need.")
             return
         if self.folder.exists():
             say("The Python environment is half-made or its Python is gone; making it anew.")
