@@ -55,10 +55,12 @@ class SandboxError(Exception):
 class Sandbox:
     """A scoring child, started at once and again whenever it was lost. Safe to share between threads.
 
-    From asyncio call it through `asyncio.to_thread`; `close` may be called while another thread waits for a
-    score."""
+    `judge_seconds` is the wall limit for one answer. From asyncio call `score` through `asyncio.to_thread`;
+    `close` may be called while another thread waits for a score.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, judge_seconds: float = JUDGE_SECONDS) -> None:
+        self._judge_seconds = judge_seconds
         self._asking = Lock()
         self._starting = Lock()
         self._closed = False
@@ -105,7 +107,7 @@ class Sandbox:
         for _ in range(2):
             child = self._load(coordinates)
             try:
-                reply = child.ask(Judge(self._number(), text), JUDGE_SECONDS)
+                reply = child.ask(Judge(self._number(), text), self._judge_seconds)
                 if isinstance(reply, Judged):
                     return clamp(reply.score)
             except _Lost:
@@ -119,6 +121,7 @@ class Sandbox:
             child = self._running()
             if child.loaded == coordinates:
                 return child
+            child.loaded = None
             try:
                 reply = child.ask(Load(self._number(), coordinates), LOAD_SECONDS)
             except PipeError as error:
@@ -233,8 +236,9 @@ class _Child:
         except Empty:
             raise _Lost(f"it did not answer within {seconds:g} seconds") from None
         if reply is None:
-            self.process.wait()
-            raise _Lost(f"it ended with code {self.process.returncode}")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                raise _Lost(f"it ended with code {self.process.wait(timeout=1)}")
+            raise _Lost("it says what is no message")
         return reply
 
 

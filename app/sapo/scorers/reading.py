@@ -71,6 +71,15 @@ def numbers(text: str) -> list[Decimal] | None:
     return found if len(found) == len(matches) else None
 
 
+def words(text: str) -> list[str]:
+    r"""What stands between white space.
+
+    >>> words(" TO  BE\nOR"), words("TO\x1fBE")
+    (['TO', 'BE', 'OR'], ['TO\x1fBE'])
+    """
+    return re.findall(rf"[^{SPACE}]+", text)
+
+
 def rows(text: str) -> list[list[int]] | None:
     r"""Rows of small whole numbers, one line each, spaces between.
 

@@ -14,9 +14,8 @@ def exact(answer: str, entry: Mapping[str, Any]) -> float:
 
 
 def caesar(answer: str, entry: Mapping[str, Any]) -> float:
-    """1 for the clear text, in any case: the cipher text is all capitals and carries none. Words by white
-    space."""
-    return float(answer.isascii() and answer.upper().split() == entry["answer"].split())
+    """1 for the clear text, in any case: the cipher text is all capitals and carries none."""
+    return float(answer.isascii() and " ".join(reading.words(answer.upper())) == entry["answer"])
 
 
 def sound_caesar(entry: Mapping[str, Any]) -> bool:
