@@ -1,0 +1,17 @@
+"""The engine that runs everywhere torch does: NVIDIA, Apple, plain processors.
+
+A decoder of our own samples and learns for the Qwen2, Qwen3 and Llama families, so neither transformers nor
+peft is imported for them (that would triple the start-up time). Every other architecture runs on those two.
+"""
+
+from __future__ import annotations
+
+import os
+
+# Waiting OpenMP threads spin by default, which slows a busy machine five-fold. Read when torch is imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+from engines.torch_lora.engine import TorchEngine, open_engine
+from engines.torch_lora.swarm import TorchSwarm, open_swarm
+
+__all__ = ["TorchEngine", "TorchSwarm", "open_engine", "open_swarm"]

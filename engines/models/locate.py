@@ -1,0 +1,47 @@
+"""From a model's name to its folder. Nothing is ever downloaded here."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from engines.contract import EngineError
+
+STARTER = "starter"
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+
+def locate(model: str | Path) -> Path:
+    """The folder of a model: "starter", a folder's path, or a Hugging Face name found in the local cache.
+
+    Raises EngineError, one sentence, when there is none."""
+    name = str(model)
+    if name == STARTER:
+        return starter_folder()
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return folder.resolve()
+    if isinstance(model, str) and _HUB_ID.fullmatch(name):
+        return _cached(name)
+    raise EngineError(f"There is no model at {name}: give an existing folder, a Hugging Face name or starter.")
+
+
+def starter_folder() -> Path:
+    """The starter model in this installation's resources. Raises EngineError when it is not there."""
+    folder = Path(__file__).resolve().parents[2] / "resources" / "starter"
+    if not (folder / "config.json").is_file():
+        raise EngineError("The starter model is missing from this installation: install Shoal again.")
+    return folder
+
+
+def _cached(name: str) -> Path:
+    from huggingface_hub import snapshot_download  # only here: it takes half a second to import
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        folder = Path(snapshot_download(name, local_files_only=True))
+    except (LocalEntryNotFoundError, ValueError, OSError) as error:
+        raise EngineError(
+            f"The model {name} is not on this computer: fetch it with `hf download {name}` or choose starter."
+        ) from error
+    return folder

@@ -1,0 +1,129 @@
+"""Where the arithmetic runs: device, number format, threads and the memory that may be used."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import torch
+from torch.nn import functional
+
+from engines.contract import EngineError
+
+TINY = 5_000_000
+"""Parameters below which a second thread costs more than it gives."""
+
+SMALL = 50_000_000
+"""Parameters from which a number format on the processor is worth measuring."""
+
+MB = 2**20
+
+
+@dataclass(frozen=True)
+class Placement:
+    """`budget_bytes` is what weights, caches and activations may take together; `name` is for people."""
+
+    device: torch.device
+    dtype: torch.dtype
+    threads: int
+    budget_bytes: int
+    name: str
+
+
+def place(parameters: int, device: str = "auto", threads: int | None = None) -> Placement:
+    """Chooses for a model of that many parameters and sets torch's thread count.
+
+    `device` is "auto", "cpu", "cuda", "cuda:1" or "mps". Raises EngineError for a device that is not there."""
+    chosen = choose_device(device)
+    count = threads if threads is not None else default_threads(parameters)
+    if count < 1:
+        raise EngineError(f"An engine cannot run on {count} threads: give a number of at least 1.")
+    torch.set_num_threads(count)
+    if chosen.type == "cuda":
+        dtype = torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
+        return Placement(chosen, dtype, count, free_memory(chosen), torch.cuda.get_device_name(chosen))
+    if chosen.type == "mps":
+        return Placement(chosen, torch.float32, count, free_memory(chosen), "Apple GPU")
+    faster = parameters >= SMALL and bf16_is_faster(count)
+    return Placement(chosen, torch.bfloat16 if faster else torch.float32, count, free_memory(chosen), "CPU")
+
+
+def choose_device(wanted: str) -> torch.device:
+    """CUDA before Apple before the processor when "auto"; otherwise what was asked for, or EngineError."""
+    has: dict[str, Callable[[], bool]] = {
+        "cuda": torch.cuda.is_available,
+        "mps": torch.backends.mps.is_available,
+        "cpu": lambda: True,
+    }
+    if wanted == "auto":
+        return torch.device(next(kind for kind, there in has.items() if there()))
+    kind = wanted.partition(":")[0]
+    if kind not in has:
+        raise EngineError(f"There is no device {wanted!r}: choose auto, cuda, mps or cpu.")
+    if not has[kind]():
+        raise EngineError(f"torch sees no {kind} device on this computer: choose cpu or auto.")
+    device = torch.device(wanted)
+    if kind == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise EngineError(
+            f"There is no {wanted}: this computer has {torch.cuda.device_count()} CUDA devices, counted from 0."
+        )
+    return device
+
+
+def default_threads(parameters: int) -> int:
+    """Physical cores less one, so that the owner keeps one; a single thread for tiny models."""
+    if parameters < TINY:
+        return 1
+    cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        cores = min(cores, len(os.sched_getaffinity(0)))
+    return max(1, cores - 1)
+
+
+def free_memory(device: torch.device) -> int:
+    """Bytes an engine may take now: most of what is free, so that the rest of the computer keeps room."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0] * 0.9)
+    if device.type == "mps":
+        return int((torch.mps.recommended_max_memory() - torch.mps.driver_allocated_memory()) * 0.7)
+    return int(min(psutil.virtual_memory().available, container_room()) * 0.7)
+
+
+def container_room(root: Path = Path("/sys/fs/cgroup")) -> int:
+    """Bytes left under this control group's limit, which psutil does not see; huge where there is none."""
+    try:
+        limit = (root / "memory.max").read_text().strip()
+        used = (root / "memory.current").read_text().strip()
+    except OSError:
+        return 2**62
+    return max(0, int(limit) - int(used)) if limit.isdigit() and used.isdigit() else 2**62
+
+
+@functools.cache
+def bf16_is_faster(threads: int) -> bool:
+    """Times one linear layer in both formats; true where bf16 wins clearly, so on processors made for it."""
+    inputs, weight = torch.randn(256, 1024), torch.randn(2048, 1024)
+    inputs_16, weight_16 = inputs.bfloat16(), weight.bfloat16()
+    fp32 = _fastest(lambda: functional.linear(inputs, weight))
+    bf16 = _fastest(lambda: functional.linear(inputs_16, weight_16))
+    return bf16 < 0.7 * fp32
+
+
+def _fastest(work: Callable[[], object], repeats: int = 5) -> float:
+    work()
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether torch failed for want of memory; the processor's allocator raises a plain RuntimeError."""
+    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "not enough memory" in str(error)

@@ -1,0 +1,220 @@
+"""The torch engine: one adapter over one frozen model. Implements `engines.contract.Engine`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from engines.contract import (
+    Batch,
+    Completion,
+    EngineError,
+    EngineInfo,
+    Messages,
+    StepStats,
+    TokenSequence,
+)
+from engines.models import locate, read_settings
+from engines.torch_lora import adapter_files, learner
+from engines.torch_lora.adapter import Adapter
+from engines.torch_lora.architecture import read_architecture
+from engines.torch_lora.device import MB, SMALL, Placement, free_memory, is_out_of_memory, place
+from engines.torch_lora.folder import count_parameters, fingerprint, open_folder
+from engines.torch_lora.learner import Limits
+from engines.torch_lora.network import Network
+from engines.torch_lora.sampler import Request, Sampled, sample
+from engines.torch_lora.tokens import ChatTokenizer
+
+
+class Base:
+    """A frozen model on its device with its tokenizer: what one engine or a whole swarm of adapters stands on.
+
+    `notes` collects sentences for the owner, such as memory running short."""
+
+    def __init__(
+        self, model: str | Path, *, rank: int | None = None, device: str = "auto", threads: int | None = None
+    ) -> None:
+        path = locate(model)
+        self.folder = open_folder(path)
+        parameters = count_parameters(self.folder)
+        self.placement: Placement = place(parameters, device, threads)
+        on_cpu = self.placement.device.type == "cpu"
+        self.rank = rank or read_settings(path).rank or (8 if on_cpu and parameters >= SMALL else 16)
+        self.notes: list[str] = []
+        self._check_memory(parameters)
+        self.tokenizer = ChatTokenizer(self.folder)
+        self.network: Network = self._load()
+        self.fingerprint = fingerprint(self.folder)
+        self.limits = Limits.measured(self.network, free_memory(self.placement.device))
+        self.parameters = parameters
+
+    def _check_memory(self, parameters: int) -> None:
+        """Weights, and the merged copy of them that samples."""
+        needed = 2 * parameters * self.placement.dtype.itemsize
+        if needed > self.placement.budget_bytes:
+            raise EngineError(
+                f"{self.folder.name} needs {needed // MB} MB and {self.placement.budget_bytes // MB} MB are "
+                "free: close other programs or choose a smaller model."
+            )
+
+    def _load(self) -> Network:
+        shape = read_architecture(self.folder.config)
+        device, dtype = self.placement.device, self.placement.dtype
+        try:
+            if shape is not None:
+                from engines.torch_lora.native import NativeNetwork
+
+                return NativeNetwork(self.folder, shape, device, dtype)
+            from engines.torch_lora.fallback import TransformersNetwork
+
+            return TransformersNetwork(self.folder, device, dtype, self.rank)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise EngineError(
+                f"{self.folder.name} does not fit into memory: close other programs or choose a smaller model."
+            ) from error
+
+    def new_adapter(self, seed: int) -> Adapter:
+        return Adapter(self.network.projections, self.rank, seed, self.placement.device)
+
+    def info(self, trainable: int) -> EngineInfo:
+        return EngineInfo(
+            name="torch",
+            device=self.placement.name,
+            dtype=str(self.placement.dtype).removeprefix("torch."),
+            model=self.folder.name,
+            parameters=self.parameters,
+            trainable=trainable,
+            threads=self.placement.threads,
+            memory_budget_mb=self.placement.budget_bytes // MB,
+        )
+
+    def encode(self, prompt: Messages, completion: str, finished: bool) -> TokenSequence:
+        return TokenSequence(
+            prompt_T=self.tokenizer.prompt(prompt), completion_T=self.tokenizer.completion(completion, finished)
+        )
+
+    def sample(
+        self,
+        adapters_N: Sequence[Adapter],
+        prompts_NP: Sequence[Sequence[Messages]],
+        n: int,
+        max_tokens: int,
+        seeds_N: Sequence[int],
+    ) -> list[list[list[Completion]]]:
+        """Completions as [node][prompt][completion], all adapters in one pass where memory allows."""
+        if n < 1 or max_tokens < 1:
+            raise EngineError(
+                f"{n} completions of {max_tokens} tokens cannot be sampled: both must be at least 1."
+            )
+        tokens_NP = [[self.tokenizer.prompt(prompt) for prompt in prompts] for prompts in prompts_NP]
+        longest = max((len(tokens) for row in tokens_NP for tokens in row), default=0)
+        if longest + max_tokens > self.network.context:
+            raise EngineError(
+                f"A prompt of {longest} tokens and {max_tokens} more exceed the {self.network.context} tokens "
+                f"that {self.folder.name} can read: choose shorter answers or another task."
+            )
+        found: list[list[list[Sampled]]] = []
+        together = self.network.nodes_per_pass(free_memory(self.placement.device))
+        for first in range(0, len(adapters_N), together):
+            part = slice(first, first + together)
+            found += self._sample_together(adapters_N[part], tokens_NP[part], n, max_tokens, seeds_N[part])
+        flat = [ids for groups in found for group in groups for ids, _, _ in group]
+        texts = iter(self.tokenizer.texts(flat))
+        return [
+            [
+                [
+                    Completion(tokens_T=ids, logprobs_T=logps, finished=finished, text=next(texts))
+                    for ids, logps, finished in group
+                ]
+                for group in groups
+            ]
+            for groups in found
+        ]
+
+    def _sample_together(
+        self,
+        adapters: Sequence[Adapter],
+        tokens_NP: Sequence[Sequence[list[int]]],
+        n: int,
+        max_tokens: int,
+        seeds: Sequence[int],
+    ) -> list[list[list[Sampled]]]:
+        request = Request(tokens_NP, n, max_tokens, seeds, sorted(self.tokenizer.stops))
+        longest = max((len(tokens) for row in tokens_NP for tokens in row), default=0)
+        most = max(map(len, tokens_NP), default=0)
+        row_bytes = self.network.row_bytes(longest + max_tokens)
+        free = int(free_memory(self.placement.device) * 0.5)
+        fitting = max(1, min(most, free // (row_bytes * n * len(adapters))))
+        found, used = sample(request, lambda: self.network.rollout(adapters), self.placement.device, fitting)
+        if used < fitting:
+            self.note(f"Memory ran short: {used} questions are now answered at a time.")
+        return found
+
+    def logprobs(self, adapter: Adapter, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
+        pairs = [(sequence.prompt_T, sequence.completion_T) for sequence in sequences_S]
+        return learner.score(self.network, adapter, pairs, self.limits, self.note)
+
+    def step(self, adapter: Adapter, batch: Batch) -> StepStats:
+        return learner.step(self.network, adapter, batch, self.limits, self.note)
+
+    def save(self, adapter: Adapter, folder: Path) -> None:
+        adapter_files.save(adapter, folder, self.fingerprint, self.folder.name)
+
+    def load(self, adapter: Adapter, folder: Path) -> None:
+        adapter_files.load(adapter, folder, self.fingerprint)
+
+    def note(self, sentence: str) -> None:
+        self.notes.append(sentence)
+
+
+class TorchEngine:
+    """See `engines.contract.Engine` for every method. `notes` holds sentences for the owner."""
+
+    def __init__(self, base: Base, seed: int = 0) -> None:
+        self._base = base
+        self._adapter = base.new_adapter(seed)
+        self.info = base.info(self._adapter.values.numel())
+
+    @property
+    def notes(self) -> list[str]:
+        return self._base.notes
+
+    def encode(self, prompt: Messages, completion: str, finished: bool) -> TokenSequence:
+        return self._base.encode(prompt, completion, finished)
+
+    def prompt_tokens(self, prompt: Messages) -> list[int]:
+        return self._base.tokenizer.prompt(prompt)
+
+    def sample(
+        self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int
+    ) -> list[list[Completion]]:
+        return self._base.sample([self._adapter], [prompts_P], n, max_tokens, [seed])[0]
+
+    def logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
+        return self._base.logprobs(self._adapter, sequences_S)
+
+    def step(self, batch: Batch) -> StepStats:
+        return self._base.step(self._adapter, batch)
+
+    def save(self, folder: Path) -> None:
+        self._base.save(self._adapter, folder)
+
+    def load(self, folder: Path) -> None:
+        self._base.load(self._adapter, folder)
+
+
+def open_engine(
+    model: str | Path,
+    *,
+    rank: int | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    threads: int | None = None,
+) -> TorchEngine:
+    """Opens a model by folder, by name in the local Hugging Face cache, or "starter".
+
+    `rank` defaults to the model's shoal.json, else 16 (8 on a processor from 50 M parameters on). Raises
+    EngineError."""
+    return TorchEngine(Base(model, rank=rank, device=device, threads=threads), seed)

@@ -1,0 +1,232 @@
+"""One optimiser step over a batch of weighted rows, in micro-batches that fit the memory.
+
+Weights are final when they arrive (`engines.contract.Row`), so micro-batches simply add up. A step that fails
+for any reason leaves adapter and optimiser as they were.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from engines.contract import Batch, EngineError, Row, StepStats
+from engines.torch_lora.adapter import Adapter
+from engines.torch_lora.device import is_out_of_memory
+from engines.torch_lora.layout import Tokens, check_tokens, packed_tokens
+from engines.torch_lora.logprobs import TokenTargets, logprobs, weighted_loss
+from engines.torch_lora.network import Network
+from engines.torch_lora.sampler import release
+
+CLIP_NORM = 1.0
+
+MOST_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
+"""Tokens of a micro-batch above which nothing gets faster; on a processor, smaller ones stay in its caches."""
+
+
+@dataclass
+class Limits:
+    """How large a micro-batch may be, and whether layers are recomputed. Only ever steps down."""
+
+    tokens: int
+    checkpointing: bool = False
+
+    @classmethod
+    def measured(cls, network: Network, free_bytes: int) -> Limits:
+        """From the free memory: half is for activations; layers are recomputed where 1024 tokens do not fit."""
+        most = MOST_TOKENS[network.device.type]
+        fitting = int(free_bytes * 0.5 / network.token_bytes(checkpointing=False))
+        if fitting >= min(1024, most):
+            return cls(min(most, fitting))
+        fitting = int(free_bytes * 0.5 / network.token_bytes(checkpointing=True))
+        return cls(max(1, min(most, fitting)), checkpointing=True)
+
+    def step_down(self) -> str | None:
+        """A smaller setting and the sentence that says so, or None when there is none left."""
+        if self.tokens > 256:
+            self.tokens //= 2
+            return f"Memory ran short: the learner now takes {self.tokens} tokens at a time."
+        if not self.checkpointing:
+            self.checkpointing = True
+            return "Memory ran short: the learner now computes layers twice instead of keeping them."
+        return None
+
+
+def micro_batches(rows_S: Sequence[tuple[Tokens, Tokens]], tokens: int) -> list[list[int]]:
+    """Indices of the rows of each micro-batch: whole groups over one prompt where they fit, sorted by length.
+
+    Each holds at most `tokens` computed tokens, or a single row that is longer.
+
+    >>> micro_batches([([1], [2, 3]), ([7], [2] * 9), ([1], [4, 5])], 5)
+    [[0, 2], [1]]
+    """
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for index, (prompt, _) in enumerate(rows_S):
+        groups.setdefault(tuple(prompt), []).append(index)
+    for group in groups.values():
+        group.sort(key=lambda index: len(rows_S[index][1]))
+
+    def longest(group: list[int]) -> tuple[int, int]:
+        return len(rows_S[group[-1]][1]), len(rows_S[group[-1]][0])
+
+    batches: list[list[int]] = []
+    used = tokens + 1
+    for group in sorted(groups.values(), key=longest):
+        whole = packed_tokens([rows_S[index] for index in group])
+        if used + whole <= tokens:
+            batches[-1] += group
+            used += whole
+        elif whole <= tokens:
+            batches.append(list(group))
+            used = whole
+        else:
+            used = tokens + 1
+            for index in group:
+                more = max(0, len(rows_S[index][1]) - 1)
+                if used + more <= tokens:
+                    batches[-1].append(index)
+                    used += more
+                else:
+                    batches.append([index])
+                    used = len(rows_S[index][0]) + more
+    return batches
+
+
+def step(
+    network: Network, adapter: Adapter, batch: Batch, limits: Limits, notice: Callable[[str], None]
+) -> StepStats:
+    """Minimises the batch's weighted loss by one AdamW step; `notice` hears when the limits step down.
+
+    Raises EngineError for malformed rows, a loss or gradient that is not finite, or too little memory."""
+    start = time.perf_counter()
+    rows = _checked(batch, network.vocabulary)
+    if not rows:
+        return StepStats(loss=0.0, grad_norm=0.0, rows=0, tokens=0, micro_batches=0, seconds=0.0)
+    while True:
+        adapter.clear_gradients()
+        try:
+            loss, pieces = _gather_gradient(network, adapter, rows, batch.clip, limits)
+            break
+        except (RuntimeError, MemoryError) as error:
+            _smaller(error, limits, notice)
+            release(network.device)
+    norm = float(adapter.gradients.norm())
+    if not (math.isfinite(loss) and math.isfinite(norm)):
+        adapter.clear_gradients()
+        raise EngineError(
+            f"The step was not made, because its loss ({loss}) or gradient ({norm}) is not a finite number: "
+            "go back to an earlier checkpoint if this comes again."
+        )
+    adapter.update(batch.learning_rate, norm, CLIP_NORM)
+    return StepStats(
+        loss=loss,
+        grad_norm=norm,
+        rows=len(rows),
+        tokens=sum(len(row.completion_T) for row in rows),
+        micro_batches=pieces,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _checked(batch: Batch, vocabulary: int) -> list[Row]:
+    """The rows that carry weight. Raises EngineError for anything that could not be trained on."""
+    if not (math.isfinite(batch.learning_rate) and batch.learning_rate >= 0):
+        raise EngineError(
+            f"The learning rate {batch.learning_rate} is not a number of at least 0: set another."
+        )
+    rows = []
+    for row in batch.rows_S:
+        lengths = {len(row.completion_T), len(row.weights_T)}
+        if row.old_logprobs_T is not None:
+            lengths.add(len(row.old_logprobs_T))
+        if len(lengths) > 1:
+            raise EngineError(
+                "A training row has another number of weights than tokens: drop it from the batch."
+            )
+        if not all(map(math.isfinite, row.weights_T)) or not all(map(math.isfinite, row.old_logprobs_T or ())):
+            raise EngineError(
+                "A training row has a weight that is not a finite number: drop it from the batch."
+            )
+        if any(row.weights_T):
+            rows.append(row)
+    check_tokens([(row.prompt_T, row.completion_T) for row in rows], vocabulary)
+    return rows
+
+
+def _gather_gradient(
+    network: Network, adapter: Adapter, rows: Sequence[Row], clip: tuple[float, float] | None, limits: Limits
+) -> tuple[float, int]:
+    """Adds the whole batch's gradient to the adapter's. Gives the loss and the number of micro-batches."""
+    sequences = [(row.prompt_T, row.completion_T) for row in rows]
+    pieces = micro_batches(sequences, limits.tokens)
+    total = 0.0
+    for piece in pieces:
+        states = network.states(adapter, [sequences[index] for index in piece], limits.checkpointing)
+        loss = weighted_loss(states, _targets([rows[index] for index in piece], network.device), clip)
+        loss.backward()  # type: ignore[no-untyped-call]
+        total += float(loss.detach())
+    return total, len(pieces)
+
+
+def _targets(rows: Sequence[Row], device: torch.device) -> TokenTargets:
+    old, has_old = [], []
+    for row in rows:
+        old += row.old_logprobs_T or [0.0] * len(row.completion_T)
+        has_old += [row.old_logprobs_T is not None] * len(row.completion_T)
+    return TokenTargets(
+        tokens_C=torch.tensor([t for row in rows for t in row.completion_T], device=device),
+        weights_C=torch.tensor([w for row in rows for w in row.weights_T], dtype=torch.float32, device=device),
+        old_C=torch.tensor(old, dtype=torch.float32, device=device),
+        has_old_C=torch.tensor(has_old, device=device),
+    )
+
+
+@torch.no_grad()
+def score(
+    network: Network,
+    adapter: Adapter,
+    sequences_S: Sequence[tuple[Tokens, Tokens]],
+    limits: Limits,
+    notice: Callable[[str], None],
+) -> list[list[float]]:
+    """Log-probabilities (nats) of every completion's tokens under the adapter."""
+    check_tokens(sequences_S, network.vocabulary)
+    while True:
+        try:
+            return _score(network, adapter, sequences_S, limits.tokens)
+        except (RuntimeError, MemoryError) as error:
+            _smaller(error, limits, notice)
+            release(network.device)
+
+
+def _smaller(error: Exception, limits: Limits, notice: Callable[[str], None]) -> None:
+    """Steps the limits down when memory ran out, and says so. Raises the error if it was another one, and
+    EngineError when nothing smaller is left."""
+    if not is_out_of_memory(error):
+        raise error
+    sentence = limits.step_down()
+    if sentence is None:
+        raise EngineError(
+            "The learner does not fit into the memory: choose a smaller model or shorter answers."
+        ) from error
+    notice(sentence)
+
+
+def _score(
+    network: Network, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]], tokens: int
+) -> list[list[float]]:
+    results: list[list[float]] = [[] for _ in sequences_S]
+    filled = [index for index, (_, completion) in enumerate(sequences_S) if completion]
+    for piece in micro_batches([sequences_S[index] for index in filled], tokens):
+        part = [sequences_S[filled[index]] for index in piece]
+        targets = torch.tensor([t for _, completion in part for t in completion], device=network.device)
+        found = logprobs(network.states(adapter, part, checkpointing=False), targets).tolist()
+        start = 0
+        for index in piece:
+            length = len(sequences_S[filled[index]][1])
+            results[filled[index]] = found[start : start + length]
+            start += length
+    return results

@@ -1,0 +1,128 @@
+"""Log-probabilities and the weighted loss over completion positions, in chunks of rows.
+
+With a vocabulary of 151,936, the logits of 16,384 tokens take 10 GB in fp32; a chunk takes 64 MB. The head is
+frozen and the loss of a token depends on its own log-probability alone, so the gradient of the hidden states is
+formed in the same pass as the loss, and no logits are ever kept or computed twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.autograd import Function
+
+CHUNK_VALUES = 2**24
+"""Logits of one chunk: 64 MB in fp32."""
+
+
+@dataclass(frozen=True)
+class States:
+    """What predicts the completions' tokens: hidden states (C, d) with the head (V, d), or with `head` None the
+    logits (C, V) themselves, from architectures that do more than a matrix product at the end."""
+
+    hidden_Cd: torch.Tensor
+    head_Vd: torch.Tensor | None
+
+    @property
+    def vocabulary(self) -> int:
+        return self.hidden_Cd.shape[1] if self.head_Vd is None else self.head_Vd.shape[0]
+
+
+@dataclass(frozen=True)
+class TokenTargets:
+    """Per completion token: id, weight, log-probability before the step, and whether that was given."""
+
+    tokens_C: torch.Tensor
+    weights_C: torch.Tensor
+    old_C: torch.Tensor
+    has_old_C: torch.Tensor
+
+
+def token_loss(
+    logp_C: torch.Tensor, targets: TokenTargets, clip: tuple[float, float] | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Loss of each token and its derivative by the log-probability, both fp32 (C,).
+
+    Without an old log-probability the loss is `-w * logp`. With one it is PPO's `-min(r * w, clip(r) * w)`,
+    r = exp(logp - old), clipped to [1 - below, 1 + above] (Schulman et al. 2017, eq. 7; two sides as DAPO)."""
+    weights = targets.weights_C
+    plain, slope = -weights * logp_C, -weights
+    if not bool(targets.has_old_C.any()):
+        return plain, slope
+    ratio = (logp_C - targets.old_C).exp()
+    loss, derivative = -weights * ratio, -weights * ratio
+    if clip is not None:
+        bounded = -weights * ratio.clamp(1 - clip[0], 1 + clip[1])
+        outside = bounded > loss
+        loss = torch.where(outside, bounded, loss)
+        derivative = torch.where(outside, torch.zeros_like(derivative), derivative)
+    return torch.where(targets.has_old_C, loss, plain), torch.where(targets.has_old_C, derivative, slope)
+
+
+class _WeightedLoss(Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden_Cd: torch.Tensor,
+        head_Vd: torch.Tensor | None,
+        targets: TokenTargets,
+        clip: tuple[float, float] | None,
+    ) -> torch.Tensor:
+        total = torch.zeros((), device=hidden_Cd.device)
+        gradient = torch.empty_like(hidden_Cd)
+        vocabulary = States(hidden_Cd, head_Vd).vocabulary
+        for rows in chunks(hidden_Cd.shape[0], vocabulary):
+            part = TokenTargets(
+                targets.tokens_C[rows], targets.weights_C[rows], targets.old_C[rows], targets.has_old_C[rows]
+            )
+            logits = _logits(hidden_Cd[rows], head_Vd)
+            logp, lse = _logp(logits, part.tokens_C)
+            loss, derivative = token_loss(logp, part, clip)
+            total += loss.sum()
+            # d logp / d logits = onehot - softmax, times this token's derivative
+            logits = logits.sub_(lse[:, None]).exp_().mul_(-derivative[:, None])
+            logits.scatter_add_(1, part.tokens_C[:, None], derivative[:, None])
+            flowing = logits.to(hidden_Cd.dtype)
+            gradient[rows] = flowing if head_Vd is None else flowing @ head_Vd
+        ctx.save_for_backward(gradient)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        (gradient,) = ctx.saved_tensors
+        return gradient * grads[0], None, None, None
+
+
+def weighted_loss(states: States, targets: TokenTargets, clip: tuple[float, float] | None) -> torch.Tensor:
+    """The sum of `token_loss` over all completion tokens, differentiable by the hidden states."""
+    out: torch.Tensor = _WeightedLoss.apply(states.hidden_Cd, states.head_Vd, targets, clip)  # type: ignore[no-untyped-call]
+    return out
+
+
+@torch.no_grad()
+def logprobs(states: States, tokens_C: torch.Tensor) -> torch.Tensor:
+    """Log-probability of each token in nats, (C,) fp32."""
+    out = torch.empty(tokens_C.shape[0], device=tokens_C.device)
+    for rows in chunks(tokens_C.shape[0], states.vocabulary):
+        out[rows] = _logp(_logits(states.hidden_Cd[rows], states.head_Vd), tokens_C[rows])[0]
+    return out
+
+
+def chunks(rows: int, vocabulary: int) -> list[slice]:
+    """Slices of rows whose logits fit CHUNK_VALUES."""
+    size = max(1, CHUNK_VALUES // vocabulary)
+    return [slice(start, start + size) for start in range(0, rows, size)]
+
+
+def _logits(hidden: torch.Tensor, head_Vd: torch.Tensor | None) -> torch.Tensor:
+    if head_Vd is None:
+        return hidden.detach().clone().float()
+    logits = hidden @ head_Vd.t()
+    return logits if logits.dtype == torch.float64 else logits.float()
+
+
+def _logp(logits: torch.Tensor, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    lse = logits.logsumexp(-1)
+    return logits.gather(-1, tokens[:, None])[:, 0] - lse, lse

@@ -1,0 +1,61 @@
+"""The Network of our own decoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from engines.torch_lora import decoder
+from engines.torch_lora.adapter import Adapter, Projection
+from engines.torch_lora.architecture import Architecture
+from engines.torch_lora.decoder import Weights
+from engines.torch_lora.folder import Folder
+from engines.torch_lora.layout import Tokens, pack
+from engines.torch_lora.logprobs import States
+from engines.torch_lora.network import Rollout
+from engines.torch_lora.rollout import DecoderRollout, MergedWeights
+from engines.torch_lora.weights import read_weights
+
+
+class NativeNetwork:
+    """Qwen2, Qwen3 and Llama, without transformers."""
+
+    def __init__(self, folder: Folder, shape: Architecture, device: torch.device, dtype: torch.dtype) -> None:
+        self.vocabulary = shape.vocabulary
+        self.context = shape.context
+        self.device = device
+        self.dtype = dtype
+        self.projections: Sequence[Projection] = decoder.projections(shape)
+        self._shape = shape
+        self._weights: Weights = read_weights(folder, shape, device, dtype)
+        self._merged: MergedWeights | None = None
+
+    def states(
+        self, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]], checkpointing: bool
+    ) -> States:
+        layout = pack(sequences_S, self.device)
+        return States(decoder.hidden_states(self._weights, adapter, layout, checkpointing), self._weights.head)
+
+    def rollout(self, adapters_N: Sequence[Adapter]) -> Rollout:
+        if self._merged is None or self._merged.nodes != len(adapters_N):
+            self._merged = None  # frees the old copies before the new ones are made
+            self._merged = MergedWeights(self._weights, len(adapters_N))
+        self._merged.refresh(adapters_N)
+        return DecoderRollout(self._merged)
+
+    def row_bytes(self, tokens: int) -> int:
+        cache = (
+            2 * self._shape.layers * self._shape.kv_heads * self._shape.head_dim * tokens * self.dtype.itemsize
+        )
+        return cache + 12 * self.vocabulary
+
+    def token_bytes(self, checkpointing: bool) -> int:
+        shape = self._shape
+        widest = 8 * shape.hidden + 12 * (shape.heads + shape.kv_heads) * shape.head_dim + 6 * shape.inner
+        kept = shape.layers * shape.hidden + widest if checkpointing else shape.layers * widest
+        return kept * self.dtype.itemsize
+
+    def nodes_per_pass(self, free_bytes: int) -> int:
+        matrices = [linear.weight for layer in self._weights.layers for linear in layer.linears]
+        return max(1, int(free_bytes * 0.3) // sum(matrix.numel() * self.dtype.itemsize for matrix in matrices))

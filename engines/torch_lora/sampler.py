@@ -1,0 +1,173 @@
+"""The sampling loop: temperature 1, no truncation of the distribution, exact log-probabilities.
+
+Every token is drawn by inverting the cumulative distribution at one uniform number. These numbers are drawn
+beforehand from each node's seed on the processor, one per row and step, so a row's tokens depend on its seed,
+place and model alone: not on its neighbours, on rows that left the batch, or on how memory cut the batch.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from engines.contract import EngineError
+from engines.torch_lora.adapter import fold
+from engines.torch_lora.device import is_out_of_memory
+from engines.torch_lora.layout import Tokens
+from engines.torch_lora.network import Rollout
+
+COMPACT_BELOW = 0.8
+"""Finished rows leave the batch when no more than this share is still going: each time, the cache is copied."""
+
+Sampled = tuple[Tokens, list[float], bool]
+"""Tokens with the end token, their log-probabilities, and whether the end token was reached."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """Completions wanted of N adapters: `n` for each prompt, N seeds, and the tokens that end a completion."""
+
+    prompts_NP: Sequence[Sequence[Tokens]]
+    n: int
+    max_tokens: int
+    seeds_N: Sequence[int]
+    stops: Sequence[int]
+
+
+def sample(
+    request: Request, rollout: Callable[[], Rollout], device: torch.device, prompts_per_pass: int
+) -> tuple[list[list[list[Sampled]]], int]:
+    """Completions as [node][prompt][completion], and how many prompts of each node fitted into one pass.
+
+    Starts with `prompts_per_pass` and halves it when memory runs out. Raises EngineError when not even one
+    prompt fits, or when the model's logits are not finite."""
+    uniforms_N = [
+        torch.rand(len(prompts), request.n, request.max_tokens, dtype=torch.float64, generator=_generator(seed))
+        for prompts, seed in zip(request.prompts_NP, request.seeds_N, strict=True)
+    ]
+    size = max(1, prompts_per_pass)
+    results: list[list[list[Sampled]]] = [[] for _ in request.prompts_NP]
+    first, most = 0, max((len(prompts) for prompts in request.prompts_NP), default=0)
+    while first < most:
+        part = slice(first, first + size)
+        try:
+            found_N = _run(
+                [prompts[part] for prompts in request.prompts_NP],
+                [uniforms[part] for uniforms in uniforms_N],
+                request,
+                rollout(),
+                device,
+            )
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            if size == 1:
+                raise EngineError(
+                    f"{request.n} completions of {request.max_tokens} tokens do not fit into the free memory: "
+                    "choose a smaller model, fewer completions or shorter ones."
+                ) from error
+            size //= 2
+            release(device)
+            continue
+        for result, found in zip(results, found_N, strict=True):
+            result += found
+        first += size
+    return results, size
+
+
+def release(device: torch.device) -> None:
+    """Gives cached memory back before a smaller attempt."""
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
+def _generator(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(fold(seed))
+
+
+@torch.inference_mode()
+def _run(
+    prompts_NP: list[Sequence[Tokens]],
+    uniforms_N: list[torch.Tensor],
+    request: Request,
+    rollout: Rollout,
+    device: torch.device,
+) -> list[list[list[Sampled]]]:
+    """One pass over some prompts of every node."""
+    nodes, rows = len(prompts_NP), max(map(len, prompts_NP)) * request.n
+    uniforms_NRT = torch.zeros(nodes, rows, request.max_tokens)
+    for node, uniforms in enumerate(uniforms_N):
+        uniforms_NRT[node, : len(prompts_NP[node]) * request.n] = uniforms.flatten(0, 1)
+    uniforms_NRT = uniforms_NRT.clamp_(max=1 - 2**-24).to(device)
+    there_NR = torch.tensor([[row < len(prompts) * request.n for row in range(rows)] for prompts in prompts_NP])
+    alive_NR = there_NR.to(device)
+    stops = torch.tensor(sorted(request.stops), device=device)
+    place_NR = torch.arange(rows, device=device).expand(nodes, -1)
+    tokens_TNR = torch.zeros(request.max_tokens, nodes, rows, dtype=torch.long, device=device)
+    logps_TNR = torch.zeros(request.max_tokens, nodes, rows, device=device)
+    length_NR = torch.zeros(nodes, rows, dtype=torch.long, device=device)
+
+    logits_NRV = rollout.prefill(prompts_NP, request.n, request.max_tokens)
+    for step in range(request.max_tokens):
+        token_NR, logp_NR = draw(logits_NRV, uniforms_NRT[:, :, step].gather(1, place_NR))
+        tokens_TNR[step].scatter_(1, place_NR, token_NR)
+        logps_TNR[step].scatter_(1, place_NR, logp_NR)
+        length_NR.scatter_add_(1, place_NR, alive_NR.long())
+        alive_NR = alive_NR & ~torch.isin(token_NR, stops)
+        if step + 1 == request.max_tokens:
+            break
+        # Reading the count waits for the device, so a GPU is asked only now and then.
+        if device.type == "cpu" or step % 8 == 7:
+            going = int(alive_NR.sum(1).max())
+            if going == 0:
+                break
+            if going <= COMPACT_BELOW * alive_NR.shape[1]:
+                order = torch.sort((~alive_NR).to(torch.int8), dim=1, stable=True).indices[:, :going]
+                rollout.keep(order)
+                token_NR, alive_NR = token_NR.gather(1, order), alive_NR.gather(1, order)
+                place_NR = place_NR.gather(1, order)
+        logits_NRV = rollout.advance(token_NR)
+    return _collect(prompts_NP, request, tokens_TNR, logps_TNR, length_NR)
+
+
+def draw(logits: torch.Tensor, uniforms: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Tokens at the given quantiles of softmax(logits), and their log-probabilities; `uniforms` lie in [0, 1).
+
+    >>> token, logp = draw(torch.tensor([[0.0, 0.0]]).log_softmax(-1), torch.tensor([0.6]))
+    >>> token.tolist(), round(float(logp), 4)
+    ([1], -0.6931)
+    """
+    lse = logits.logsumexp(-1, keepdim=True)
+    cumulative = (logits - lse).exp_().cumsum_(-1)
+    wanted = uniforms.to(logits.dtype)[..., None] * cumulative[..., -1:]
+    token = torch.searchsorted(cumulative, wanted, right=True).clamp_(max=logits.shape[-1] - 1)
+    return token[..., 0], (logits.gather(-1, token) - lse)[..., 0]
+
+
+def _collect(
+    prompts_NP: list[Sequence[Tokens]],
+    request: Request,
+    tokens_TNR: torch.Tensor,
+    logps_TNR: torch.Tensor,
+    length_NR: torch.Tensor,
+) -> list[list[list[Sampled]]]:
+    tokens = tokens_TNR.permute(1, 2, 0).tolist()
+    logps = logps_TNR.permute(1, 2, 0).tolist()
+    lengths = length_NR.tolist()
+    if not bool(torch.isfinite(logps_TNR).all()):
+        raise EngineError("The model produced numbers that are not finite: go back to an earlier checkpoint.")
+    stops = set(request.stops)
+
+    def row(node: int, index: int) -> Sampled:
+        length = lengths[node][index]
+        ids = tokens[node][index][:length]
+        return ids, logps[node][index][:length], ids[-1] in stops
+
+    return [
+        [[row(node, prompt * request.n + g) for g in range(request.n)] for prompt in range(len(prompts))]
+        for node, prompts in enumerate(prompts_NP)
+    ]

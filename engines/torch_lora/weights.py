@@ -1,0 +1,80 @@
+"""Reading a decoder's weights, each matrix once and straight into its place among the fused ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, NoReturn
+
+import torch
+
+from engines.contract import EngineError
+from engines.torch_lora.architecture import Architecture
+from engines.torch_lora.decoder import Layer, Linear, Weights
+from engines.torch_lora.folder import Folder, open_weights
+
+
+def read_weights(folder: Folder, shape: Architecture, device: torch.device, dtype: torch.dtype) -> Weights:
+    """The whole decoder on the device. Raises EngineError for missing tensors or shapes unlike config.json's."""
+    with ExitStack() as stack:
+        files = [stack.enter_context(open_weights(file)) for file in folder.files]
+        holders = {name: file for file in files for name in file.keys()}  # noqa: SIM118 - not a dict
+        return _Reader(folder.name, holders, device, dtype).read(shape)
+
+
+class _Reader:
+    def __init__(self, model: str, files: dict[str, Any], device: torch.device, dtype: torch.dtype) -> None:
+        self._model = model
+        self._files = files
+        self._device = device
+        self._dtype = dtype
+
+    def read(self, shape: Architecture) -> Weights:
+        layers = tuple(self._layer(shape, f"model.layers.{index}") for index in range(shape.layers))
+        embedding = self._fused(["model.embed_tokens"], "weight", [shape.vocabulary], shape.hidden)
+        head = embedding
+        if not shape.tied and "lm_head.weight" in self._files:
+            head = self._fused(["lm_head"], "weight", [shape.vocabulary], shape.hidden)
+        return Weights(shape, embedding, layers, self._vector("model.norm", shape.hidden), head)
+
+    def _layer(self, shape: Architecture, base: str) -> Layer:
+        queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+        at, mlp = f"{base}.self_attn", f"{base}.mlp"
+        normed = f"{at}.q_norm.weight" in self._files
+        return Layer(
+            attention_norm=self._vector(f"{base}.input_layernorm", shape.hidden),
+            qkv=self._linear([f"{at}.{p}_proj" for p in "qkv"], [queries, keys, keys], shape.hidden),
+            query_norm=self._vector(f"{at}.q_norm", shape.head_dim) if normed else None,
+            key_norm=self._vector(f"{at}.k_norm", shape.head_dim) if normed else None,
+            out=self._linear([f"{at}.o_proj"], [shape.hidden], queries),
+            mlp_norm=self._vector(f"{base}.post_attention_layernorm", shape.hidden),
+            gate_up=self._linear([f"{mlp}.gate_proj", f"{mlp}.up_proj"], [shape.inner] * 2, shape.hidden),
+            down=self._linear([f"{mlp}.down_proj"], [shape.hidden], shape.inner),
+        )
+
+    def _linear(self, names: Sequence[str], widths_out: Sequence[int], width_in: int) -> Linear:
+        """Bias where the files have one: Qwen2 has it on q, k, v, Llama by its config, Qwen3 nowhere."""
+        has_bias = f"{names[0]}.bias" in self._files
+        return Linear(
+            self._fused(names, "weight", widths_out, width_in),
+            self._fused(names, "bias", widths_out) if has_bias else None,
+        )
+
+    def _vector(self, name: str, length: int) -> torch.Tensor:
+        return self._fused([name], "weight", [length])
+
+    def _fused(self, names: Sequence[str], kind: str, rows: Sequence[int], *tail: int) -> torch.Tensor:
+        """Several layers' tensors stacked by rows."""
+        out = torch.empty(sum(rows), *tail, device=self._device, dtype=self._dtype)
+        for name, part in zip(names, torch.split(out, list(rows)), strict=True):
+            full = f"{name}.{kind}"
+            if full not in self._files:
+                self._refuse(f"lacks the weights {full}")
+            tensor = self._files[full].get_tensor(full)
+            if tensor.shape != part.shape or not tensor.is_floating_point():
+                self._refuse(f"has {full} in another shape than its config.json says")
+            part.copy_(tensor)
+        return out
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise EngineError(f"{self._model} {what}: fetch the model again.")
