@@ -5,15 +5,22 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from app.lab.arms import Arm, ArmError, parse_arms
 from app.lab.journal import JournalError
-from app.lab.plan import Plan, digest
+from app.lab.plan import Plan, digest, identity
 from app.sapo import curriculum
+from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION, QuestionError
 from app.sapo.recipes import RECIPES
+from app.sapo.seeds import sampling_seed
+
+if TYPE_CHECKING:
+    from app.lab.swarm import Swarm
+    from engines.torch_lora import TorchSwarm
 
 SUMMARY = "compare ways of sharing: swarms in one process, a table and a plot"
 
@@ -63,6 +70,7 @@ def main(args: argparse.Namespace) -> int:
     from engines.models import locate
 
     try:
+        _check_numbers(args)
         arms = _arms(args)
         folder = locate(args.model)
         plan = _plan(args, folder)
@@ -74,13 +82,20 @@ def main(args: argparse.Namespace) -> int:
 
 def _conduct(args: argparse.Namespace, plan: Plan, arms: list[Arm], folder: Path) -> int:
     from app.lab.study import conduct
-    from app.lab.swarm import Swarm
-    from engines.torch_lora import open_swarm
+
+    swarm: TorchSwarm | None = None
 
     def opened(plan: Plan, seed: int) -> Swarm:
-        return open_swarm(
-            folder, nodes=plan.nodes, rank=plan.rank, seed=seed, device=args.device, threads=args.threads
-        )
+        """Fresh adapters; the base is read once, and torch only imported where something is left to do."""
+        from engines.torch_lora import open_swarm
+
+        nonlocal swarm
+        adapters_N = [sampling_seed(identity(seed, node), 0, "adapter") for node in range(plan.nodes)]
+        if swarm is None:
+            swarm = open_swarm(folder, adapters_N, rank=plan.rank, device=args.device, threads=args.threads)
+        else:
+            swarm.reset(adapters_N)
+        return swarm
 
     try:
         summary = conduct(plan, arms, args.seeds, args.out, opened, _command(args, plan, arms))
@@ -96,6 +111,26 @@ def _conduct(args: argparse.Namespace, plan: Plan, arms: list[Arm], folder: Path
         print((args.out / "table.md").read_text(encoding="utf-8"))
         print(f"{args.out}: summary.json, curves.csv, curves.png, table.md", file=sys.stderr)
     return 0
+
+
+def _check_numbers(args: argparse.Namespace) -> None:
+    for name, least in {
+        "nodes": 1,
+        "rounds": 1,
+        "seeds": 1,
+        "group": 2,
+        "probe_every": 1,
+        "probe_items": 1,
+        "attempts": 1,
+        "rank": 1,
+        "max_tokens": 1,
+        "window": 0,
+        "threads": 1,
+    }.items():
+        value = getattr(args, name)
+        if value is not None and value < least:
+            option = name.replace("_", "-")
+            raise UsageError(f"--{option} must be at least {least}, not {value}.")
 
 
 def _arms(args: argparse.Namespace) -> list[Arm]:
@@ -114,23 +149,6 @@ def _plan(args: argparse.Namespace, folder: Path) -> Plan:
     settings = read_settings(folder)
     levels = _levels(args.families, args.levels, settings.families)
     curriculum.start(levels)
-    for name, least in {
-        "nodes": 1,
-        "rounds": 1,
-        "seeds": 1,
-        "group": 2,
-        "probe_every": 1,
-        "probe_items": 1,
-        "attempts": 1,
-        "rank": 1,
-        "max_tokens": 1,
-        "window": 0,
-        "threads": 1,
-    }.items():
-        value = getattr(args, name)
-        if value is not None and value < least:
-            option = name.replace("_", "-")
-            raise UsageError(f"--{option} must be at least {least}, not {value}.")
     rate = settings.learning_rate if args.learning_rate is None else args.learning_rate
     if not 0 < rate < 1:
         raise UsageError(f"--learning-rate must lie between 0 and 1, not {rate:g}.")
@@ -164,6 +182,7 @@ def _levels(families: str | None, levels: str | None, own: dict[str, int]) -> di
                 f"{part.strip()!r} is no level: write --levels family=level, for example chain_sum=1."
             )
         given[name.strip()] = int(level)
+    own = own or dict.fromkeys(FAMILIES, 0)
     names = [name.strip() for name in families.split(",") if name.strip()] if families else list(given or own)
     stray = sorted(set(given) - set(names))
     if stray:

@@ -17,7 +17,7 @@ import msgspec
 
 from app.lab import prediction
 from app.lab.arms import Arm
-from app.lab.plan import Plan, Probe, Round
+from app.lab.plan import Plan, Probe, Round, identity
 from app.lab.probing import measure
 from app.lab.starter.measure import shows_work
 from app.lab.swarm import Swarm
@@ -66,7 +66,7 @@ class Experiment:
         self.window = (self.recipe.max_age or 0) if plan.window is None else plan.window
         self.curriculum = curriculum.start(plan.levels)
         self.probe = probe_questions(plan.levels, plan.probe_items)
-        self.identities = [f"lab seed {seed} node {node}".encode() for node in range(plan.nodes)]
+        self.identities = [identity(seed, node) for node in range(plan.nodes)]
         self.updates = [0] * plan.nodes
         self.own_logprob: list[float | None] = [None] * plan.nodes
         self.published: list[Answered] = []

@@ -18,6 +18,11 @@ def digest(model: Path) -> str:
     return total.hexdigest()
 
 
+def identity(seed: int, node: int) -> bytes:
+    """What stands in for a node's public key: all seeds of its run follow from it."""
+    return f"lab seed {seed} node {node}".encode()
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Everything but arm and seed. Two runs with the same plan, arm and seed are the same run."""
 

@@ -167,14 +167,16 @@ def _counted(records: Sequence[Round]) -> Counted:
 
 def _verdict(baseline: str, found: Sequence[ArmResult], shuffled: set[str]) -> str:
     """Which arm wins by held-out pass@1, whether that is more than noise, and what the controls did."""
-    arms = [result for result in found if result.arm not in shuffled]
-    if len(arms) < 2:
-        only = (arms or found)[0]
-        return f"Only {only.arm} was run ({_percent(only.held_out_final)}): there is nothing to compare."
+    arms = [result for result in found if result.arm not in shuffled] or list(found)
     best = max(arms, key=lambda result: result.held_out_final.mean)
     final = _percent(best.held_out_final)
-    sentences = [f"By held-out pass@1 at the last round {best.arm} is highest: {final}."]
-    if best.arm == baseline:
+    if len(arms) < 2:
+        sentences = [
+            f"There is only {best.arm}, with held-out pass@1 {final} at the last round: nothing to compare."
+        ]
+    else:
+        sentences = [f"By held-out pass@1 at the last round {best.arm} is highest: {final}."]
+    if best.arm == baseline and len(arms) > 1:
         sentences.append(f"No arm beats the baseline {baseline}.")
     for result in sorted(arms, key=lambda result: -result.held_out_final.mean):
         if result.difference is not None:
@@ -191,10 +193,17 @@ def _verdict(baseline: str, found: Sequence[ArmResult], shuffled: set[str]) -> s
 def _compared(result: ArmResult, baseline: str) -> str:
     difference = result.difference
     assert difference is not None
-    way = "ahead of" if difference.mean > 0 else "behind" if difference.mean < 0 else "level with"
+    points = f"{abs(100 * difference.mean):.1f} points"
+    way = (
+        f"{points} ahead of"
+        if difference.mean > 0
+        else f"{points} behind"
+        if difference.mean < 0
+        else "level with"
+    )
     proof = "excludes" if difference.excludes_zero else "includes"
     text = (
-        f"{result.arm} is {abs(100 * difference.mean):.1f} points {way} {baseline} "
+        f"{result.arm} is {way} {baseline} "
         f"[{100 * difference.low:+.1f}, {100 * difference.high:+.1f}], ahead in {result.seeds_ahead} of "
         f"{difference.seeds} seeds: the interval {proof} zero"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,13 @@ OpenSwarm = Callable[[Plan, int], Swarm]
 
 
 def conduct(
-    plan: Plan, arms: Sequence[Arm], seeds: int, folder: Path, open_swarm: OpenSwarm, command: str
+    plan: Plan,
+    arms: Sequence[Arm],
+    seeds: int,
+    folder: Path,
+    open_swarm: OpenSwarm,
+    command: str,
+    open_sandbox: Callable[[], AbstractContextManager[Sandbox]] = Sandbox,
 ) -> dict[str, Any]:
     """Runs what is not finished yet and returns the summary. Seeds go round all arms before the next begins, so
     that a study that is cut short still compares like with like."""
@@ -38,8 +45,9 @@ def conduct(
             else:
                 runs[arm.key][seed] = finished
     progress = Progress(len(todo), len(arms) * seeds, plan.rounds)
-    with Sandbox() as sandbox:
+    with open_sandbox() if todo else nullcontext() as sandbox:
         for position, (seed, arm) in enumerate(todo):
+            assert sandbox is not None
             experiment = Experiment(plan, arm, seed, open_swarm(plan, seed), partial(score_group, sandbox))
             records = []
             with journal.run(arm, seed) as run:

@@ -1,18 +1,31 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
+from app.lab import study
 from app.lab.arms import parse_arms
 from app.lab.plan import Plan, Round
-from app.lab.study import Progress, conduct
+from app.lab.study import Progress
+from app.sapo.sandbox import Sandbox
 from tests.lab.fake_swarm import FakeSwarm
 from tests.lab.test_experiment import PLAN
 
 ARMS = parse_arms("4/0,2/2", "faithful")
 SMALL = msgspec.structs.replace(PLAN, probe_items=8)
+
+
+@pytest.fixture(scope="module")
+def conduct() -> Iterator[Any]:
+    """`conduct` with one scoring child for all tests: to start one takes seconds."""
+    with Sandbox() as shared:
+        yield partial(study.conduct, open_sandbox=lambda: nullcontext(shared))
 
 
 class Power:
@@ -29,7 +42,7 @@ class Power:
         return FakeSwarm(plan.nodes)
 
 
-def test_a_study_goes_on_where_it_stopped_and_ends_as_if_it_never_had(tmp_path: Path) -> None:
+def test_a_study_goes_on_where_it_stopped_and_ends_as_if_it_never_had(conduct: Any, tmp_path: Path) -> None:
     straight, broken = tmp_path / "straight", tmp_path / "broken"
     whole = conduct(SMALL, ARMS, 2, straight, Power(), "")
     with pytest.raises(RuntimeError, match="power"):
@@ -45,7 +58,7 @@ def test_a_study_goes_on_where_it_stopped_and_ends_as_if_it_never_had(tmp_path: 
     assert resumed["complete"] and resumed["verdict"] == whole["verdict"]
 
 
-def test_a_finished_study_runs_nothing_and_can_be_widened(tmp_path: Path) -> None:
+def test_a_finished_study_runs_nothing_and_can_be_widened(conduct: Any, tmp_path: Path) -> None:
     conduct(SMALL, ARMS[:1], 1, tmp_path, Power(), "")
     conduct(SMALL, ARMS[:1], 1, tmp_path, Power(lasts=0), "")
     wider = Power()
@@ -61,7 +74,9 @@ def test_progress_says_where_it_is_and_how_long_it_takes(capsys: pytest.CaptureF
     assert capsys.readouterr().err == "1 of 3 runs are finished already and kept.\n"
 
 
-def test_nothing_goes_to_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_goes_to_standard_output(
+    conduct: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     conduct(SMALL, ARMS[:1], 1, tmp_path, Power(), "")
     out, err = capsys.readouterr()
     assert out == "" and "run 1 of 1: 4/0 seed 0, round 4/4, held-out" in err
