@@ -13,15 +13,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from app.node import events, solo
-from app.node import settings as settings_
-from app.node.errors import UsageError
+from app.node import events, settings, solo
+from app.node.errors import NodeError, UsageError
 from app.node.home import folder, held, identity
 from app.node.node import Node
 from app.node.quiet import sentence
 from app.node.terminal import Terminal, closing
 from app.sapo.recipes import RECIPES
-from engines.models import locate
+from engines.models import locate, read_settings
 
 SUMMARY = "run a node that learns, with a view in this terminal or JSON lines"
 
@@ -63,7 +62,9 @@ def main(args: argparse.Namespace) -> int:
     try:
         _refuse(args)
         model = locate(args.model)
-        settings = _settings(args, model)
+        if not (model / "config.json").is_file():
+            raise NodeError(f"There is no model in {model}: it needs a config.json and weights beside it.")
+        plan = _settings(args, model)
     except UsageError as error:
         print(f"shoal run: {error}", file=sys.stderr)
         return 2
@@ -81,9 +82,9 @@ def main(args: argparse.Namespace) -> int:
             if write is not None:
                 write(event)
 
-        node = Node(settings, model, home, own, tell)
+        node = Node(plan, model, home, own, tell)
         view = Terminal(Console(stderr=True), lambda: node.snapshot) if live else None
-        asyncio.run(_run(node, settings.solo, view))
+        asyncio.run(_run(node, plan.solo, view))
         print(closing(node.snapshot), file=sys.stderr)
     return 0
 
@@ -148,23 +149,22 @@ def _refuse(args: argparse.Namespace) -> None:
         raise UsageError("This version has no peers to take groups from: leave out --external.")
 
 
-def _settings(args: argparse.Namespace, model: Path) -> settings_.Settings:
-    own = settings_.read(model)
-    chosen = settings_.merged(own, settings_.general(model))
-    families = chosen.families or {}
+def _settings(args: argparse.Namespace, model: Path) -> settings.Settings:
+    own = read_settings(model)
+    families = settings.starting_levels(model, own.families)
     if args.families is not None:
-        families = settings_.chosen_families(args.families, own.families or {})
-    return settings_.Settings(
-        model=args.model,
+        families = settings.chosen_families(args.families, own.families)
+    return settings.Settings(
+        model=model.name if Path(args.model).exists() else args.model,
         families=families,
-        groups=args.local or chosen.groups or 1,
+        groups=args.local or own.groups,
         external=args.external,
-        max_tokens=chosen.max_tokens or 1,
-        learning_rate=chosen.learning_rate or 0.0,
-        rank=chosen.rank,
+        max_tokens=own.max_tokens,
+        learning_rate=own.learning_rate,
+        rank=own.rank,
         recipe=args.recipe,
         probe_every=args.probe_every,
-        probe_questions=chosen.probe_questions or 1,
+        probe_questions=settings.probe_size(model),
         solo=args.solo,
         rounds=args.rounds,
         seed=args.seed,

@@ -49,14 +49,18 @@ class Link:
     DiskFullError when there is no room for what it writes.
     """
 
-    def __init__(self, process: Process, log: Path) -> None:
+    def __init__(self, process: Process, log: Path, note: Callable[[str], None]) -> None:
         self._process = process
         self._log = log
+        self._note = note
         self._numbers = count(1)
 
     @classmethod
-    async def start(cls, log: Path, *, alone: bool, command: Sequence[str] = TRAINER) -> Link:
-        """Starts the process and returns before it is ready. `alone` forbids it the network."""
+    async def start(
+        cls, log: Path, note: Callable[[str], None], *, alone: bool, command: Sequence[str] = TRAINER
+    ) -> Link:
+        """Starts the process and returns before it is ready. `alone` forbids it the network; `note` gets what
+        the engine wants the owner to know."""
         environment = {
             **os.environ,
             **(solo.OFFLINE if alone else {}),
@@ -76,7 +80,7 @@ class Link:
                 limit=messages.MAX_LINE,
                 **_out_of_reach(),
             )
-        return cls(process, log)
+        return cls(process, log, note)
 
     @property
     def pid(self) -> int:
@@ -144,6 +148,8 @@ class Link:
                 if isinstance(reply, messages.Progress):
                     if tell is not None:
                         tell(reply.done, reply.total)
+                elif isinstance(reply, messages.Noted):
+                    self._note(reply.sentence)
                 elif isinstance(reply, messages.Failed):
                     raise _FAILURES[reply.reason](reply.sentence)
                 elif isinstance(reply, answer):

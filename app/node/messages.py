@@ -1,7 +1,7 @@
 """What the node and its trainer say to each other: typed, numbered, size-limited JSON lines.
 
-The node asks, the trainer answers with the same number, one question at a time; while it samples, `Progress`
-lines come first. Shape suffixes as in engines.contract.
+The node asks, the trainer answers with the same number, one question at a time; `Progress` and `Noted` lines
+may come before the answer. Shape suffixes as in engines.contract.
 """
 
 from __future__ import annotations
@@ -90,6 +90,12 @@ class Progress(_Message, frozen=True):
     total: int
 
 
+class Noted(_Message, frozen=True):
+    """A sentence for the owner, for example that memory ran short and smaller steps are taken."""
+
+    sentence: str
+
+
 class Sampled(_Message, frozen=True):
     """`prompts_PT` are the prompts' token ids as the engine used them; `tokens` counts all sampled tokens."""
 
@@ -124,7 +130,7 @@ class Failed(_Message, frozen=True):
 
 
 Request = Open | Load | Save | Sample | Learn | Encode | Measure
-Reply = Opened | Progress | Sampled | Learned | Encoded | Measured | Done | Failed
+Reply = Opened | Progress | Noted | Sampled | Learned | Encoded | Measured | Done | Failed
 
 _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 _replies: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(Reply)

@@ -128,7 +128,7 @@ class Node:
 
     async def _start_trainer(self) -> None:
         log = self._home / "logs" / "trainer.log"
-        self._link = await Link.start(log, alone=self._settings.solo, command=self._trainer)
+        self._link = await Link.start(log, self._note, alone=self._settings.solo, command=self._trainer)
 
     async def _ready(self) -> None:
         """Loads the model and the last safe point into a trainer that has just been started."""
@@ -159,8 +159,7 @@ class Node:
         self._watch.ready(engine, self._state, self._curve, self._ends_at)
         self._tell(self._started(engine))
         for sentence in (*self._news, *sentences):
-            self._note("note", sentence)
-            self._tell(events.Noted(round=state.round, sentence=sentence))
+            self._note(sentence)
         self._news = []
 
     async def _round(self) -> None:
@@ -171,9 +170,7 @@ class Node:
         except DiskFullError as error:
             await self._keep_in_last_room(played, error)
         if played.refusal is not None:
-            sentence = f"Round {played.state.round} brought no step: {played.refusal}"
-            self._note("note", sentence)
-            self._tell(events.Noted(round=played.state.round, sentence=sentence))
+            self._note(f"Round {played.state.round} brought no step: {played.refusal}")
 
     async def _keep(self, played: Played) -> None:
         assert self._link is not None and self._run is not None
@@ -218,7 +215,7 @@ class Node:
             )
         wait = wait_before_restart(self._deaths)
         sentence = f"{death}; it is started again, and round {self._state.round + 1} is done anew."
-        self._note("trainer_restarted", sentence)
+        self._record("trainer_restarted", sentence)
         self._tell(events.TrainerRestarted(round=self._state.round, sentence=sentence, wait_s=wait))
         self._watch.report(Phase.WAITING)
         await asyncio.sleep(wait)
@@ -254,7 +251,11 @@ class Node:
             report=self._watch.report,
         )
 
-    def _note(self, kind: str, sentence: str) -> None:
+    def _note(self, sentence: str) -> None:
+        self._record("note", sentence)
+        self._tell(events.Noted(round=self._state.round, sentence=sentence))
+
+    def _record(self, kind: str, sentence: str) -> None:
         self._watch.note(sentence)
         with contextlib.suppress(sqlite3.Error):  # a sentence is not worth a round
             self._store.add_event(

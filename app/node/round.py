@@ -194,5 +194,5 @@ def prompts_at_once(engine: EngineInfo, completions: int) -> int:
 
     It decides the sampled tokens together with the seed, so it depends on the model and the device only.
     """
-    rows_at_once = 2 * 10**9 // max(1, engine.parameters) * (1 if engine.device == "cpu" else 64)
+    rows_at_once = 2 * 10**9 // max(1, engine.parameters) * (1 if engine.device == "CPU" else 64)
     return max(1, min(512, max(8, rows_at_once)) // completions)

@@ -1,5 +1,4 @@
-"""What one run does: the model's own settings (`shoal.json` beside its weights), general ones, and the flags on
-top."""
+"""What one run does: what the model's maker recommends (`shoal.json`), and the flags on top."""
 
 from __future__ import annotations
 
@@ -11,26 +10,9 @@ import msgspec
 from app.node.errors import NodeError, UsageError
 from app.sapo.families import FAMILIES
 
-MODEL_SETTINGS = "shoal.json"
 COMPLETIONS = 8
 """G: completions of a group, everywhere."""
-_SETTINGS_BYTES = 2**16
-_LARGE, _HUGE = 200 * 10**6, 2_500 * 10**6
-
-
-class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=False):
-    """`shoal.json`: where reinforcement learning of this model begins. What is missing comes from `general`.
-
-    `families` maps each to its first level, on which the model is also probed; `rank` None lets the engine
-    choose.
-    """
-
-    families: dict[str, int] | None = None
-    groups: int | None = None
-    max_tokens: int | None = None
-    learning_rate: float | None = None
-    rank: int | None = None
-    probe_questions: int | None = None
+_LARGE = 200 * 10**6
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,59 +35,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     shuffled_rewards: bool
 
 
-def read(model: Path) -> ModelSettings:
-    """The model's own settings; empty ones when it has none. Raises NodeError for a file that makes no
-    sense."""
-    path = model / MODEL_SETTINGS
-    if not path.exists():
-        return ModelSettings()
-    try:
-        with path.open("rb") as file:
-            settings = msgspec.json.decode(file.read(_SETTINGS_BYTES), type=ModelSettings)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise NodeError(
-            f"{path} cannot be read ({error}): correct it, or remove it to use general settings."
-        ) from error
-    if settings.families is not None:
-        check_families(settings.families, f"{path} names")
-    numbers = (
-        settings.groups,
-        settings.max_tokens,
-        settings.learning_rate,
-        settings.rank,
-        settings.probe_questions,
-    )
-    if any(number is not None and number <= 0 for number in numbers):
-        raise NodeError(
-            f"A number in {path} is not above zero: correct it, or remove the file to use general settings."
-        )
-    return settings
+def starting_levels(model: Path, own: Mapping[str, int]) -> dict[str, int]:
+    """The families that a model starts with: its own, or all at level 0. Raises NodeError for unknown ones."""
+    families = dict(own) or dict.fromkeys(FAMILIES, 0)
+    check_families(families, f"shoal.json of the model {model.name} names")
+    return families
 
 
-def general(model: Path) -> ModelSettings:
-    """Settings for a model that brings none, by the size of its weights.
-
-    Rates are those of research on LoRA and small models: 2e-5 above a billion parameters, 3e-5 around half a
-    billion, more for models small enough to be trained from scratch. A large model's probe is shorter: it can
-    take minutes.
-    """
+def probe_size(model: Path) -> int:
+    """Questions of a probe: 256, or 64 where the weights are so large that sampling them can take minutes."""
     size = sum(path.stat().st_size for path in model.glob("*.safetensors"))
-    return ModelSettings(
-        families=dict.fromkeys(FAMILIES, 0),
-        groups=4,
-        max_tokens=256,
-        learning_rate=2e-5 if size > _HUGE else 3e-5 if size > _LARGE else 5e-4,
-        probe_questions=64 if size > _LARGE else 256,
-    )
-
-
-def merged(own: ModelSettings, fallback: ModelSettings) -> ModelSettings:
-    """Every field of `own` that is set, else the fallback's."""
-    chosen = {
-        name: getattr(own, name) if getattr(own, name) is not None else getattr(fallback, name)
-        for name in ModelSettings.__struct_fields__
-    }
-    return ModelSettings(**chosen)
+    return 64 if size > _LARGE else 256
 
 
 def chosen_families(text: str, known: Mapping[str, int]) -> dict[str, int]:

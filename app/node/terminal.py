@@ -78,7 +78,7 @@ def _header(snapshot: Snapshot, width: int) -> Text:
     line = Text(" Shoal ", style="bold black on cyan", end="")
     line.append(f" {plain(snapshot.model)}", style="bold")
     if (engine := snapshot.engine) is not None:
-        threads = f", {engine.threads} thread{'s' * (engine.threads != 1)}" if engine.device == "cpu" else ""
+        threads = f", {engine.threads} thread{'s' * (engine.threads != 1)}" if engine.device == "CPU" else ""
         line.append(f" · {engine.name} on {engine.device}, {engine.dtype}{threads}")
     line.append(f" · {snapshot.recipe} recipe" + (" · alone" if snapshot.solo else ""))
     return _cut(line, width)

@@ -85,7 +85,17 @@ def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: 
                 reply = _answer(engine, request, lambda message: _send(channel, message))
         except Exception as error:
             reply = _refusal(request.number, error)
+        for sentence in _fresh_notes(engine):
+            _send(channel, messages.Noted(number=request.number, sentence=sentence))
         _send(channel, reply)
+
+
+def _fresh_notes(engine: Engine | None) -> list[str]:
+    """What the engine wants the owner to know; engines without `notes` have nothing to say."""
+    notes: list[str] = getattr(engine, "notes", [])
+    fresh = list(dict.fromkeys(notes))
+    notes.clear()
+    return fresh
 
 
 def _refusal(number: int, error: Exception) -> messages.Failed:

@@ -41,7 +41,7 @@ class FakeEngine:
         self.steps = 0
         self.info = EngineInfo(
             name="fake",
-            device="cpu",
+            device="CPU",
             dtype="float32",
             model=model,
             parameters=2_000_000,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from app.node.home import held, identity, model_folder, model_mark
 from app.node.round import prompts_at_once, rows, train_group
 from app.sapo import curriculum, seeds
 from app.sapo.curriculum import Tally
+from app.sapo.families import FAMILIES
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.probe import probe_questions
 from app.sapo.questions import Coordinates
@@ -111,10 +111,10 @@ def test_a_group_as_the_recipe_sees_it() -> None:
 @pytest.mark.parametrize(
     ("parameters", "device", "completions", "prompts"),
     [
-        (2_000_000, "cpu", 8, 64),
-        (500_000_000, "cpu", 8, 1),
-        (500_000_000, "cuda", 8, 32),
-        (7 * 10**9, "cpu", 1, 8),
+        (2_000_000, "CPU", 8, 64),
+        (500_000_000, "CPU", 8, 1),
+        (500_000_000, "NVIDIA H100", 8, 32),
+        (7 * 10**9, "CPU", 1, 8),
     ],
 )
 def test_slices_follow_from_the_model_alone(
@@ -127,23 +127,24 @@ def test_slices_follow_from_the_model_alone(
     assert prompts_at_once(engine, completions) == prompts
 
 
-def test_a_models_own_settings_come_before_general_ones(tmp_path: Path) -> None:
-    text = {"families": {"chain_sum": 1, "gcd": 0}, "max_tokens": 48, "groups": 16, "later": "ignored"}
-    (tmp_path / "shoal.json").write_text(json.dumps(text))
-    chosen = settings.merged(settings.read(tmp_path), settings.general(tmp_path))
-    assert (chosen.families, chosen.max_tokens, chosen.groups) == ({"chain_sum": 1, "gcd": 0}, 48, 16)
-    assert chosen.learning_rate == 5e-4 and chosen.rank is None and chosen.probe_questions == 256
+def test_a_model_without_families_starts_with_all_of_them(tmp_path: Path) -> None:
+    assert settings.starting_levels(tmp_path, {"gcd": 2}) == {"gcd": 2}
+    assert settings.starting_levels(tmp_path, {}) == dict.fromkeys(FAMILIES, 0)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["{", "[]", '{"families": {"nonsense": 0}}', '{"families": {"gcd": 99}}', '{"families": {}}',
-     '{"groups": 0}', '{"groups": "many"}', '{"learning_rate": -1.0}'],
-)  # fmt: skip
-def test_settings_that_make_no_sense_are_refused_with_the_files_name(tmp_path: Path, text: str) -> None:
-    (tmp_path / "shoal.json").write_text(text)
-    with pytest.raises(NodeError, match=r"shoal\.json"):
-        settings.read(tmp_path)
+@pytest.mark.parametrize("families", [{"nonsense": 0}, {"gcd": 99}, {"gcd": -1}])
+def test_families_that_do_not_exist_are_refused_with_the_files_name(
+    tmp_path: Path, families: dict[str, int]
+) -> None:
+    with pytest.raises(NodeError, match=r"shoal\.json.*(choose from|has levels)"):
+        settings.starting_levels(tmp_path, families)
+
+
+def test_large_models_get_a_shorter_probe(tmp_path: Path) -> None:
+    assert settings.probe_size(tmp_path) == 256
+    with (tmp_path / "model.safetensors").open("wb") as file:
+        file.truncate(10**9)
+    assert settings.probe_size(tmp_path) == 64
 
 
 def test_families_on_the_command_line() -> None:

@@ -97,7 +97,7 @@ def test_it_ends_when_its_node_is_killed_even_in_the_middle_of_work(tmp_path: Pa
         "import asyncio, sys, time; from pathlib import Path; from app.node.link import Link\n"
         "async def main():\n"
         f"    log, command = Path({str(tmp_path / 'log')!r}), [sys.executable, {str(FAKE)!r}]\n"
-        "    link = await Link.start(log, alone=True, command=command)\n"
+        "    link = await Link.start(log, print, alone=True, command=command)\n"
         "    await link.open(Path('m'), None, 1)\n"
         "    print(link.pid, flush=True)\n"
         f"    await link.sample([{PROMPT!r}] * 1000, 1, 9, 1, prompts_at_once=1)\n"
@@ -130,7 +130,7 @@ async def link_to(tmp_path: Path, script: str, alone: bool = False) -> Link:
     program = tmp_path / "trainer.py"
     program.write_text(script)
     command = [sys.executable, str(program)]
-    return await Link.start(tmp_path / "logs" / "trainer.log", alone=alone, command=command)
+    return await Link.start(tmp_path / "logs" / "trainer.log", print, alone=alone, command=command)
 
 
 DEATHS = {

@@ -19,7 +19,7 @@ from app.node.terminal import Terminal, closing, picture, plain
 from engines.contract import EngineInfo
 
 ENGINE = EngineInfo(
-    name="torch", device="cpu", dtype="float32", model="starter", parameters=1, trainable=1, threads=1,
+    name="torch", device="CPU", dtype="float32", model="starter", parameters=1, trainable=1, threads=1,
     memory_budget_mb=1,
 )  # fmt: skip
 POINTS = tuple(Point(round=10 * k, pass_at_1=0.1 + 0.02 * k, stderr=0.02) for k in range(6))

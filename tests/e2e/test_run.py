@@ -1,0 +1,211 @@
+"""`./shoal run` for real: node, trainer, sandbox, disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+import pytest
+
+from app.node import checkpoint
+from app.node.home import model_mark
+from tests.e2e.shoal import PATIENCE_S, ROOT, Running, checkpoints, child, command, rows, shoal
+
+if sys.platform != "win32":
+    import fcntl
+    import resource
+    import termios
+
+SMALL = ("--local", "4", "--families", "chain_sum,gcd", "--probe-every", "50")
+
+
+class Trained(NamedTuple):
+    """A home after three rounds, and what the command printed."""
+
+    home: Path
+    done: subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def trained(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    home = tmp_path_factory.mktemp("trained")
+    options = ("--rounds", "3", "--json", "--model", model, "--home", home, "--seed", "1")
+    return Trained(home, shoal("run", "--solo", *options))
+
+
+@pytest.fixture
+def home(trained: Trained, tmp_path: Path) -> Path:
+    """A copy of it, to be damaged."""
+    return shutil.copytree(trained.home, tmp_path / "home")
+
+
+def test_three_rounds_with_json(trained: Trained, model: Path) -> None:
+    done = trained.done
+    assert done.returncode == 0, done.stderr
+    seen = [json.loads(line) for line in done.stdout.splitlines()]
+    assert seen[0]["event"] == "start" and seen[0]["engine"]["name"] and seen[0]["round"] == 0
+    rounds = [event for event in seen if event["event"] == "round"]
+    assert [event["round"] for event in rounds] == [1, 2, 3]
+    keys = {"informative_own", "informative_peer", "train_solved", "seconds", "worked_share", "tokens_per_s"}
+    assert all(keys <= set(event) for event in rounds)
+    probes = [event for event in seen if event["event"] == "probe"]
+    assert [event["round"] for event in probes] == [0, 3]
+    for event in probes:
+        p, n = event["pass_at_1"], event["questions"]
+        assert event["stderr"] == pytest.approx((p * (1 - p) / n) ** 0.5)
+        assert set(event["families"]) <= set(seen[0]["families"])
+    assert seen[-1]["event"] == "end" and seen[-1]["reason"] == "rounds" and seen[-1]["round"] == 3
+    assert "Round 2:" in done.stderr and "Held-out questions solved after round 3" in done.stderr
+    state = checkpoint.read(checkpoints(trained.home) / "round-000003", model_mark(model))
+    assert state.round == 3 and state.completions == sum(event["own_groups"] for event in rounds) * 8
+
+
+@pytest.mark.long
+def test_a_resumed_run_is_the_same_run(trained: Trained, model: Path, tmp_path: Path) -> None:
+    query = "SELECT round, position, seed, rewards, completions FROM groups ORDER BY round, position"
+    for rounds in (1, 2):
+        options = ("--rounds", str(rounds), "--seed", "1", "--model", model, "--home", tmp_path)
+        assert shoal("run", "--solo", *options).returncode == 0
+    assert rows(trained.home, query) == rows(tmp_path, query)
+
+
+def test_alone_with_no_socket_and_a_safe_soon_end(model: Path, tmp_path: Path) -> None:
+    node = Running("--model", model, "--home", tmp_path, *SMALL)
+    safe = node.wait_for_kind("checkpoint")["round"]
+    trainer = psutil.Process(node.trainer())
+    family = [psutil.Process(node.process.pid), *psutil.Process(node.process.pid).children(recursive=True)]
+    assert len(family) == 3
+    for _ in range(20):
+        assert [process.net_connections(kind="inet") for process in family] == [[], [], []]
+        time.sleep(0.02)
+    if sys.platform == "linux":
+        assert "libtorch" not in Path(f"/proc/{node.process.pid}/maps").read_text()
+        assert "libtorch" in Path(f"/proc/{trainer.pid}/maps").read_text()
+    asked = time.monotonic()
+    assert node.stop() == 0
+    assert time.monotonic() - asked < 3.0
+    assert not any(process.is_running() for process in family)
+    assert "Held-out questions solved" in node.said and f"is saved in {tmp_path}" in node.said
+    newest = checkpoint.newest_first(checkpoints(tmp_path))[0]
+    assert checkpoint.read(newest, model_mark(model)).round >= safe
+    assert rows(tmp_path, "SELECT outcome FROM runs") == [("stopped",)]
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not Path("/usr/bin/strace").exists(), reason="strace is not installed")
+def test_no_system_call_asks_for_a_network_socket(model: Path, tmp_path: Path) -> None:
+    log = tmp_path / "calls"
+    trace = ("strace", "-f", "-qq", "-e", "trace=socket,connect,bind,sendto,sendmsg", "-o", str(log))
+    node = Running("--model", model, "--home", tmp_path / "home", "--rounds", "1", *SMALL, prefix=trace)
+    node.wait_for_kind("round")
+    assert node.process.wait(PATIENCE_S) == 0
+    calls = log.read_text().splitlines()
+    assert calls and [call for call in calls if "AF_INET" in call or "AF_NETLINK" in call] == []
+
+
+def test_a_signal_while_the_model_still_loads(model: Path, tmp_path: Path) -> None:
+    node = Running("--model", model, "--home", tmp_path, *SMALL)
+    child(node.process.pid, "app.node.trainer")
+    asked = time.monotonic()
+    node.process.send_signal(signal.SIGTERM)
+    assert node.process.wait(PATIENCE_S) == 0
+    assert time.monotonic() - asked < 3.0
+
+
+def refused(code: int, *arguments: str | Path, **options: object) -> str:
+    done = shoal("run", "--solo", *arguments, **options)
+    assert done.returncode == code, done.stderr
+    assert done.stdout == "" and "Traceback" not in done.stderr
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+def test_wrong_usage_is_refused_in_one_sentence(model: Path, tmp_path: Path) -> None:
+    home = ("--home", tmp_path / "home", "--model", model)
+    assert "swarm" in refused(2, "--relay", "wss://example.org", *home)
+    assert "--external" in refused(2, "--external", "4", *home)
+    assert "choose from" in refused(2, "--families", "sudoku", *home)
+    assert "--rounds" in refused(2, "--rounds", "0", *home)
+    assert "--roundz" in refused(2, "--roundz", "3", *home)
+    assert "recipe" in refused(2, "--recipe", "magic", *home)
+    assert not (tmp_path / "home").exists()
+
+
+def test_an_unknown_model_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    assert "nowhere" in refused(1, "--model", tmp_path / "nowhere", "--home", tmp_path / "home")
+    (tmp_path / "empty").mkdir()
+    assert "empty" in refused(1, "--model", tmp_path / "empty", "--home", tmp_path / "home")
+
+
+def test_a_home_that_is_no_folder_or_is_taken(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    assert "--home" in refused(1, "--model", model, "--home", tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"
+    node = Running("--model", model, "--home", tmp_path / "home")
+    child(node.process.pid, "app.node.trainer")
+    assert "Another node" in refused(1, "--model", model, "--home", tmp_path / "home")
+    assert node.stop() == 0
+
+
+def test_a_corrupt_checkpoint_is_told_and_the_one_before_is_used(model: Path, home: Path) -> None:
+    (damaged,) = (checkpoints(home) / "round-000003").glob("adapter*.safetensors")
+    damaged.write_bytes(damaged.read_bytes()[:-7])
+    done = shoal("run", "--solo", "--rounds", "1", "--model", model, "--home", home, *SMALL)
+    assert done.returncode == 0 and "round-000003 cannot be used" in done.stderr
+    assert "Going on from round 2" in done.stderr
+    assert rows(home, "SELECT round FROM rounds ORDER BY round") == [(1,), (2,), (3,)]
+    assert (checkpoints(home) / "damaged-round-000003").is_dir()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no size limit to set")
+def test_a_full_disk_ends_it_in_one_sentence_and_loses_nothing(model: Path, home: Path) -> None:
+    largest = max(path.stat().st_size for path in (checkpoints(home) / "round-000003").iterdir())
+
+    def small_disk() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest - 1, largest - 1))
+
+    options = ("--rounds", "2", "--model", model, "--home", home, *SMALL)
+    done = shoal("run", "--solo", *options, preexec_fn=small_disk)
+    assert done.returncode == 1, done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert "is full" in last and "round 3 is safe" in last and "Traceback" not in done.stderr
+    assert [path.name for path in checkpoints(home).iterdir()] == ["round-000003"]
+    checkpoint.read(checkpoints(home) / "round-000003", model_mark(model))
+    assert rows(home, "SELECT round FROM rounds ORDER BY round") == [(1,), (2,), (3,)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_the_terminal_view_and_ctrl_c(model: Path, tmp_path: Path) -> None:
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(ROOT)
+        arguments = command("run", "--solo", "--model", model, "--home", tmp_path, *SMALL)
+        os.execve(arguments[0], arguments, {**os.environ, "TERM": "xterm-256color"})
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    screen = read_until(terminal, "safe: round 2")
+    assert "newest answers" in screen and "held-out questions" in screen
+    os.write(terminal, b"\x03")
+    rest = read_until(terminal, "is saved in")
+    assert "held-out questions" in rest.rpartition("\x1b[?1049l")[2]
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def read_until(terminal: int, wanted: str) -> str:
+    text, deadline = "", time.monotonic() + PATIENCE_S
+    while wanted not in text and time.monotonic() < deadline:
+        if select.select([terminal], [], [], 0.1)[0]:
+            text += os.read(terminal, 65536).decode(errors="replace")
+    assert wanted in text
+    return text
