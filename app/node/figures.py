@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 
 import msgspec
@@ -33,11 +33,13 @@ def share(flags: Iterable[object]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def tallies(groups: Sequence[ScoredGroup]) -> dict[str, Tally]:
-    """Right answers and all answers of each family."""
+def tallies(groups: Sequence[ScoredGroup], levels: Mapping[str, int]) -> dict[str, Tally]:
+    """Right answers and all answers of each family at its level in `levels`; others are left out."""
     found: dict[str, Tally] = {}
     for scored in groups:
         family = scored.group.coordinates.family
+        if levels.get(family) != scored.group.coordinates.level:
+            continue
         before = found.get(family, Tally(0, 0))
         found[family] = Tally(before.solved + sum(scored.rewards_G), before.answered + len(scored.rewards_G))
     return found

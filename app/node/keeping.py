@@ -62,7 +62,6 @@ def free_older(root: Path, home: Path, error: DiskFullError) -> None:
 
 def round_row(played: Played, run: int) -> RoundRow:
     rewards = [reward for scored in played.scored_P for reward in scored.rewards_G]
-    levels = {scored.group.coordinates.family: scored.group.coordinates.level for scored in played.scored_P}
     return RoundRow(
         round=played.state.round,
         run=run,
@@ -86,8 +85,8 @@ def round_row(played: Played, run: int) -> RoundRow:
             grad_norm=played.stats.grad_norm if played.stats else None,
             own_logprob=played.state.own_logprob,
             families={
-                family: (levels[family], tally.solved, tally.answered)
-                for family, tally in tallies(played.scored_P).items()
+                family: (played.levels[family], tally.solved, tally.answered)
+                for family, tally in tallies(played.scored_P, played.levels).items()
             },
         ),
     )

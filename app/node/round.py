@@ -52,6 +52,8 @@ class Played:
     """A finished round: the state after it, and what the history and the views want to know of it."""
 
     state: State
+    levels: dict[str, int]
+    """Where the families stood when the round was drawn."""
     questions_P: list[Question]
     scored_P: list[ScoredGroup]
     stats: StepStats | None
@@ -115,7 +117,7 @@ async def play(tools: Tools, before: State) -> Played:
     after = msgspec.structs.replace(
         before,
         round=number,
-        curriculum=curriculum.observe(before.curriculum, tallies(scored_P)),
+        curriculum=curriculum.observe(before.curriculum, tallies(scored_P, before.curriculum.levels)),
         own_logprob=own_logprob,
         completions=before.completions + len(questions_P) * settings.completions,
         tokens=before.tokens + sampled.tokens,
@@ -124,6 +126,7 @@ async def play(tools: Tools, before: State) -> Played:
     )
     return Played(
         state=after,
+        levels=before.curriculum.levels,
         questions_P=questions_P,
         scored_P=scored_P,
         stats=stats,

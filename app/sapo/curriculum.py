@@ -17,6 +17,9 @@ from app.sapo.questions import QuestionError
 WINDOW = 20
 """Rounds looked back on: the last ones in which the family was asked."""
 CLIMB_PERCENT = 70
+STEP_BACK_PERCENT = 5
+REVIEW_PERCENT = 40
+"""Questions asked at a level below the current one, once a family has climbed."""
 MIN_ANSWERS = 64
 """Fewer answers than this in a full window (tiny groups) decide nothing."""
 
@@ -34,6 +37,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     family: str
     level: int
     window: tuple[Tally, ...] = ()
+    first: int = 0
+    """The level where the family began; it never steps back below."""
 
     @property
     def solved_share(self) -> float | None:
@@ -63,22 +68,28 @@ def start(levels: Mapping[str, int]) -> Curriculum:
             raise QuestionError(f"There is no family called {name!r}. Known families: {known}.")
         if not 0 <= level < len(FAMILIES[name].levels):
             raise QuestionError(f"{name} has levels 0 to {len(FAMILIES[name].levels) - 1}, not {level}.")
-    return Curriculum(families=tuple(Progress(family=name, level=level) for name, level in levels.items()))
+    return Curriculum(families=tuple(Progress(family=name, level=level, first=level) for name, level in levels.items()))
 
 
 def draw(curriculum: Curriculum, rng: Random) -> tuple[str, int]:
     """One family and its level, every family equally likely; drawn again for each question of a round, so with
-    replacement as in SAPO (arXiv 2509.08721, section 4)."""
+    replacement as in SAPO (arXiv 2509.08721, section 4).
+
+    The level is the family's current one, or, with REVIEW_PERCENT once it has climbed, one of those below.
+    """
     progress = rng.choice(curriculum.families)
+    if progress.level > progress.first and rng.randrange(100) < REVIEW_PERCENT:
+        return progress.family, rng.randrange(progress.first, progress.level)
     return progress.family, progress.level
 
 
 def observe(curriculum: Curriculum, round: Mapping[str, Tally]) -> Curriculum:
-    """The state after a round. Only families in play with at least one answer are counted.
+    """The state after a round. `round` tallies the answers at each family's current level; families that are not in
+    play or have no answer there are not counted.
 
-    A family climbs when its window is full, holds MIN_ANSWERS and more than CLIMB_PERCENT of them were right;
-    its window then starts empty, because the old level says little about the new one. At the top level the
-    window slides on.
+    A family climbs when its window is full, holds MIN_ANSWERS and more than CLIMB_PERCENT of them were right, and
+    steps back when fewer than STEP_BACK_PERCENT were; its window then starts empty, because one level says little
+    about another. Otherwise the window slides on.
     """
     return Curriculum(
         families=tuple(
@@ -94,7 +105,9 @@ def _after(progress: Progress, tally: Tally) -> Progress:
     window = (*progress.window, tally)[-WINDOW:]
     solved, answered = sum(t.solved for t in window), sum(t.answered for t in window)
     top = len(FAMILIES[progress.family].levels) - 1
-    enough = len(window) == WINDOW and answered >= MIN_ANSWERS
-    if enough and 100 * solved > CLIMB_PERCENT * answered and progress.level < top:
-        return Progress(family=progress.family, level=progress.level + 1)
-    return Progress(family=progress.family, level=progress.level, window=window)
+    if len(window) == WINDOW and answered >= MIN_ANSWERS:
+        if 100 * solved > CLIMB_PERCENT * answered and progress.level < top:
+            return msgspec.structs.replace(progress, level=progress.level + 1, window=())
+        if 100 * solved < STEP_BACK_PERCENT * answered and progress.level > progress.first:
+            return msgspec.structs.replace(progress, level=progress.level - 1, window=())
+    return msgspec.structs.replace(progress, window=window)

@@ -40,7 +40,9 @@ def scored(rewards: list[int], finished: list[bool] | None = None, family: str =
 
 def test_tallies_add_up_over_the_groups_of_a_family() -> None:
     groups = [scored([1, 0, 0]), scored([1, 1, 0]), scored([0, 0, 0], family="lcm")]
-    assert tallies(groups) == {"gcd": Tally(3, 6), "lcm": Tally(0, 3)}
+    level = groups[0].group.coordinates.level
+    assert tallies(groups, {"gcd": level, "lcm": level}) == {"gcd": Tally(3, 6), "lcm": Tally(0, 3)}
+    assert tallies(groups, {"gcd": level, "lcm": level + 1}) == {"gcd": Tally(3, 6)}
 
 
 @hypothesis.settings(deadline=None)

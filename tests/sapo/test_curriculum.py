@@ -84,11 +84,30 @@ def test_families_are_drawn_uniformly_with_replacement() -> None:
     assert all(900 < count < 1100 for count in counts.values())
 
 
+def test_a_level_that_is_hardly_ever_solved_is_left_again_but_never_below_the_first() -> None:
+    climbed = after(curriculum.start({"chain_sum": 1}), 20, 8, 8)
+    assert climbed.levels == {"chain_sum": 2}
+    assert after(climbed, 19, 0, 8).levels == {"chain_sum": 2}
+    back = after(climbed, 20, 0, 8)
+    assert back.levels == {"chain_sum": 1} and back.families[0].window == ()
+    assert after(back, 60, 0, 8).levels == {"chain_sum": 1}
+    assert after(climbed, 60, 1, 8).levels == {"chain_sum": 2}
+
+
+def test_climbed_levels_are_still_asked_now_and_then() -> None:
+    state = after(after(curriculum.start({"chain_sum": 1}), 20, 8, 8), 20, 8, 8)
+    rng = Random(1)
+    counts = Counter(curriculum.draw(state, rng)[1] for _ in range(3000))
+    assert set(counts) == {1, 2, 3}
+    assert 1700 < counts[3] < 1900 and 500 < counts[1] < 700
+
+
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=120))
-def test_levels_only_rise_one_at_a_time_and_windows_stay_short(rounds: list[tuple[int, int]]) -> None:
+def test_levels_move_one_at_a_time_and_windows_stay_short(rounds: list[tuple[int, int]]) -> None:
     state = curriculum.start({"chain_sum": 0})
     for solved, more in rounds:
         level = state.levels["chain_sum"]
         state = curriculum.observe(state, {"chain_sum": Tally(solved, solved + more)})
-        assert state.levels["chain_sum"] in (level, level + 1)
+        assert state.levels["chain_sum"] in (level - 1, level, level + 1)
+        assert state.levels["chain_sum"] >= 0
         assert len(state.families[0].window) <= 20
