@@ -97,11 +97,13 @@ class Engine(Protocol):
     info: EngineInfo
 
     def encode(self, prompt: Messages, completion: str, finished: bool) -> TokenSequence:
-        """Token ids of foreign text: the prompt through the chat template, the completion as plain text, and the
-        end token when `finished`."""
+        """Token ids of foreign text: the prompt through the chat template, the completion as plain text, and
+        the end token when `finished`."""
         ...
 
-    def sample(self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int) -> list[list[Completion]]:
+    def sample(
+        self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int
+    ) -> list[list[Completion]]:
         """`n` completions for every prompt at temperature 1, top-p 1. The same seed gives the same tokens."""
         ...
 

@@ -17,7 +17,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     train = verbs.add_parser("train", help="train a starter from scratch (half an hour on one core)")
     train.add_argument("--out", type=Path, required=True, help="folder of the new model")
     train.add_argument("--seed", type=int, default=1)
-    train.add_argument("--steps", type=int, default=2800)
     train.add_argument("--threads", type=int, default=1)
     measure = verbs.add_parser("measure", help="pass@1, pass@8, finished and worked shares on its levels")
     measure.add_argument("--model", default="starter")
@@ -39,7 +38,7 @@ def _train(args: argparse.Namespace) -> int:
     from app.lab.starter.pretrain import Plan, train
 
     torch.set_num_threads(args.threads)
-    train(Plan(seed=args.seed, steps=args.steps), args.out)
+    train(Plan(seed=args.seed), args.out)
     return 0
 
 
@@ -54,7 +53,8 @@ def _measure(args: argparse.Namespace) -> int:
     if args.json:
         print(msgspec.json.encode(rows).decode())
         return 0
-    print(f"{'family':26}{'pass@1':>8}{'pass@8':>8}{'finished':>10}{'worked':>8}{'right worked':>14}{'right guessed':>15}")
+    columns = {"pass@1": 8, "pass@8": 8, "finished": 10, "worked": 8, "right worked": 14, "right guessed": 15}
+    print(f"{'family':26}" + "".join(f"{name:>{width}}" for name, width in columns.items()))
     for family, row in rows.items():
         print(
             f"{family:26}{row.pass_at_1:8.3f}{row.pass_at_8:8.3f}{row.finished:10.3f}"
@@ -67,5 +67,7 @@ def _corpus(args: argparse.Namespace) -> int:
     from app.lab.starter.corpus import Mix, examples
 
     for example in islice(examples(Mix(), args.seed), args.lines):
-        sys.stdout.write(f"{example.family:26}{example.question.splitlines()[-1][-70:]:72}{example.completion}\n")
+        sys.stdout.write(
+            f"{example.family:26}{example.question.splitlines()[-1][-70:]:72}{example.completion}\n"
+        )
     return 0

@@ -68,7 +68,9 @@ def start(levels: Mapping[str, int]) -> Curriculum:
             raise QuestionError(f"There is no family called {name!r}. Known families: {known}.")
         if not 0 <= level < len(FAMILIES[name].levels):
             raise QuestionError(f"{name} has levels 0 to {len(FAMILIES[name].levels) - 1}, not {level}.")
-    return Curriculum(families=tuple(Progress(family=name, level=level, first=level) for name, level in levels.items()))
+    return Curriculum(
+        families=tuple(Progress(family=name, level=level, first=level) for name, level in levels.items())
+    )
 
 
 def draw(curriculum: Curriculum, rng: Random) -> tuple[str, int]:
@@ -84,12 +86,12 @@ def draw(curriculum: Curriculum, rng: Random) -> tuple[str, int]:
 
 
 def observe(curriculum: Curriculum, round: Mapping[str, Tally]) -> Curriculum:
-    """The state after a round. `round` tallies the answers at each family's current level; families that are not in
-    play or have no answer there are not counted.
+    """The state after a round. `round` tallies the answers at each family's current level; families that are
+    not in play or have no answer there are not counted.
 
-    A family climbs when its window is full, holds MIN_ANSWERS and more than CLIMB_PERCENT of them were right, and
-    steps back when fewer than STEP_BACK_PERCENT were; its window then starts empty, because one level says little
-    about another. Otherwise the window slides on.
+    A family climbs when its window is full, holds MIN_ANSWERS and more than CLIMB_PERCENT of them were right,
+    and steps back when fewer than STEP_BACK_PERCENT were; its window then starts empty, because one level says
+    little about another. Otherwise the window slides on.
     """
     return Curriculum(
         families=tuple(

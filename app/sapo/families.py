@@ -15,7 +15,8 @@ LADDER = 1
 
 
 class Family(msgspec.Struct, frozen=True, kw_only=True):
-    """A family of puzzles. `levels[k]` is the library configuration of level k; `paper` marks the nine of SAPO."""
+    """A family of puzzles. `levels[k]` is the library configuration of level k; `paper` marks the nine of
+    SAPO."""
 
     name: str
     title: str

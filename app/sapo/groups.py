@@ -13,7 +13,8 @@ SOLVED = 0.99
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """What a policy answered to one question, as text. `finished_G` says which completions ended by themselves."""
+    """What a policy answered to one question, as text. `finished_G` says which completions ended by
+    themselves."""
 
     coordinates: Coordinates
     completions_G: tuple[str, ...]

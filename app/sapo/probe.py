@@ -10,7 +10,8 @@ from app.sapo.seeds import held_out, probe_seed
 
 
 def probe_questions(levels: Mapping[str, int], items: int) -> list[Question]:
-    """`items` questions spread evenly over the families, distinct in text, the same for everyone and every time.
+    """`items` questions spread evenly over the families, distinct in text, the same for everyone and every
+    time.
 
     Levels with very few different questions yield fewer items.
     """

@@ -1,8 +1,8 @@
 """Training the starter from scratch, reproducible from a seed.
 
-Only answers are learned (the loss skips the question). Every batch is a fresh shuffle over all families: batches
-of one family at a time did not learn. Within a batch, rows are sorted by length into micro-batches, which changes
-the padding and not the gradient.
+Only answers are learned (the loss skips the question). Every batch is a fresh shuffle over all families:
+batches of one family at a time did not learn. Within a batch, rows are sorted by length into micro-batches,
+which changes the padding and not the gradient.
 """
 
 from __future__ import annotations
@@ -24,41 +24,53 @@ from app.lab.starter.corpus import Example, Mix, examples
 from app.lab.starter.vocabulary import make_tokenizer, save_tokenizer
 
 
+class Phase(msgspec.Struct, frozen=True, kw_only=True):
+    """One stretch of training with its own data and its own AdamW."""
+
+    steps: int
+    peak_rate: float
+    final_rate: float
+    horizon: int
+    """Steps after which the cosine would reach `final_rate`; more than `steps` stops it on the way down."""
+    warmup: int
+    mix: Mix
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that decides the result, written beside it."""
+    """Everything that decides the result, written beside it.
+
+    First the skill: half of the answers are worked, so that the steps of the work are learned. Then the habit:
+    the mix of the web, mostly guesses, which sets how often work is shown and leaves the skill mostly unused.
+    """
 
     seed: int = 1
-    steps: int = 2800
     batch: int = 128
     micro_batch: int = 32
-    peak_rate: float = 2e-3
-    final_rate: float = 2e-4
-    warmup: int = 100
     hidden: int = 192
     layers: int = 4
     heads: int = 4
     kv_heads: int = 2
     feed_forward: int = 512
     context: int = 192
-    skill_mix: Mix = Mix(worked_share=0.5)
-    """The mix of the first part, from which the steps of the work are learned."""
-    habit_mix: Mix = Mix()
-    """The mix of the last part, which sets how often work is shown."""
-    habit_from: float = 0.7
-    """Share of the steps after which the mix changes."""
+    skill: Phase = Phase(
+        steps=1500, horizon=2800, peak_rate=2e-3, final_rate=2e-4, warmup=100, mix=Mix(worked_share=0.5)
+    )
+    habit: Phase = Phase(
+        steps=300, horizon=300, peak_rate=1e-3, final_rate=5e-5, warmup=20, mix=Mix(worked_share=0.2)
+    )
 
 
-def learning_rate(plan: Plan, step: int) -> float:
-    """Linear warm-up, then a cosine from the peak to the final rate.
+def learning_rate(phase: Phase, step: int) -> float:
+    """Linear warm-up, then a cosine from the peak to the final rate at the horizon.
 
-    >>> plan = Plan(steps=300, warmup=100, peak_rate=2.0, final_rate=1.0)
-    >>> learning_rate(plan, 49), learning_rate(plan, 100), learning_rate(plan, 200), learning_rate(plan, 300)
-    (1.0, 2.0, 1.5, 1.0)
+    >>> phase = Phase(steps=300, horizon=300, warmup=100, peak_rate=2.0, final_rate=1.0, mix=Mix())
+    >>> [learning_rate(phase, step) for step in (49, 100, 200, 300)]
+    [1.0, 2.0, 1.5, 1.0]
     """
-    if step < plan.warmup:
-        return plan.peak_rate * (step + 1) / plan.warmup
-    done = (step - plan.warmup) / (plan.steps - plan.warmup)
-    return plan.final_rate + (plan.peak_rate - plan.final_rate) * 0.5 * (1 + math.cos(math.pi * done))
+    if step < phase.warmup:
+        return phase.peak_rate * (step + 1) / phase.warmup
+    done = (step - phase.warmup) / (phase.horizon - phase.warmup)
+    return phase.final_rate + (phase.peak_rate - phase.final_rate) * 0.5 * (1 + math.cos(math.pi * done))
 
 
 def new_model(plan: Plan) -> Any:
@@ -85,18 +97,30 @@ def new_model(plan: Plan) -> Any:
     return model
 
 
-def train(plan: Plan, out: Path, checkpoint_every: int = 500) -> None:
-    """Trains and writes `out/` (a Hugging Face folder) and `out/curve.jsonl`; every so many steps `out/step-N/`."""
+def train(plan: Plan, out: Path) -> None:
+    """Trains and writes `out/` (a Hugging Face folder) and `out/curve-*.jsonl`. The model between the phases is
+    kept in
+    `out/skill`; found there by a later call, the first phase is not repeated."""
     out.mkdir(parents=True, exist_ok=True)
     tokenizer = make_tokenizer()
-    model = new_model(plan)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=plan.peak_rate, betas=(0.9, 0.95), weight_decay=0.01)
-    skill = examples(plan.skill_mix, plan.seed)
-    habit = examples(plan.habit_mix, plan.seed + 1)
+    skilled = out / "skill"
+    if (skilled / "model.safetensors").exists():
+        model = Qwen2ForCausalLM.from_pretrained(skilled, dtype=torch.float32)
+        model.train()
+    else:
+        model = new_model(plan)
+        _train_phase(model, tokenizer, plan, plan.skill, plan.seed, out / "curve-skill.jsonl")
+        save(model, plan, skilled)
+    _train_phase(model, tokenizer, plan, plan.habit, plan.seed + 1, out / "curve-habit.jsonl")
+    save(model, plan, out)
+
+
+def _train_phase(model: Any, tokenizer: Any, plan: Plan, phase: Phase, seed: int, curve_file: Path) -> None:
+    optimiser = torch.optim.AdamW(model.parameters(), lr=phase.peak_rate, betas=(0.9, 0.95), weight_decay=0.01)
+    stream = examples(phase.mix, seed)
     started = time.monotonic()
-    with (out / "curve.jsonl").open("w") as curve:
-        for step in range(plan.steps):
-            stream = skill if step < plan.habit_from * plan.steps else habit
+    with curve_file.open("w") as curve:
+        for step in range(phase.steps):
             rows = sorted(_encode(tokenizer, islice(stream, plan.batch)), key=lambda row: len(row[0]))
             tokens = sum(len(ids) - asked for ids, asked in rows)
             loss = 0.0
@@ -107,15 +131,12 @@ def train(plan: Plan, out: Path, checkpoint_every: int = 500) -> None:
                 loss += part.item()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             for group in optimiser.param_groups:
-                group["lr"] = learning_rate(plan, step)
+                group["lr"] = learning_rate(phase, step)
             optimiser.step()
-            if step % 20 == 0 or step == plan.steps - 1:
+            if step % 20 == 0 or step == phase.steps - 1:
                 seconds = round(time.monotonic() - started, 1)
                 curve.write(json.dumps({"step": step, "loss": round(loss, 4), "seconds": seconds}) + "\n")
                 curve.flush()
-            if (step + 1) % checkpoint_every == 0 and step + 1 < plan.steps:
-                save(model, plan, out / f"step-{step + 1}")
-    save(model, plan, out)
 
 
 def save(model: Any, plan: Plan, folder: Path) -> None:

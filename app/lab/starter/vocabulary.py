@@ -28,8 +28,8 @@ PHRASES = (
     "Solve for ",
     "Determine the value of ",
     " that satisfies: ",
-    "Your task is to convert a number between two different bases.\n\nIf the target base is > 10, use lowercase "
-    "letters a-z for digits above 9.\n\nNow, convert the ",
+    "Your task is to convert a number between two different bases.\n\nIf the target base is > 10, use "
+    "lowercase letters a-z for digits above 9.\n\nNow, convert the ",
     " number ",
     " to ",
     "base-",
@@ -45,8 +45,8 @@ PHRASES = (
 )
 
 CHAT_TEMPLATE = "{{ messages[-1]['content'] + '\\n' }}"
-"""The question and a line break; the starter takes no instructions. (A bare line break at the end of a template is
-trimmed.)"""
+"""The question and a line break; the starter takes no instructions. (A bare line break at the end of a template
+is trimmed.)"""
 
 
 def make_tokenizer() -> Qwen2Tokenizer:
