@@ -1,7 +1,8 @@
 """The door to reasoning-gym. Everything that imports it goes through here.
 
-Two of the library's imports (pycosat, zss) exist only as source packages and serve tasks that Shoal does not
-enable, so placeholders stand in for them: no compiler is needed on the owner's computer.
+Three of the library's imports (pycosat, zss, cellpylib) exist only as source packages and serve tasks that
+Shoal does not enable, so placeholders stand in for them: nothing is compiled on the owner's computer, and
+matplotlib, which cellpylib would bring along, stays out of the node.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ VERSION = "0.1.25"
 @cache
 def gym() -> Any:
     """The reasoning_gym module, imported on first use (0.6 s)."""
-    for name, attributes in (("pycosat", ()), ("zss", ("Node", "simple_distance"))):
+    for name, attributes in (("pycosat", ()), ("cellpylib", ()), ("zss", ("Node", "simple_distance"))):
         if name not in sys.modules:
             stand_in = types.ModuleType(name)
             for attribute in attributes:

@@ -13,7 +13,7 @@ from packaging.version import Version
 
 FOLDER = Path(__file__).parents[2] / "packaging" / "requirements"
 
-NOT_NEEDED = {"zss", "pycosat"}
+NOT_NEEDED = {"zss", "pycosat", "cellpylib"}
 """Named by reasoning-gym, source-only, and served by stand-ins (app/sapo/library.py)."""
 
 
