@@ -19,7 +19,7 @@ def locate(model: str | Path) -> Path:
     if name == STARTER:
         return starter_folder()
     folder = Path(name).expanduser()
-    if folder.is_dir():
+    if name and folder.is_dir():
         return folder.resolve()
     if isinstance(model, str) and _HUB_ID.fullmatch(name):
         return _cached(name)

@@ -21,6 +21,9 @@ from tokenizers import Tokenizer
 from engines.contract import EngineError, Messages
 from engines.torch_lora.folder import Folder, read_json
 
+_OLDER_TOKENIZERS = ("vocab.json", "tokenizer.model", "spiece.model", "vocab.txt", "tiktoken.model")
+"""Without any of these, transformers would make up an empty tokenizer instead of failing."""
+
 _SPECIALS = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token")
 
 
@@ -38,6 +41,9 @@ class ChatTokenizer:
             template = template_file.read_text("utf-8")
         self._template = _compile(template or _choose(settings.get("chat_template")), folder.name)
         self._merges_system = False
+        self._controls = {
+            id for id, token in self._tokenizer.get_added_tokens_decoder().items() if token.special
+        }
         self.stops, self.end = self._find_stops(folder)
 
     def _find_stops(self, folder: Folder) -> tuple[frozenset[int], int]:
@@ -91,13 +97,15 @@ class ChatTokenizer:
         )
 
     def completion(self, text: str, finished: bool) -> list[int]:
-        """Foreign text as token ids. Whatever spells a control token in it stays mere text."""
+        """Foreign text as token ids. Whatever spells a control token in it stays mere text, or is left out by
+        tokenizers that know it as a word."""
         self._tokenizer.encode_special_tokens = True
         try:
             ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         finally:
             self._tokenizer.encode_special_tokens = False
-        return [*ids, self.end] if finished else ids
+        plain = [id for id in ids if id not in self._controls]
+        return [*plain, self.end] if finished else plain
 
     def texts(self, completions: Sequence[list[int]]) -> list[str]:
         """Text of each completion, without special tokens."""
@@ -112,6 +120,8 @@ def _open_tokenizer(folder: Folder) -> tuple[Tokenizer, str | None]:
             return Tokenizer.from_file(str(file)), None
         except Exception as error:  # the library raises nothing narrower
             raise EngineError(f"tokenizer.json of {folder.name} is damaged: fetch the model again.") from error
+    if not any((folder.path / older).is_file() for older in _OLDER_TOKENIZERS):
+        raise EngineError(f"{folder.name} has no tokenizer: fetch the model again.")
     from transformers import AutoTokenizer  # only here: it converts older formats, and takes a second to import
 
     try:

@@ -15,7 +15,7 @@ from engines.torch_lora.folder import Folder, open_weights
 
 
 def read_weights(folder: Folder, shape: Architecture, device: torch.device, dtype: torch.dtype) -> Weights:
-    """The whole decoder on the device. Raises EngineError for missing tensors or shapes unlike config.json's."""
+    """The whole decoder on the device. Raises EngineError where tensors lack or have other shapes."""
     with ExitStack() as stack:
         files = [stack.enter_context(open_weights(file)) for file in folder.files]
         holders = {name: file for file in files for name in file.keys()}  # noqa: SIM118 - not a dict

@@ -17,8 +17,9 @@ from engines.torch_lora.engine import TorchEngine
 from tests.engines.models import MakeModel, reference
 
 SEQUENCE = TokenSequence(prompt_T=[5, 6, 3], completion_T=[10, 11, 1])
-BATCH = Batch(rows_S=[Row(prompt_T=[5, 6, 3], completion_T=[10, 11, 1], weights_T=[1.0] * 3)],
-learning_rate=0.02)
+BATCH = Batch(
+    rows_S=[Row(prompt_T=[5, 6, 3], completion_T=[10, 11, 1], weights_T=[1.0] * 3)], learning_rate=0.02
+)
 
 
 @pytest.fixture
@@ -125,20 +126,22 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "not finite": (change("adapter_model.safetensors", lambda t: t[first(t)].fill_(torch.nan)), "damaged"),
     "moment not finite": (change("optimizer.safetensors", lambda t: t[first(t)].fill_(torch.inf)), "damaged"),
     "negative spread": (
-        change("optimizer.safetensors", lambda t: t[[n for n in t if "exp_avg_sq" in n][0]].fill_(-1.0)),
+        change("optimizer.safetensors", lambda t: t[next(n for n in t if "exp_avg_sq" in n)].fill_(-1.0)),
         "damaged",
     ),
-    "layer missing": (change("adapter_model.safetensors", lambda t: t.pop(first(t))), "layers of another
-    model"), "layer added": (
+    "layer missing": (change("adapter_model.safetensors", lambda t: t.pop(first(t))), "of another model"),
+    "layer added": (
         change("adapter_model.safetensors", lambda t: t.update(extra=torch.zeros(1))),
-        "layers of another model",
+        "of another model",
     ),
     "other shape": (
         change("adapter_model.safetensors", lambda t: t.update({first(t): t[first(t)][:-1].contiguous()})),
         "another shape",
     ),
-    "other format": (change("adapter_model.safetensors", lambda t: t.update({first(t): t[first(t)].half()})),
-    "shape"),
+    "other format": (
+        change("adapter_model.safetensors", lambda t: t.update({first(t): t[first(t)].half()})),
+        "shape",
+    ),
 }
 
 

@@ -12,7 +12,6 @@ from engines.torch_lora.adapter import Adapter
 from engines.torch_lora.engine import Base
 from engines.torch_lora.layout import pack, packed_tokens
 from engines.torch_lora.native import NativeNetwork
-
 from tests.engines.models import MakeModel, reference
 
 LLAMA_3 = {
@@ -25,13 +24,21 @@ LLAMA_3 = {
 }
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "qwen2": ("qwen2", {}),
-    "qwen2 untied, high theta": ("qwen2", {"tie_word_embeddings": False, "rope_parameters": {"rope_theta":
-    1e6}}), "qwen3": ("qwen3", {}),
+    "qwen2 untied, high theta": (
+        "qwen2",
+        {"tie_word_embeddings": False, "rope_parameters": {"rope_theta": 1e6}},
+    ),
+    "qwen3": ("qwen3", {}),
     "qwen3, as many keys as queries": ("qwen3", {"num_key_value_heads": 4}),
     "llama": ("llama", {}),
-    "llama 3 scaling, biases": ("llama", {"rope_parameters": LLAMA_3, "attention_bias": True, "mlp_bias":
-    True}), "llama linear scaling": ("llama", {"rope_parameters": {"rope_type": "linear", "factor": 4.0,
-    "rope_theta": 100.0}}),
+    "llama 3 scaling, biases": (
+        "llama",
+        {"rope_parameters": LLAMA_3, "attention_bias": True, "mlp_bias": True},
+    ),
+    "llama linear scaling": (
+        "llama",
+        {"rope_parameters": {"rope_type": "linear", "factor": 4.0, "rope_theta": 100.0}},
+    ),
 }
 # The same prompt twice, one alone, prompts longer and shorter than completions, a completion of one token.
 SEQUENCES = [
@@ -53,8 +60,9 @@ def disturbed(base: Base, seed: int = 1) -> Adapter:
     """An adapter that changes the model, as one that has learned."""
     adapter = base.new_adapter(seed)
     with torch.no_grad():
-        adapter.values.add_(torch.randn(adapter.values.shape, generator=torch.Generator().manual_seed(seed)),
-        alpha=0.1)
+        adapter.values.add_(
+            torch.randn(adapter.values.shape, generator=torch.Generator().manual_seed(seed)), alpha=0.1
+        )
     adapter.version += 1
     return adapter
 

@@ -112,8 +112,10 @@ def test_both_ways_agree(tiny: Path) -> None:
             view.copy_(named[name])
     sequence = TokenSequence(prompt_T=[5, 6, 3], completion_T=[10, 11, 12, 1])
     batch = Batch(
-        rows_S=[Row(prompt_T=sequence.prompt_T, completion_T=sequence.completion_T, weights_T=[1.0, 0.5, -0.2,
-        1.0])], learning_rate=0.01,
+        rows_S=[
+            Row(prompt_T=sequence.prompt_T, completion_T=sequence.completion_T, weights_T=[1.0, 0.5, -0.2, 1.0])
+        ],
+        learning_rate=0.01,
     )
     for _ in range(3):
         one, other = native.step(batch), foreign.step(batch)

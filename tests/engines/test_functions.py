@@ -12,10 +12,9 @@ from engines.torch_lora.functions import lora_linear, rms_norm, rotate, swiglu
 
 
 def random(*shape: int, grad: bool = True) -> torch.Tensor:
-    return torch.randn(*shape, dtype=torch.float64,
-    generator=torch.Generator().manual_seed(sum(shape))).requires_grad_(
-        grad
-    )
+    return torch.randn(
+        *shape, dtype=torch.float64, generator=torch.Generator().manual_seed(sum(shape))
+    ).requires_grad_(grad)
 
 
 def test_rms_norm() -> None:

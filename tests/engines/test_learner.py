@@ -19,8 +19,9 @@ GOOD, BAD, LONG = [10, 11, 1], [12, 13, 1], [14, 15, 16, 17, 18, 19, 20]
 
 
 def row(prompt: list[int], completion: list[int], weight: float, old: list[float] | None = None) -> Row:
-    return Row(prompt_T=prompt, completion_T=completion, weights_T=[weight] * len(completion),
-    old_logprobs_T=old)
+    return Row(
+        prompt_T=prompt, completion_T=completion, weights_T=[weight] * len(completion), old_logprobs_T=old
+    )
 
 
 def batch(*rows: Row, rate: float = 0.01, clip: tuple[float, float] | None = None) -> Batch:
@@ -119,8 +120,8 @@ def test_clip_stops_what_moved_too_far(tiny: Path) -> None:
 
 def test_gradient_is_clipped_to_norm_one(tiny: Path) -> None:
     small, large = open_engine(tiny), open_engine(tiny)
-    norms = [engine.step(batch(row(PROMPT, GOOD, weight))).grad_norm for engine, weight in ((small, 50), (large,
-    5000))] assert norms[0] > 1 and norms[1] == pytest.approx(100 * norms[0], rel=1e-3)
+    norms = [engine.step(batch(row(PROMPT, GOOD, w))).grad_norm for engine, w in ((small, 50), (large, 5000))]
+    assert norms[0] > 1 and norms[1] == pytest.approx(100 * norms[0], rel=1e-3)
     torch.testing.assert_close(adapter_of(small).moments_1, adapter_of(large).moments_1, atol=1e-6, rtol=1e-3)
     assert adapter_of(small).moments_1.norm().item() == pytest.approx(0.1, rel=1e-4)  # (1 - 0.9) * 1
 
@@ -163,8 +164,8 @@ def test_a_bad_batch_changes_nothing(tiny: Path, bad: Row, says: str) -> None:
     with pytest.raises(EngineError, match=says):
         engine.step(batch(*ROWS, bad))
     assert all(
-        torch.equal(a, b) for a, b in zip(before, (adapter.values, adapter.moments_1, adapter.moments_2),
-        strict=True)
+        torch.equal(a, b)
+        for a, b in zip(before, (adapter.values, adapter.moments_1, adapter.moments_2), strict=True)
     )
     assert adapter.steps == 1
     fresh = open_engine(tiny)  # and nothing of it lingers in the next gradient

@@ -45,15 +45,16 @@ def test_worked_example() -> None:
 
 @pytest.mark.parametrize("chunk", [1, 3, 1000])
 @pytest.mark.parametrize("clip", [None, (0.2, 0.28)])
-def test_equals_full_log_softmax(chunk: int, clip: tuple[float, float] | None, monkeypatch: pytest.MonkeyPatch)
--> None:
+def test_equals_full_log_softmax(
+    chunk: int, clip: tuple[float, float] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "CHUNK_VALUES", chunk * 11)
     count = 16
     head, tokens = random(11, 5), [index % 11 for index in range(count)]
     weights = random(count)
     exact = (random(count, 5) @ head.t()).log_softmax(-1).gather(1, torch.tensor(tokens)[:, None])[:, 0]
-    # Old log-probabilities around the present ones, so that both sides of the clip are met; every fourth has
-    none. shifts = random(count + 1)[:count] * 0.4
+    # Old log-probabilities around the present ones, so that both sides of the clip are met; a quarter has none.
+    shifts = random(count + 1)[:count] * 0.4
     old = [float(value) if index % 4 else None for index, value in enumerate(exact + shifts)]
 
     hidden = random(count, 5).requires_grad_()
@@ -91,7 +92,8 @@ def test_clip_by_hand() -> None:
 
 def test_large_logits_do_not_overflow() -> None:
     hidden = torch.tensor([[300.0]], requires_grad=True)
-    loss = weighted_loss(States(hidden, torch.tensor([[300.0], [-300.0]])), targets([1], [1.0],
-    dtype=torch.float32), None) assert loss.item() == pytest.approx(180000.0)
+    states = States(hidden, torch.tensor([[300.0], [-300.0]]))
+    loss = weighted_loss(states, targets([1], [1.0], dtype=torch.float32), None)
+    assert loss.item() == pytest.approx(180000.0)
     loss.backward()
     assert hidden.grad is not None and torch.isfinite(hidden.grad).all()

@@ -30,8 +30,9 @@ def worst(engine: TorchEngine, groups: list[list[Completion]]) -> float:
     """Largest difference between the sampler's log-probabilities and the learner's."""
     learned = engine.logprobs(sequences(engine, groups))
     sampled = [completion.logprobs_T for group in groups for completion in group]
-    return max(abs(a - b) for one, other in zip(learned, sampled, strict=True) for a, b in zip(one, other,
-    strict=True))
+    return max(
+        abs(a - b) for one, other in zip(learned, sampled, strict=True) for a, b in zip(one, other, strict=True)
+    )
 
 
 @pytest.mark.parametrize("family", ["qwen2", "qwen3", "llama"])

@@ -20,11 +20,16 @@ PROMPTS_NP = [
 SEQUENCE = TokenSequence(prompt_T=[5, 6, 3], completion_T=[10, 11, 1])
 
 
-def batch_of(prompts_P: list[list[dict[str, str]]], groups: list[list[Completion]], engine: TorchSwarm) ->
-Batch:
+def batch_of(
+    prompts_P: list[list[dict[str, str]]], groups: list[list[Completion]], engine: TorchSwarm
+) -> Batch:
     rows = [
-        Row(prompt_T=engine.prompt_tokens(prompt), completion_T=c.tokens_T, weights_T=[(-1.0) ** i] *
-        len(c.tokens_T)) for prompt, group in zip(prompts_P, groups, strict=True)
+        Row(
+            prompt_T=engine.prompt_tokens(prompt),
+            completion_T=c.tokens_T,
+            weights_T=[(-1.0) ** i] * len(c.tokens_T),
+        )
+        for prompt, group in zip(prompts_P, groups, strict=True)
         for i, c in enumerate(group)
     ]
     return Batch(rows_S=rows, learning_rate=0.02)
