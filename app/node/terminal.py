@@ -91,7 +91,12 @@ def _phase(snapshot: Snapshot, width: int, now: float) -> Text:
     if snapshot.phase in (Phase.STARTING, Phase.LOADING):
         line.append(f"{snapshot.phase.value} … {now - snapshot.started_at:.0f} s", style=style)
     else:
-        line.append(f"Round {snapshot.round}{span}", style="bold")
+        where = (
+            f"After round {snapshot.safe_round}"
+            if snapshot.phase is Phase.PROBING
+            else f"Round {snapshot.round}"
+        )
+        line.append(f"{where}{span}", style="bold")
         line.append(f"  {doing(snapshot)}", style=style)
     return _cut(line, width)
 
@@ -153,7 +158,7 @@ def _answers(answers: tuple[Answer, ...], width: int, lines: int) -> Panel:
     for answer in answers[:lines]:
         question, completion = plain(answer.question), plain(answer.completion)
         left = max(12, min(len(question), room - 3 - len(completion), room * 2 // 3))
-        shown = question if len(question) <= left else "…" + question[-(left - 1) :]
+        shown = gist(question, max(left, room // 3))
         row = Text("✓ " if answer.solved else "· ", style="bold green" if answer.solved else "bright_black")
         row.append(shown, style="bright_black")
         row.append("  " + completion, style="green" if answer.solved else "")
@@ -208,6 +213,24 @@ def plain(text: str) -> str:
     '4-1=3 #3·[2J'
     """
     return "".join(char if char.isprintable() else "·" for char in " ".join(text.split()))
+
+
+def gist(question: str, room: int) -> str:
+    """The part of a long question that is not template: up to its last number, where it has one.
+
+    >>> gist("Simplify the fraction 57/95 to its lowest terms. Give only the fraction.", 20)
+    '… fraction 57/95 to…'
+    >>> gist("Spell this word backward: salmon", 16), gist("1 + 1 =", 20)
+    ('…ackward: salmon', '1 + 1 =')
+    """
+    if len(question) <= room:
+        return question
+    numbers = [at for at, char in enumerate(question) if char.isdecimal()]
+    end = min(len(question), numbers[-1] + 4) if numbers else len(question)
+    end = max(end, room - 1)
+    cut_after = "…" if end < len(question) else ""
+    start = max(0, end - room + 1 + len(cut_after))
+    return ("…" if start else "") + question[start:end] + cut_after
 
 
 def _share(share: float | None) -> str:
