@@ -18,7 +18,7 @@ import msgspec
 from app.lab import prediction
 from app.lab.arms import Arm
 from app.lab.plan import Plan, Probe, Round, identity
-from app.lab.probing import measure
+from app.lab.probing import Prober
 from app.lab.starter.measure import shows_work
 from app.lab.swarm import Swarm
 from app.sapo import curriculum, mixing, recipes, seeds
@@ -65,7 +65,7 @@ class Experiment:
         self.recipe = RECIPES[arm.recipe]
         self.window = (self.recipe.max_age or 0) if plan.window is None else plan.window
         self.curriculum = curriculum.start(plan.levels)
-        self.probe = probe_questions(plan.levels, plan.probe_items)
+        self.prober = Prober(swarm, score, probe_questions(plan.levels, plan.probe_items), plan.max_tokens)
         self.identities = [identity(seed, node) for node in range(plan.nodes)]
         self.updates = [0] * plan.nodes
         self.own_logprob: list[float | None] = [None] * plan.nodes
@@ -86,16 +86,15 @@ class Experiment:
             yield record
 
     def _measure(self, number: int) -> Probe:
-        probe = measure(
-            self.swarm,
-            self.score,
-            self.probe,
-            seeds_N=[seeds.sampling_seed(identity, number, "probe") for identity in self.identities],
-            max_tokens=self.plan.max_tokens,
-            thorough=number in (0, self.plan.rounds),
-        )
+        probe = self.prober.once(self._seeds(number, "probe"))
+        if number in (0, self.plan.rounds):
+            eight_N = self.prober.pass_at_8(self._seeds(number, "eight"), alike=number == 0)
+            probe = msgspec.structs.replace(probe, pass_at_8_N=eight_N)
         self.rates = probe.families
         return probe
+
+    def _seeds(self, number: int, purpose: str) -> list[int]:
+        return [seeds.sampling_seed(identity, number, purpose) for identity in self.identities]
 
     def _round(self, number: int) -> Round:
         started = time.perf_counter()
@@ -172,7 +171,7 @@ class Experiment:
             [[messages(question.text) for question in questions_P] for questions_P in questions_NP],
             self.plan.group,
             self.plan.max_tokens,
-            [seeds.sampling_seed(identity, number, f"own {attempt}") for identity in self.identities],
+            self._seeds(number, f"own {attempt}"),
         )
         for node, (questions_P, groups_PG) in enumerate(zip(questions_NP, groups_NPG, strict=True)):
             for question, completions_G in zip(questions_P, groups_PG, strict=True):
@@ -215,13 +214,10 @@ class Experiment:
             _train_group(answered, sequences_G, [list(c.logprobs_T) for c in answered.completions_G])
             for answered, sequences_G in zip(own_P, own_sequences, strict=True)
         ]
+        peer_logprobs = self._logprobs(node, peer_sequences) if self.recipe.needs_peer_logprobs else None
         peer = [
-            _train_group(
-                answered,
-                sequences_G,
-                self.swarm.logprobs(node, sequences_G) if self.recipe.needs_peer_logprobs else None,
-            )
-            for answered, sequences_G in zip(peer_P, peer_sequences, strict=True)
+            _train_group(answered, sequences_G, peer_logprobs[p] if peer_logprobs else None)
+            for p, (answered, sequences_G) in enumerate(zip(peer_P, peer_sequences, strict=True))
         ]
         self.own_logprob[node] = recipes.running_logprob(self.own_logprob[node], own)
         weighed = recipes.weigh(self.recipe, own, peer, self.own_logprob[node] or 0.0)
@@ -239,6 +235,11 @@ class Experiment:
             stepped=bool(rows),
             weighed=weighed,
         )
+
+    def _logprobs(self, node: int, sequences: list[list[TokenSequence]]) -> list[list[list[float]]]:
+        """Of whole groups under a node's policy, in one call."""
+        flat = iter(self.swarm.logprobs(node, [s for sequences_G in sequences for s in sequences_G]))
+        return [[next(flat) for _ in sequences_G] for sequences_G in sequences]
 
     def _choose(self, node: int, number: int) -> list[Answered]:
         """Peer groups for a node, out of what the others published within the window. None is taken twice."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from app.lab.plan import Probe
 from app.lab.starter.measure import shows_work
@@ -15,81 +16,85 @@ from engines.contract import Completion
 ROWS = 512
 """Completions sampled in one batch: enough to fill a processor, few enough for an ordinary memory."""
 TRIES = 8
-THOROUGH_ITEMS = 64
-"""Questions that are also answered TRIES times where pass@8 is asked for; evenly spaced over the probe."""
+TRIED_QUESTIONS = 64
+"""Questions answered TRIES times for pass@8; evenly spaced over the probe."""
 
 
-def measure(
-    swarm: Swarm,
-    score: Callable[[Group], ScoredGroup],
-    questions: Sequence[Question],
-    *,
-    seeds_N: Sequence[int],
-    max_tokens: int,
-    thorough: bool,
-) -> Probe:
-    """Every node answers every question once; `thorough` adds pass@8 on some of them."""
-    once = _answers(swarm, score, questions, 1, seeds_N, max_tokens)
-    nodes = range(len(seeds_N))
-    by_family: dict[str, list[int]] = {}
-    for question, (rewards_N, _) in zip(questions, once, strict=True):
-        by_family.setdefault(question.coordinates.family, []).extend(rewards_N)
-    completions = [completion for _, completions_N in once for completion in completions_N]
-    return Probe(
-        pass_at_1_N=tuple(_share([rewards_N[node] for rewards_N, _ in once]) for node in nodes),
-        families={family: _share(rewards) for family, rewards in sorted(by_family.items())},
-        finished=_share([completion.finished for completion in completions]),
-        worked=_share([shows_work(completion.text) for completion in completions]),
-        pass_at_8_N=_pass_at_8(swarm, score, questions, seeds_N, max_tokens) if thorough else None,
-    )
+@dataclass(frozen=True)
+class Prober:
+    """The fixed questions, and what it takes to put them to every node. `_N` nodes."""
 
+    swarm: Swarm
+    score: Callable[[Group], ScoredGroup]
+    questions: Sequence[Question]
+    max_tokens: int
 
-def _pass_at_8(
-    swarm: Swarm,
-    score: Callable[[Group], ScoredGroup],
-    questions: Sequence[Question],
-    seeds_N: Sequence[int],
-    max_tokens: int,
-) -> tuple[float, ...]:
-    count = min(THOROUGH_ITEMS, len(questions))
-    some = [questions[len(questions) * k // count] for k in range(count)]
-    tried = _answers(swarm, score, some, TRIES, [seed + 1 for seed in seeds_N], max_tokens)
-    return tuple(
-        _share([any(rewards[node * TRIES : (node + 1) * TRIES]) for rewards, _ in tried])
-        for node in range(len(seeds_N))
-    )
-
-
-def _answers(
-    swarm: Swarm,
-    score: Callable[[Group], ScoredGroup],
-    questions: Sequence[Question],
-    tries: int,
-    seeds_N: Sequence[int],
-    max_tokens: int,
-) -> list[tuple[tuple[int, ...], list[Completion]]]:
-    """For each question all nodes' rewards and completions, node by node. They are scored together as one
-    group, so that the truth is regenerated once."""
-    step = max(1, ROWS // (tries * len(seeds_N)))
-    answers = []
-    for start in range(0, len(questions), step):
-        slice_P = questions[start : start + step]
-        prompts_P = [messages(question.text) for question in slice_P]
-        groups_NPG = swarm.sample(
-            [prompts_P for _ in seeds_N], tries, max_tokens, [seed + 1000 * start for seed in seeds_N]
+    def once(self, seeds_N: Sequence[int]) -> Probe:
+        """Every node answers every question once."""
+        step = max(1, ROWS // len(seeds_N))
+        by_family: dict[str, list[int]] = {}
+        rewards_PN: list[tuple[int, ...]] = []
+        completions: list[Completion] = []
+        for start in range(0, len(self.questions), step):
+            part = self.questions[start : start + step]
+            answers_NP = self._sample([part] * len(seeds_N), 1, [seed + 1000 * start for seed in seeds_N])
+            for position, question in enumerate(part):
+                answers_N = [answers_P[position][0] for answers_P in answers_NP]
+                rewards_N = self._rewards(question, answers_N)
+                by_family.setdefault(question.coordinates.family, []).extend(rewards_N)
+                rewards_PN.append(rewards_N)
+                completions += answers_N
+        return Probe(
+            pass_at_1_N=tuple(_share(rewards_P) for rewards_P in zip(*rewards_PN, strict=True)),
+            families={family: _share(rewards) for family, rewards in sorted(by_family.items())},
+            finished=_share([completion.finished for completion in completions]),
+            worked=_share([shows_work(completion.text) for completion in completions]),
         )
-        for position, question in enumerate(slice_P):
-            completions = [completion for groups_PG in groups_NPG for completion in groups_PG[position]]
-            scored = score(
-                Group(
-                    coordinates=question.coordinates,
-                    completions_G=tuple(completion.text for completion in completions),
-                    finished_G=tuple(completion.finished for completion in completions),
-                    model="probe",
-                )
-            )
-            answers.append((scored.rewards_G, completions))
-    return answers
+
+    def pass_at_8(self, seeds_N: Sequence[int], alike: bool) -> tuple[float, ...]:
+        """For each node the share of some questions that it solves at least once in eight answers.
+
+        `alike`: all nodes are still the same policy, so they divide the questions among themselves.
+        """
+        nodes = len(seeds_N)
+        count = min(TRIED_QUESTIONS, len(self.questions))
+        some = [self.questions[len(self.questions) * k // count] for k in range(count)]
+        if alike:
+            solved_N = self._tried([some[node::nodes] for node in range(nodes)], seeds_N)
+            return (_share([solved for solved_P in solved_N for solved in solved_P]),) * nodes
+        step = max(1, ROWS // (TRIES * nodes))
+        parts = [
+            self._tried([some[start : start + step]] * nodes, [seed + 1000 * start for seed in seeds_N])
+            for start in range(0, count, step)
+        ]
+        return tuple(_share([solved for part in parts for solved in part[node]]) for node in range(nodes))
+
+    def _tried(self, questions_NP: Sequence[Sequence[Question]], seeds_N: Sequence[int]) -> list[list[int]]:
+        """1 for each node and question with a right answer among TRIES."""
+        answers_NPG = self._sample(questions_NP, TRIES, seeds_N)
+        return [
+            [
+                int(any(self._rewards(question, answers_G)))
+                for question, answers_G in zip(questions_P, answers_PG, strict=True)
+            ]
+            for questions_P, answers_PG in zip(questions_NP, answers_NPG, strict=True)
+        ]
+
+    def _sample(
+        self, questions_NP: Sequence[Sequence[Question]], tries: int, seeds_N: Sequence[int]
+    ) -> list[list[list[Completion]]]:
+        prompts_NP = [[messages(question.text) for question in questions_P] for questions_P in questions_NP]
+        return self.swarm.sample(prompts_NP, tries, self.max_tokens, seeds_N)
+
+    def _rewards(self, question: Question, completions: Sequence[Completion]) -> tuple[int, ...]:
+        """Answers to one question, scored together so that the truth is regenerated once."""
+        group = Group(
+            coordinates=question.coordinates,
+            completions_G=tuple(completion.text for completion in completions),
+            finished_G=tuple(completion.finished for completion in completions),
+            model="probe",
+        )
+        return self.score(group).rewards_G
 
 
 def _share(values: Sequence[int]) -> float:

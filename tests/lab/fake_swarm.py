@@ -22,8 +22,8 @@ GAIN = 3000.0
 class FakeSwarm:
     def __init__(self, nodes: int, start: float = -2.0) -> None:
         self.lean = [start] * nodes
-        self.asked: list[list[list[str]]] = []
-        """The questions of every call of `sample`, node by node."""
+        self.asked: list[tuple[int, list[list[str]]]] = []
+        """For every call of `sample` how many answers each question got, and the questions node by node."""
         self.sampled = 0
         self.batches: list[tuple[int, Batch]] = []
         self.foreign: list[tuple[str, bool]] = []
@@ -38,7 +38,8 @@ class FakeSwarm:
     def sample(
         self, prompts_NP: Sequence[Sequence[Messages]], n: int, max_tokens: int, seeds_N: Sequence[int]
     ) -> list[list[list[Completion]]]:
-        self.asked.append([[prompt[-1]["content"] for prompt in prompts_P] for prompts_P in prompts_NP])
+        questions_NP = [[prompt[-1]["content"] for prompt in prompts_P] for prompts_P in prompts_NP]
+        self.asked.append((n, questions_NP))
         groups_NPG = []
         for node, (prompts_P, seed) in enumerate(zip(prompts_NP, seeds_N, strict=True)):
             rng = Random(seed)

@@ -52,9 +52,9 @@ class Lab:
         self.experiment = experiment
         self.records: list[Round] = list(experiment.rounds())
 
-    def asked(self, plan: Plan = PLAN) -> list[list[list[str]]]:
-        """The training questions, sample call by sample call (probe calls put the same ones to every node)."""
-        return [call for call in self.swarm.asked if call[0] != call[1]]
+    def asked(self) -> list[list[list[str]]]:
+        """The training questions, sample call by sample call: those answered by a whole group."""
+        return [questions_NP for n, questions_NP in self.swarm.asked if n == PLAN.group]
 
 
 def varied(**changes: object) -> Plan:
@@ -80,7 +80,7 @@ def test_own_question_k_of_a_node_and_round_is_the_same_whatever_the_arm(sandbox
 def test_no_training_question_is_a_probe_question(sandbox: Sandbox) -> None:
     lab = Lab(sandbox, "4/4+ds")
     trained = {text for call in lab.asked() for node in call for text in node}
-    probed = {question.text for question in lab.experiment.probe}
+    probed = {question.text for question in lab.experiment.prober.questions}
     assert len(trained) > 40 and len(probed) == 24
     assert not trained & probed and not any(map(held_out, trained)) and all(map(held_out, probed))
 
@@ -103,7 +103,8 @@ def test_plain_arms_generate_exactly_their_own_questions(sandbox: Sandbox) -> No
 def test_dynamic_sampling_counts_everything_and_fills_the_batch(sandbox: Sandbox) -> None:
     plan = varied(probe_every=99)
     lab = Lab(sandbox, "4/0+ds", plan)
-    probed = 2 * (3 * 24 + 3 * 24 * 8)  # at the start and at the end: once each, and eight times for pass@8
+    # at the start and the end once each, and eight times: together while nodes are alike, then each
+    probed = 2 * 3 * 24 + 24 * 8 + 3 * 24 * 8
     assert sum(record.generated for record in lab.records) == lab.swarm.sampled - probed
     plain = Lab(sandbox, "4/0", plan)
     for dynamic, static in zip(lab.records[1:], plain.records[1:], strict=True):
@@ -178,7 +179,7 @@ def test_the_default_recipe_asks_how_likely_peer_text_is(sandbox: Sandbox) -> No
     arm = parse_arm("2/2@default", "faithful")
     records = list(Experiment(PLAN, arm, 0, swarm, partial(score_group, sandbox)).rounds())
     assert sum(record.gated_right for record in records) > 0
-    own = [{text for call in swarm.asked for text in call[node]} for node in range(3)]
+    own = [{text for _, call in swarm.asked for text in call[node]} for node in range(3)]
     for node, batch in swarm.batches:
         assert {"".join(map(chr, row.prompt_T)) for row in batch.rows_S} <= own[node]
 
@@ -236,3 +237,10 @@ def test_rewards_and_predictions_are_kept_apart(sandbox: Sandbox) -> None:
     assert record.batch_reward > record.own_reward  # chosen informative groups lift it, nothing was learnt yet
     assert record.predicted_own is not None and 0 < record.predicted_own < 2
     assert record.predicted_peer is not None and 0 < record.predicted_peer <= 6
+
+
+def test_pass_at_8_is_one_number_while_nodes_are_alike_and_at_least_pass_at_1(sandbox: Sandbox) -> None:
+    first, *_, last = [record.probe for record in Lab(sandbox, "4/0").records if record.probe]
+    assert first.pass_at_8_N and last.pass_at_8_N
+    assert len(set(first.pass_at_8_N)) == 1 and len(last.pass_at_8_N) == 3
+    assert sum(first.pass_at_8_N) > sum(first.pass_at_1_N)
