@@ -1,0 +1,118 @@
+"""The picture of solo runs: what `./shoal run --json` printed, drawn as held-out pass@1 and the habit behind
+it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+_BLUE, _GREY, _TEXT = "#0072B2", "#8a8a8a", "#333333"
+_SMOOTH = 5
+"""Rounds in the moving average of the share of worked answers."""
+
+
+class CurveError(Exception):
+    """A file that holds no run. The message says which, why, and what to do."""
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """The keys of the events that the picture needs; all others are ignored."""
+
+    event: str
+    round: int = 0
+    pass_at_1: float = 0.0
+    stderr: float = 0.0
+    worked_share: float = 0.0
+    shuffled_rewards: bool = False
+
+
+class SoloRun(msgspec.Struct, frozen=True):
+    """One run: `probes` are (round, pass@1, standard error), `worked` is (round, share of own answers with
+    work)."""
+
+    control: bool
+    probes: list[tuple[int, float, float]]
+    worked: list[tuple[int, float]]
+
+
+def read_run(path: Path) -> SoloRun:
+    """A run from the lines that `./shoal run --json` printed. Raises CurveError."""
+    try:
+        lines = [
+            msgspec.json.decode(line, type=_Line) for line in path.read_bytes().splitlines() if line.strip()
+        ]
+    except (OSError, msgspec.MsgspecError) as error:
+        raise CurveError(
+            f"{path} is not the output of a run ({error}): make it with ./shoal run --json."
+        ) from error
+    probes = [(line.round, line.pass_at_1, line.stderr) for line in lines if line.event == "probe"]
+    if not probes:
+        raise CurveError(f"{path} holds no probe: let the run go on until it has measured itself once.")
+    worked = [(line.round, line.worked_share) for line in lines if line.event == "round"]
+    return SoloRun(any(line.shuffled_rewards for line in lines), probes, worked)
+
+
+def draw(runs: Sequence[SoloRun]) -> bytes:
+    """A PNG with two panels; bands are one standard error of each probe, controls with shuffled rewards are
+    grey."""
+    figure = Figure(figsize=(10, 4.2), dpi=130, layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2)
+    for run in runs:
+        colour = _GREY if run.control else _BLUE
+        rounds = [at for at, _, _ in run.probes]
+        mean = [100 * p for _, p, _ in run.probes]
+        error = [100 * e for _, _, e in run.probes]
+        low, high = ([m + sign * e for m, e in zip(mean, error, strict=True)] for sign in (-1, 1))
+        left.fill_between(rounds, low, high, color=colour, alpha=0.12, linewidth=0)
+        left.plot(rounds, mean, color=colour, linewidth=2, solid_capstyle="round")
+        right.plot(
+            [at for at, _ in run.worked], _smoothed([100 * w for _, w in run.worked]), color=colour, linewidth=2
+        )
+    _dress(left, "Held-out questions solved")
+    _dress(right, "Answers that show their work")
+    _name(left, runs)
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", facecolor="white")
+    return picture.getvalue()
+
+
+def _smoothed(values: Sequence[float]) -> list[float]:
+    """Mean of each value and up to _SMOOTH - 1 before it."""
+    windows = (values[max(0, at + 1 - _SMOOTH) : at + 1] for at in range(len(values)))
+    return [sum(window) / len(window) for window in windows]
+
+
+def _name(panel: Axes, runs: Iterable[SoloRun]) -> None:
+    """One label for each kind of run, at the end of its last line."""
+    for control, name, colour in ((False, "learning", _BLUE), (True, "control: shuffled rewards", _GREY)):
+        kind = [run for run in runs if run.control == control]
+        if kind:
+            at, mean, error = kind[-1].probes[-1]
+            panel.annotate(
+                f"{name}, {len(kind)} seed{'s' * (len(kind) > 1)}",
+                (at, 100 * (mean - 2 * error)),
+                ha="right",
+                va="top",
+                color=colour,
+                fontweight="bold",
+            )
+
+
+def _dress(panel: Axes, title: str) -> None:
+    panel.set_title(title, loc="left", color=_TEXT, fontsize=12, fontweight="bold")
+    panel.set_xlabel("rounds", color=_TEXT)
+    panel.set_xlim(left=0)
+    panel.set_ylim(bottom=0)
+    panel.spines[["top", "right", "left"]].set_visible(False)
+    panel.spines["bottom"].set_color("#bbbbbb")
+    panel.grid(axis="y", color="#e6e6e6", linewidth=0.8)
+    panel.set_axisbelow(True)
+    panel.tick_params(colors=_TEXT, length=0)
+    panel.yaxis.set_major_formatter(lambda value, _: f"{value:g} %")
