@@ -19,7 +19,8 @@ from app.node.records import EventRow, GroupRow, ProbeRow, RoundRow
 
 FORMAT = 1
 TEXTS_KEPT_ROUNDS = 200
-"""Completions of older rounds are dropped; their coordinates and rewards stay."""
+GROUPS_KEPT_ROUNDS = 2000
+"""Of older rounds, first the completions and then the groups are dropped; the rounds themselves stay."""
 EVENTS_KEPT = 5000
 
 _SCHEMA = """
@@ -117,6 +118,7 @@ class Store:
                 "UPDATE groups SET completions = NULL WHERE round = ? AND completions IS NOT NULL",
                 (row.round - TEXTS_KEPT_ROUNDS,),
             )
+            self._db.execute("DELETE FROM groups WHERE round <= ?", (row.round - GROUPS_KEPT_ROUNDS,))
 
     def add_probe(self, row: ProbeRow) -> None:
         self._db.execute(

@@ -123,6 +123,16 @@ def test_a_signal_while_the_model_still_loads(model: Path, tmp_path: Path) -> No
     assert time.monotonic() - asked < 3.0
 
 
+def test_a_second_signal_ends_it_at_once(model: Path, tmp_path: Path) -> None:
+    node = Running("--model", model, "--home", tmp_path, *SMALL)
+    child(node.process.pid, "app.node.trainer")
+    node.process.send_signal(signal.SIGINT)
+    time.sleep(0.05)
+    node.process.send_signal(signal.SIGINT)
+    assert node.process.wait(PATIENCE_S) == 1
+    assert "No round is saved yet" in node.said
+
+
 def refused(code: int, *arguments: str | Path, **options: object) -> str:
     done = shoal("run", "--solo", *arguments, **options)
     assert done.returncode == code, done.stderr

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sqlite3
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -15,6 +17,7 @@ from app.node.home import held, identity
 from app.node.node import Node
 from app.node.settings import Settings
 
+Event = TypeVar("Event", bound=events.Event)
 FAKE = Path(__file__).with_name("fake_trainer.py")
 SETTINGS = Settings(
     model="tiny",
@@ -81,3 +84,14 @@ class Bench:
 
         asyncio.run(live())
         return seen
+
+
+def of(kind: type[Event], seen: list[events.Event]) -> list[Event]:
+    """The events of one kind."""
+    return [event for event in seen if isinstance(event, kind)]
+
+
+def rows(bench: Bench, query: str) -> list[tuple]:
+    """What the history says."""
+    with sqlite3.connect(bench.history) as db:
+        return db.execute(query).fetchall()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import os
 import subprocess
 import sys
@@ -25,6 +27,8 @@ from app.sapo.groups import Group, ScoredGroup
 from app.sapo.probe import probe_questions
 from app.sapo.questions import Coordinates
 from engines.contract import Completion, EngineInfo
+
+ROOT = Path(__file__).parents[2]
 
 
 def scored(rewards: list[int], finished: list[bool] | None = None, family: str = "gcd") -> ScoredGroup:
@@ -203,13 +207,16 @@ def test_a_models_name_never_leads_out_of_the_home(tmp_path: Path, name: str) ->
     assert folder.parent == tmp_path / "models" and folder.resolve().parent == (tmp_path / "models").resolve()
 
 
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "app" / "node").glob("*.py")))
+def test_the_examples_in_the_docs_hold(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(f"app.node.{name}")).failed == 0
+
+
 def test_the_node_imports_no_engine_and_no_puzzle_library() -> None:
     script = (
         "import sys; import app.node.node, app.node.terminal, app.cli.run\n"
         "heavy = ('torch', 'transformers', 'peft', 'reasoning_gym', 'numpy')\n"
         "print([name for name in heavy if name in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, cwd=Path(__file__).parents[2]
-    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout == "[]\n", done.stderr
