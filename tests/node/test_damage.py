@@ -123,6 +123,9 @@ def test_rows_beyond_the_checkpoint_are_forgotten(bench: Bench) -> None:
     bench.run(rounds=3)
     shutil.rmtree(bench.checkpoints / "round-000003")
     (bench.checkpoints / ".writing-000003-1-aa").mkdir()
+    bench.run(stop_when=lambda event: isinstance(event, events.Started))
+    assert rows(bench, "SELECT round FROM rounds ORDER BY round") == [(1,), (2,)]
+    assert rows(bench, "SELECT DISTINCT round FROM probes ORDER BY round") == [(0,), (2,)]
     seen = bench.run(rounds=1)
     assert not of(events.Noted, seen)
     assert [event.round for event in of(events.RoundDone, seen)] == [3]
