@@ -14,8 +14,8 @@ from app.launcher.pythons import SetupError
 PURPOSES: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "run": (
         ("base.txt", ("--only-binary", ":all:")),
-        # reasoning-gym names three source-only packages that Shoal does not use, so its own list is not
-        followed. ("gym.txt", ("--no-deps",)),
+        # reasoning-gym names three source-only packages that Shoal never uses: its own list is not followed.
+        ("gym.txt", ("--no-deps",)),
     ),
     "test": (("test.txt", ("--only-binary", ":all:")),),
 }
