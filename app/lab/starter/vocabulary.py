@@ -55,7 +55,7 @@ def make_tokenizer() -> Qwen2Tokenizer:
     tokenizer = Qwen2Tokenizer(
         vocab=vocabulary,
         merges=[],
-        unk_token=None,
+        unk_token=None,  # type: ignore[arg-type]  # every byte is known
         bos_token=None,
         eos_token=END,
         pad_token=PAD,
