@@ -144,7 +144,7 @@ class Node:
                 aside = set_history_aside(self._folder)
                 self._store, _ = open_history(self._folder)
                 self._run = None
-                sentences.append(f"The history of before is kept as {aside.name}.")
+                sentences.append(f"The earlier history is kept as {aside.name}.")
             self._store.forget_after(state.round)
             self._curve = self._store.probes(questions_mark(self._questions))
             if self._run is None:

@@ -60,7 +60,7 @@ def test_without_a_valid_checkpoint_it_starts_anew_and_deletes_nothing(bench: Be
         cut_off(folder)
     seen = bench.run(rounds=1)
     anew, history = of(events.Noted, seen)
-    assert "starts anew" in anew.sentence and "history of before is kept" in history.sentence
+    assert "starts anew" in anew.sentence and "earlier history is kept" in history.sentence
     assert [event.round for event in of(events.RoundDone, seen)] == [1]
     kept = {path.name for path in bench.checkpoints.iterdir()}
     assert kept == {"damaged-round-000003", "damaged-round-000002", "round-000001"}
