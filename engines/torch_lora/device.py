@@ -45,7 +45,7 @@ def place(parameters: int, device: str = "auto", threads: int | None = None) -> 
         raise EngineError(f"An engine cannot run on {count} threads: give a number of at least 1.")
     torch.set_num_threads(count)
     if chosen.type == "cuda":
-        dtype = torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
+        dtype = torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float32
         return Placement(chosen, dtype, count, free_memory(chosen), torch.cuda.get_device_name(chosen))
     if chosen.type == "mps":
         return Placement(chosen, torch.float32, count, free_memory(chosen), "Apple GPU")
@@ -88,7 +88,8 @@ def default_threads(parameters: int) -> int:
 def free_memory(device: torch.device) -> int:
     """Bytes an engine may take now: most of what is free, so that the rest of the computer keeps room."""
     if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0] * 0.9)
+        unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)  # torch's own store
+        return int((torch.cuda.mem_get_info(device)[0] + unused) * 0.9)
     if device.type == "mps":
         return int((torch.mps.recommended_max_memory() - torch.mps.driver_allocated_memory()) * 0.7)
     return int(min(psutil.virtual_memory().available, container_room()) * 0.7)

@@ -46,6 +46,8 @@ class Base:
         self.network: Network = self._load()
         self.fingerprint = fingerprint(self.folder)
         self.limits = Limits.measured(self.network, free_memory(self.placement.device))
+        if self.limits.checkpointing:
+            self.note("Memory is short: the learner computes layers twice instead of keeping them.")
         self.parameters = parameters
 
     def _check_memory(self, parameters: int) -> None:

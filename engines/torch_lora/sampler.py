@@ -142,8 +142,9 @@ def draw(logits: torch.Tensor, uniforms: torch.Tensor) -> tuple[torch.Tensor, to
     ([1], -0.6931)
     """
     lse = logits.logsumexp(-1, keepdim=True)
-    cumulative = (logits - lse).exp_().cumsum_(-1)
-    wanted = uniforms.to(logits.dtype)[..., None] * cumulative[..., -1:]
+    # A GPU adds up in no fixed order: in double precision that is too little to change a token.
+    cumulative = (logits - lse).exp_().cumsum(-1, dtype=torch.float64 if logits.is_cuda else None)
+    wanted = uniforms.to(cumulative.dtype)[..., None] * cumulative[..., -1:]
     token = torch.searchsorted(cumulative, wanted, right=True).clamp_(max=logits.shape[-1] - 1)
     return token[..., 0], (logits.gather(-1, token) - lse)[..., 0]
 

@@ -78,11 +78,12 @@ class ChatTokenizer:
         return ids
 
     def _render(self, messages: list[dict[str, str]]) -> str:
-        if not self._merges_system:
+        has_system = len(messages) > 1 and messages[0].get("role") == "system"
+        if not (has_system and self._merges_system):
             try:
                 return self._fill(messages)
             except jinja2.TemplateError:
-                if not messages or messages[0].get("role") != "system":
+                if not has_system:
                     raise
         # Some templates (Gemma's) know no system role: its text then opens the user's message.
         merged = [dict(message) for message in messages[1:]]

@@ -112,7 +112,7 @@ def test_cuda_engine(family: str, make_model: MakeModel, tmp_path: Path) -> None
 
 @cuda
 def test_cuda_in_fp32_is_exact(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: False)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda **_: False)
     engine, processor = open_engine(tiny, device="cuda"), open_engine(tiny, device="cpu")
     tokens, sampled = sequences(engine, 1)
     for one, other in zip(sampled, processor.logprobs(tokens), strict=True):

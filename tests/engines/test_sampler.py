@@ -150,6 +150,8 @@ def test_draw_at_the_edges() -> None:
     token, logp = draw(logits, torch.tensor([0.0, 0.099, 0.101, 0.599, 0.601, 1 - 2**-24]))
     assert token.tolist() == [0, 0, 1, 2, 3, 3]  # never the impossible last one
     torch.testing.assert_close(logp.exp(), torch.tensor([0.1, 0.1, 0.2, 0.3, 0.4, 0.4]))
+    token, logp = draw(torch.tensor([[0.0, 1.0]]).log(), torch.tensor([0.0]))
+    assert token.tolist() == [1] and logp.item() == 0.0  # nor an impossible first
 
 
 def test_numbers_that_are_not_finite(make_model: MakeModel, tmp_path: Path) -> None:

@@ -80,6 +80,7 @@ def test_templates_that_know_no_system_role(tiny: Path, tmp_path: Path) -> None:
     tokens = with_template(tiny, tmp_path / "gemma", template)
     w1 = tokens.completion("w1", finished=False)[0]
     assert tokens.prompt(MESSAGES) == [w1, w1 + 1, w1 + 2, 2, w1 + 3] == tokens.prompt(MESSAGES)
+    assert tokens.prompt(MESSAGES[1:]) == [w1 + 2, 2, w1 + 3]
     with pytest.raises(EngineError, match="refuses the prompt"):
         with_template(tiny, tmp_path / "never", "{{ raise_exception('no') }}").prompt(MESSAGES)
 
