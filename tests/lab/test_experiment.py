@@ -132,8 +132,10 @@ def test_peers_are_informative_foreign_and_encoded_by_the_receiver(sandbox: Sand
     assert all(0 < record.informative_peer <= 4 for record in lab.records[1:])
     assert {record.reencoded_same for record in lab.records[1:]} == {1.0}
     assert any(not finished for _, finished in lab.swarm.foreign)
-    for _, batch in lab.swarm.batches:
+    own_texts = [{text for call in lab.asked() for text in call[node]} for node in range(3)]
+    for node, batch in lab.swarm.batches:
         peer = [row for row in batch.rows_S if row.old_logprobs_T is None]
+        assert not {"".join(map(chr, row.prompt_T)) for row in peer} & own_texts[node]
         own = [row for row in batch.rows_S if row.old_logprobs_T is not None]
         assert own or peer
         assert batch.clip == (0.2, 0.28)
@@ -148,7 +150,12 @@ def test_without_peers_nothing_foreign_is_read(sandbox: Sandbox) -> None:
 
 
 def test_no_peer_group_is_trained_on_twice_and_the_window_closes(sandbox: Sandbox) -> None:
-    for arm, window in (("1/6@default", None), ("1/6", 2), ("1/6", 0)):
+    for arm, window in (
+        ("1/6@default", None),
+        ("1/6", 2),
+        ("3/1", 2),
+        ("3/1", 0),
+    ):  # 3/1 leaves much in the pool
         lab = Lab(sandbox, arm, varied(rounds=6, window=window))
         limit = 4 if window is None else window
         own = {node: set() for node in range(3)}  # type: ignore[var-annotated]

@@ -12,7 +12,7 @@ from app.lab import report
 from app.lab.arms import Arm, parse_arms
 from app.lab.plan import Probe, Round
 from app.lab.plot import draw
-from app.lab.results import ArmResult, Results, summarise
+from app.lab.results import ArmResult, Results, _swing, summarise
 from tests.lab.test_experiment import PLAN
 
 ARMS = parse_arms("8/0,4/4,2/6+ds,8/0!shuffled", "faithful")
@@ -93,6 +93,16 @@ def test_differences_are_paired_by_seed() -> None:
     assert sharing.seeds_ahead == 3
     dynamic = found(results, "2/6+ds")
     assert dynamic.difference is not None and not dynamic.difference.excludes_zero and dynamic.seeds_ahead == 0
+
+
+def test_swing_is_the_deviation_of_the_smoothed_second_half() -> None:
+    # probes at .1, .3, .1 ... smoothed over five: .18, .22 alternating; the last four deviate by .02 each
+    every = [
+        Round(round=number, probe=Probe(pass_at_1_N=(height,), families={}, finished=1.0, worked=0.0))
+        for number, height in enumerate([0.1, 0.3] * 6)
+    ]
+    assert _swing([every]) == pytest.approx(0.02 * (4 / 3) ** 0.5)
+    assert _swing([every[:5]]) is None
 
 
 def test_only_shared_seeds_are_compared() -> None:
