@@ -20,7 +20,7 @@ COMMANDS = ("run", "lab", "doctor", "test", "starter")
 """The order in which --help lists them; files that are not named here come after these."""
 
 ALONE = ("run", "--solo")
-"""What `./shoal` without arguments does: a node that keeps on learning."""
+"""What `./shoal` without a command does: a node that keeps on learning. Options go to it."""
 
 FOLDER = Path(__file__).parent
 """Where the commands are."""
@@ -44,11 +44,11 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: list[str]) -> int:
     """Runs one command line and returns its exit code (argparse ends the process itself on wrong usage: 2)."""
     try:
-        if not arguments:
-            return _run(*ALONE)
-        if arguments[0] in ("-h", "--help", "help"):
+        if arguments[:1] in (["-h"], ["--help"], ["help"]):
             print(overview())
             return 0
+        if not arguments or arguments[0].startswith("--"):
+            return _run(*ALONE, *arguments)
         return _run(*arguments)
     except KeyboardInterrupt:
         print("shoal: Stopped.", file=sys.stderr)
@@ -127,7 +127,7 @@ def overview() -> str:
             "",
             *lines,
             "",
-            "./shoal COMMAND --help tells about one. SHOAL_HOME, or --home of a command, moves all data;",
+            "./shoal COMMAND --help tells about one. SHOAL_HOME, or --home DIR, moves all data;",
             "SHOAL_DEBUG=1 shows where an error came from.",
         ]
     )

@@ -61,11 +61,18 @@ def test_a_command_that_cannot_be_imported_is_still_listed(
     assert "./shoal swim      swim something" in cli.overview()
 
 
+def test_options_without_a_command_go_to_the_node() -> None:
+    done = shoal("--jason")
+    assert done.returncode == 2
+    assert (
+        done.stderr == "shoal run: It does not know --jason (did you mean --json?); see ./shoal run --help.\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (["doktor"], "shoal: There is no command doktor; did you mean doctor? ./shoal --help lists "),
-        (["--json"], "shoal: There is no command --json; ./shoal --help lists "),
         (
             ["swim", "--jsn"],
             "shoal swim: It does not know --jsn (did you mean --json?); see ./shoal swim --help.",
