@@ -19,12 +19,11 @@ from app.lab import prediction
 from app.lab.arms import Arm
 from app.lab.plan import Plan, Probe, Round, identity
 from app.lab.probing import Prober
-from app.lab.starter.measure import shows_work
 from app.lab.swarm import Swarm
 from app.sapo import curriculum, mixing, recipes, seeds
 from app.sapo.groups import Group, ScoredGroup, informative
 from app.sapo.probe import probe_questions
-from app.sapo.prompts import messages
+from app.sapo.prompts import messages, shows_work
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import RECIPES, TrainGroup
 from engines.contract import Batch, Completion, Messages, Row, TokenSequence

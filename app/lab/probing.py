@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from app.lab.plan import Probe
-from app.lab.starter.measure import shows_work
 from app.lab.swarm import Swarm
 from app.sapo.groups import Group, ScoredGroup
-from app.sapo.prompts import messages
+from app.sapo.prompts import messages, shows_work
 from app.sapo.questions import Question
 from engines.contract import Completion
 

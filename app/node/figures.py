@@ -13,16 +13,6 @@ from app.sapo.groups import ScoredGroup
 from app.sapo.questions import Question
 
 
-def shows_work(completion: str) -> bool:
-    """Whether anything is written before the answer, in either of its forms.
-
-    >>> shows_work("4-1=3 #3"), shows_work("#3"), shows_work("3 is <answer>3</answer>"), shows_work("hm")
-    (True, False, True, False)
-    """
-    end = max(completion.rfind("#"), completion.rfind("<answer>"))
-    return end > 0 and bool(completion[:end].strip())
-
-
 def share(flags: Iterable[object]) -> float:
     """Share of true ones, 0 of none.
 

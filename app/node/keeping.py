@@ -10,12 +10,13 @@ import msgspec
 
 from app.node import checkpoint
 from app.node.errors import DiskFullError, no_room, room_on_disk
-from app.node.figures import share, shows_work, tallies
+from app.node.figures import share, tallies
 from app.node.link import Link
 from app.node.records import GroupRow, RoundDetails, RoundRow
 from app.node.round import Played
 from app.node.state import State
 from app.node.store import Store
+from app.sapo.prompts import shows_work
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from app.node.figures import questions_mark, share, shows_work
+from app.node.figures import questions_mark, share
 from app.node.records import ProbeDetails, ProbeRow
 from app.node.round import Tools, prompts_at_once, score
 from app.node.snapshot import Phase
 from app.sapo import seeds
 from app.sapo.probe import pass_at_1
-from app.sapo.prompts import messages
+from app.sapo.prompts import messages, shows_work
 from app.sapo.questions import Question
 
 _SEED = seeds.hashed("probe sampling")

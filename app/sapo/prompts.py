@@ -43,3 +43,13 @@ def extract_answer(completion: str) -> str | None:
         answer = completion[start + len(_SHORT) :]
     answer = answer.strip()
     return answer if 0 < len(answer) <= MAX_ANSWER else None
+
+
+def shows_work(completion: str) -> bool:
+    """Whether anything is written before the answer, in either of its forms.
+
+    >>> shows_work("4-1=3 #3"), shows_work("#3"), shows_work("3 is <answer>3</answer>"), shows_work("hm")
+    (True, False, True, False)
+    """
+    end = max(completion.rfind(_SHORT), completion.rfind(_OPEN))
+    return end > 0 and bool(completion[:end].strip())

@@ -8,7 +8,7 @@ import msgspec
 
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.probe import probe_questions
-from app.sapo.prompts import messages
+from app.sapo.prompts import messages, shows_work
 from app.sapo.sandbox import Sandbox
 from app.sapo.scoring import score_group
 from engines.contract import Engine
@@ -60,15 +60,6 @@ def headroom(groups: Sequence[ScoredGroup]) -> Headroom:
         worked_right=_mean([reward for reward, work in zip(rewards, worked, strict=True) if work]),
         guessed_right=_mean([reward for reward, work in zip(rewards, worked, strict=True) if not work]),
     )
-
-
-def shows_work(completion: str) -> bool:
-    """Whether anything but white space stands before the short form's `#`.
-
-    >>> shows_work("4-1=3 #3"), shows_work("#3")
-    (True, False)
-    """
-    return bool(completion.partition("#")[0].strip())
 
 
 def _mean(values: Sequence[int]) -> float:
