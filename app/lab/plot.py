@@ -119,7 +119,7 @@ def _label_ends(panel: Axes, curves: Sequence[_Curve], along: Callable[[_Curve],
     placed: list[tuple[float, float]] = []
     for curve in sorted(curves, key=lambda curve: curve.mean[-1]):
         x, y = along(curve)[-1], curve.mean[-1]
-        near = [other for at, other in placed if abs(at - x) < right * 0.2]
+        near = [other for at, other in placed if abs(at - x) < right * 0.3]
         if near:
             y = max(y, max(near) + gap)
         placed.append((x, y))
@@ -150,4 +150,4 @@ def _dress(panel: Axes, label: str) -> None:
 
 
 def _thousands(value: float, _: int) -> str:
-    return f"{value / 1000:g}k" if abs(value) >= 10_000 else f"{value:g}"
+    return f"{value / 1000:g}k" if abs(value) >= 1_000 else f"{value:g}"
