@@ -151,8 +151,9 @@ def test_every_death_is_told_in_words(tmp_path: Path, script: str) -> None:
         link = await link_to(tmp_path, script)
         with pytest.raises(TrainerDied) as died:
             await link.open(Path("m"), None, 1)
-        assert DEATHS[script] in str(died.value)
-        assert not any(word in str(died.value) for word in ("Traceback", "SIG", "-9", "-11", "secret"))
+        said = str(died.value).replace(str(tmp_path), "")  # the folder's own name may hold any digits
+        assert DEATHS[script] in said
+        assert not any(word in said for word in ("Traceback", "SIG", "-9", "-11", "secret"))
         assert died.value.remedy
 
     asyncio.run(die())

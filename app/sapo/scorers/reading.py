@@ -22,7 +22,8 @@ _FRACTION = re.compile(
     r"|\\d?frac\s*\{\s*([0-9]{1,40})\s*\}\s*\{\s*([0-9]{1,40})\s*\})\s*(?P=dollar)",
     re.ASCII,
 )
-_ROW = re.compile(r"[0-9]{1,3}(?:[ \t]+[0-9]{1,3})*")
+_CELL = "(?:0|[1-9][0-9]{0,2})"
+_ROW = re.compile(rf"{_CELL}(?:[ \t]+{_CELL})*")
 
 
 def integer(text: str) -> int | None:
@@ -81,10 +82,10 @@ def words(text: str) -> list[str]:
 
 
 def rows(text: str) -> list[list[int]] | None:
-    r"""Rows of small whole numbers, one line each, spaces between.
+    r"""Rows of small whole numbers as the grid shows them: one line each, spaces between, no leading zeros.
 
-    >>> rows("0 1\n 1 2 "), rows("[[0, 1]]"), rows("0 1\n\n1 2")
-    ([[0, 1], [1, 2]], None, None)
+    >>> rows("0 1\n 1 2 "), rows("[[0, 1]]"), rows("0 1\n\n1 2"), rows("02 1")
+    ([[0, 1], [1, 2]], None, None, None)
     """
     lines = [line.strip(SPACE) for line in text.strip(SPACE).split("\n")]
     if not all(_ROW.fullmatch(line) for line in lines):
