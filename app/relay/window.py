@@ -110,7 +110,11 @@ class Line:
             self._head += 1
 
     def oldest(self) -> Slot:
+        """The first slot with a group. Raises IndexError in an empty line."""
         return self._slots[self._head]
+
+    def newest(self) -> Kept | None:
+        return next((slot.group for slot in reversed(self._slots) if slot.group is not None), None)
 
     def span(self, since: float) -> tuple[int, int]:
         """The positions from the first group that arrived at `since` or later to the end; some may be empty."""
