@@ -15,7 +15,7 @@ import msgspec
 import nacl.signing
 import pytest
 
-from app.swarm import limits, protocol
+from app.swarm import limits, names, protocol
 from app.swarm.body import Body, Task, unseal
 from app.swarm.refusals import Code
 
@@ -77,6 +77,10 @@ def test_every_field_and_code_is_on_the_page() -> None:
     for code in Code:
         (row,) = [line for line in PAGE.splitlines() if line.startswith("|") and f"`{code.value}`" in line]
         assert row.split("|")[2].strip() == ("yes" if code.final else "no"), code
+
+
+def test_the_name() -> None:
+    assert f"`{names.name(bytes.fromhex(json.loads(AUTH)['pk']))}`" in PAGE
 
 
 def test_every_limit_is_on_the_page() -> None:
