@@ -10,15 +10,13 @@ takes a few dozen steps, and where only old acquaintances are left it ends short
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from itertools import islice
-from math import inf
 from random import Random
 
 import msgspec
 
-from app.relay.window import Kept, Line, Shelf, Window
+from app.relay.window import Author, Kept, Line, Shelf, Window
 
 Weight = Callable[[bytes], float]
 """How readily a key is drawn, 0 (never) to 1; see `standing`."""
@@ -30,6 +28,8 @@ _STEPS = 1024
 _FIRST_TRIES, _LATER_TRIES = 16, 64
 """Groups of one peer looked at in a row: a peer of whom the asker has nearly everything must not use up the
 steps."""
+
+_END = Kept(id=b"", key=b"", address="", family="", level=0, raw=b"", arrived=0.0)
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +45,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """What the asker gets. `window` counts the groups on the shelves asked for, `eligible` those of them that
+    """What an asker gets. `window` counts the groups on the shelves asked for, `eligible` those of them that
     are not the asker's own, `sources` the publishers in the batch."""
 
     groups: tuple[Kept, ...]
@@ -97,21 +97,25 @@ class Sampler:
         self._askers = askers
         self._given: OrderedDict[bytes, _Given] = OrderedDict()
 
-    def sample(self, ask: Ask, weight: Weight = lambda key: 1.0) -> Batch:
+    def sample(self, ask: Ask, weight: Weight | None = None) -> Batch:
         """At most `ask.k` groups. A key of weight w is passed over with probability 1 - w, and still gives when
-        the others leave the batch short; a key of weight 0 never does."""
+        the others leave the batch short; a key of weight 0 never does. Without `weight` all weigh 1."""
         window = self._window
         window.expire()
-        shelves = self._shelves(ask)
-        sizes = [window.section(shelf).line.groups for shelf in shelves]
-        own = window.lines(ask.key) if ask.key in window.peers else {}
-        total = sum(sizes)
-        eligible = total - sum(own[shelf].groups for shelf in shelves if shelf in own)
-        groups = self._draw(ask, shelves, weight) if eligible else []
+        own = window.author(ask.key) if ask.key in window.peers else None
+        if ask.families is None:
+            shelves = None
+            total = len(window)
+            mine = own.line.groups if own is not None else 0
+        else:
+            shelves = self._shelves(ask.families)
+            total = sum(window.section(shelf).line.groups for shelf in shelves)
+            mine = sum(line.groups for line in _lines(own, shelves)) if own is not None else 0
+        groups = self._draw(ask, shelves, weight) if total > mine else []
         return Batch(
             groups=tuple(groups),
             window=total,
-            eligible=eligible,
+            eligible=total - mine,
             sources=len({group.key for group in groups}),
         )
 
@@ -119,41 +123,49 @@ class Sampler:
         """Drop the memory of what an asker got."""
         self._given.pop(asker, None)
 
-    def _shelves(self, ask: Ask) -> list[Shelf]:
-        if ask.families is None:
-            return list(self._window.sizes)
+    def _shelves(self, families: tuple[str | Shelf, ...]) -> list[Shelf]:
         shelves: dict[Shelf, None] = {}
-        for name in ask.families:
+        for name in families:
             found = self._window.shelves(name) if isinstance(name, str) else self._window.shelves(*name)
             shelves.update(dict.fromkeys(found))
         return list(shelves)
 
-    def _draw(self, ask: Ask, shelves: list[Shelf], weight: Weight) -> list[Kept]:
+    def _draw(self, ask: Ask, shelves: list[Shelf] | None, weight: Weight | None) -> list[Kept]:
         caps = self._caps.of(ask.k, *self._sources(ask, shelves))
         per_key = min(caps.key, ask.per_key or caps.key)
-        since = -inf if ask.max_age_s is None else self._window.now() - ask.max_age_s
-        given = self._memory(ask.key)
+        since = None if ask.max_age_s is None else self._window.now() - ask.max_age_s
+        given, random = self._memory(ask.key), self._rng.random
         chosen: list[Kept] = []
-        by_address: Counter[str] = Counter()
+        by_address: dict[str, int] = {}
         room, steps = ask.max_bytes, _STEPS
 
+        def put(group: Kept) -> bool:
+            """The group into the batch, if it fits in."""
+            nonlocal room
+            count = by_address.get(group.address, 0)
+            if count >= caps.address or len(group.raw) > room:
+                return False
+            chosen.append(group)
+            by_address[group.address] = count + 1
+            room -= len(group.raw)
+            given.add(group.id)
+            return True
+
         def take(hand: _Hand, tries: int) -> None:
-            """One more group from this peer into the batch, if one is found in so many tries."""
-            nonlocal room, steps
-            for group in islice(hand, min(tries, steps)):
+            """One more group from this peer, if one is found in so many tries."""
+            nonlocal steps
+            for _ in range(min(tries, steps)):
                 steps -= 1
-                if group is None or group.id in given:
-                    continue
-                if len(group.raw) > room or by_address[group.address] >= caps.address:
-                    hand.closed = True  # trying its other groups would cost the next peers their turn
+                group = next(hand.deal, _END)
+                if group is _END:
+                    hand.closed = True
                     return
-                chosen.append(group)
-                by_address[group.address] += 1
-                room -= len(group.raw)
-                given.add(group.id)
-                hand.gave += 1
-                hand.closed = hand.gave >= per_key
-                return
+                if group is not None and group.id not in given:
+                    fits = put(group)
+                    hand.gave += fits
+                    # if not, trying the peer's other groups would cost the next peers their turn
+                    hand.closed = not fits or hand.gave >= per_key
+                    return
 
         first: list[_Hand] = []
         later: list[_Hand] = []
@@ -161,14 +173,24 @@ class Sampler:
             if len(chosen) == ask.k or steps <= 0:
                 break
             steps -= 1
-            if key is None or key == ask.key or (likely := weight(key)) <= 0:
+            if key is None or key == ask.key:
                 continue
-            hand = _Hand(self._window.lines(key), shelves, since, self._rng)
-            if self._rng.random() < likely:
-                take(hand, _FIRST_TRIES)
-                first.append(hand)
-            else:
-                later.append(hand)
+            likely = 1.0 if weight is None else weight(key)
+            if likely <= 0:
+                continue
+            lines = _lines(self._window.author(key), shelves)
+            if likely < 1 and random() >= likely:
+                later.append(_Hand(lines, since, self._rng))
+                continue
+            # mostly the first group drawn will do, and nothing more is needed of this peer
+            group = _any(lines, since, random())
+            if group is not None and group.id not in given:
+                if put(group) and per_key > 1:
+                    first.append(_Hand(lines, since, self._rng, gave=1))
+                continue
+            hand = _Hand(lines, since, self._rng)
+            take(hand, _FIRST_TRIES)
+            first.append(hand)
         hands = later + first
         while hands and len(chosen) < ask.k and steps > 0:
             for hand in hands:
@@ -177,36 +199,48 @@ class Sampler:
             hands = [hand for hand in hands if not hand.closed]
         return chosen
 
-    def _peers(self, shelves: list[Shelf]) -> Iterator[bytes | None]:
+    def _peers(self, shelves: list[Shelf] | None) -> Iterator[bytes | None]:
         """Every key with groups on the shelves once, in a random order, found along the shorter way: through
         all keys, leaving out those with nothing there, or shelf by shelf, each key at the first where it
         stands. None stands for a step that found nobody."""
-        window, wanted = self._window, set(shelves)
-        rosters = [window.section(shelf).peers for shelf in shelves]
-        if len(window.peers) <= sum(map(len, rosters)):
-            for position in shuffled(len(window.peers), self._rng):
-                key = window.peers.at(position)
-                yield None if wanted.isdisjoint(window.lines(key)) else key
+        everybody = self._window.peers
+        if shelves is None:
+            yield from map(everybody.at, shuffled(len(everybody), self._rng))
             return
-        for position in shuffled(sum(map(len, rosters)), self._rng):
+        rosters = [self._window.section(shelf).peers for shelf in shelves]
+        total = sum(map(len, rosters))
+        if len(everybody) <= total:
+            for position in shuffled(len(everybody), self._rng):
+                key = everybody.at(position)
+                yield key if _lines(self._window.author(key), shelves) else None
+            return
+        for position in shuffled(total, self._rng):
             for nth, roster in enumerate(rosters):
                 if position < len(roster):
                     key = roster.at(position)
-                    yield None if any(key in earlier for earlier in rosters[:nth]) else key
+                    for earlier in rosters[:nth]:
+                        if key in earlier:
+                            yield None
+                            break
+                    else:
+                        yield key
                     break
                 position -= len(roster)
 
-    def _sources(self, ask: Ask, shelves: list[Shelf]) -> tuple[int, int]:
-        """How many other keys and addresses have something to give: exact where the caps depend on it, with
-        many keys the most on one shelf."""
-        sections = [self._window.section(shelf) for shelf in shelves]
-        if sum(len(section.peers) for section in sections) > 32 * ask.k:
-            most = max(len(section.peers) for section in sections)
-            return most - 1, max(len(section.addresses) for section in sections)
-        keys = {key for section in sections for key in section.peers} - {ask.key}
-        newest = (
-            line.newest() for key in keys for shelf, line in self._window.lines(key).items() if shelf in shelves
-        )
+    def _sources(self, ask: Ask, shelves: list[Shelf] | None) -> tuple[int, int]:
+        """How many other keys and addresses have something to give: counted where the caps depend on it, each
+        key at the address of its newest group on a shelf; with many keys the most on one shelf."""
+        window = self._window
+        if shelves is None:
+            rosters, locals = [window.peers], [len(window.addresses)]
+        else:
+            sections = [window.section(shelf) for shelf in shelves]
+            rosters, locals = [s.peers for s in sections], [len(s.addresses) for s in sections]
+        sizes = [len(roster) for roster in rosters]
+        if sum(sizes) > 16 * ask.k:
+            return max(sizes) - 1, max(locals)
+        keys = {key for roster in rosters for key in roster} - {ask.key}
+        newest = [line.newest() for key in keys for line in _lines(window.author(key), shelves)]
         return len(keys), len({group.address for group in newest if group is not None})
 
     def _memory(self, asker: bytes) -> _Given:
@@ -219,60 +253,87 @@ class Sampler:
         return given
 
 
+def _lines(author: Author, shelves: list[Shelf] | None) -> list[Line]:
+    """The author's lines on these shelves, or the one of everything."""
+    if shelves is None:
+        return [author.line]
+    mine = author.shelves
+    return [mine[shelf] for shelf in shelves if shelf in mine]
+
+
+def _any(lines: list[Line], since: float | None, chance: float) -> Kept | None:
+    """The group at a place of these lines, by a number in [0, 1); None where one has left or none is."""
+    if len(lines) == 1:  # the usual case, worth its own short way
+        start, end = lines[0].span(since)
+        return lines[0].at(start + int(chance * (end - start))) if start < end else None
+    places = [(line, *line.span(since)) for line in lines]
+    total = sum([end - start for _, start, end in places])
+    return _at(places, int(chance * total)) if total else None
+
+
+def _dealt(lines: list[Line], since: float | None, rng: Random) -> Iterator[Kept | None]:
+    """The groups of these lines in a random order, each once; None where one has left."""
+    places = [(line, *line.span(since)) for line in lines]
+    for position in shuffled(sum([end - start for _, start, end in places]), rng):
+        yield _at(places, position)
+
+
+def _at(places: list[tuple[Line, int, int]], position: int) -> Kept | None:
+    for line, start, end in places:
+        if position < end - start:
+            return line.at(start + position)
+        position -= end - start
+    raise IndexError(position)
+
+
 class _Hand:
-    """One peer's groups on the shelves asked for, in a random order, each position once; None where one has
-    left. `gave` counts those in the batch; `closed` when no more of them may go in, or none is left."""
+    """One peer in the making of a batch: its groups as they are dealt, how many it `gave`, and whether it is
+    `closed`, because no more of them may go in or none is left."""
 
-    __slots__ = ("_order", "_spans", "closed", "gave")
+    __slots__ = ("closed", "deal", "gave")
 
-    def __init__(self, lines: dict[Shelf, Line], shelves: list[Shelf], since: float, rng: Random) -> None:
-        self._spans = [(lines[shelf], *lines[shelf].span(since)) for shelf in shelves if shelf in lines]
-        self._order = shuffled(sum(end - start for _, start, end in self._spans), rng)
-        self.gave = 0
+    def __init__(self, lines: list[Line], since: float | None, rng: Random, gave: int = 0) -> None:
+        self.deal = _dealt(lines, since, rng)
+        self.gave = gave
         self.closed = False
-
-    def __iter__(self) -> Iterator[Kept | None]:
-        return self
-
-    def __next__(self) -> Kept | None:
-        position = next(self._order, None)
-        if position is None:
-            self.closed = True
-            raise StopIteration
-        for line, start, end in self._spans:
-            if position < end - start:
-                return line.at(start + position)
-            position -= end - start
-        raise AssertionError("a position beyond the spans it was drawn from")
 
 
 class _Given:
-    """The ids one asker got, the oldest overwritten: a ring of 8-byte prints in one bytearray."""
+    """The ids one asker got, the oldest overwritten: a ring of 8-byte prints in one bytearray, and their first
+    bytes in another, where a search takes no time."""
 
-    __slots__ = ("_next", "_prints", "_room")
+    __slots__ = ("_firsts", "_next", "_prints", "_room")
 
     def __init__(self, room: int) -> None:
+        self._firsts = bytearray()
         self._prints = bytearray()
-        self._room = room * _PRINT
+        self._room = room
         self._next = 0
 
     def add(self, id: bytes) -> None:
-        self._prints[self._next : self._next + _PRINT] = id[:_PRINT]
-        self._next = (self._next + _PRINT) % self._room
+        place = self._next
+        if place == len(self._firsts):
+            self._firsts.append(id[0])
+        else:
+            self._firsts[place] = id[0]
+        self._prints[place * _PRINT : (place + 1) * _PRINT] = id[:_PRINT]
+        self._next = (place + 1) % self._room
 
     def __contains__(self, id: bytes) -> bool:
-        found = self._prints.find(id[:_PRINT])
-        while found % _PRINT and found >= 0:
-            found = self._prints.find(id[:_PRINT], found + 1)
-        return found >= 0
+        place = self._firsts.find(id[0])
+        while place >= 0:
+            if self._prints.startswith(id[:_PRINT], place * _PRINT):
+                return True
+            place = self._firsts.find(id[0], place + 1)
+        return False
 
 
 def shuffled(n: int, rng: Random) -> Iterator[int]:
     """0 to n - 1 in a random order, drawn as far as it is read: Fisher and Yates' shuffle in a table of the
     places that have changed.
 
-    >>> sorted(shuffled(5, Random(1))), list(islice(shuffled(10**12, Random(1)), 0))
-    ([0, 1, 2, 3, 4], [])
+    >>> sorted(shuffled(5, Random(1))), next(shuffled(10**12, Random(1))) < 10**12
+    ([0, 1, 2, 3, 4], True)
     """
     moved: dict[int, int] = {}
     for place in range(n):

@@ -1,9 +1,9 @@
 """The window: the recent informative groups a relay can give out, family by family and level by level.
 
-Every group stands in four lines, each in order of arrival: the whole window, its shelf (family and level), and
-within the shelf those of its publisher's key and of its network address. Each line is bounded in groups and in
-bytes, and a line that overflows loses its own oldest: who publishes much pushes out what they published
-themselves. Leaving is O(1): the slot is emptied once for all four lines, and a line is rebuilt when empty slots
+Every group stands in several lines, each in order of arrival: the whole window, its shelf (family and level),
+and within the shelf those of its publisher's key and of its network address. Each of these is bounded in groups
+and in bytes, and a line that overflows loses its own oldest: who publishes much pushes out what they published
+themselves. Leaving is O(1): the slot is emptied once for all lines, and a line is rebuilt when empty slots
 outnumber full ones.
 
 A group is kept as the exact bytes that arrived, because its id and signature are over exact bytes. Its age
@@ -116,8 +116,11 @@ class Line:
     def newest(self) -> Kept | None:
         return next((slot.group for slot in reversed(self._slots) if slot.group is not None), None)
 
-    def span(self, since: float) -> tuple[int, int]:
-        """The positions from the first group that arrived at `since` or later to the end; some may be empty."""
+    def span(self, since: float | None = None) -> tuple[int, int]:
+        """The positions from the oldest group, or the first that arrived at `since` or later, to the end; some
+        may be empty."""
+        if since is None:
+            return self._head, len(self._slots)
         return bisect_left(self._slots, since, self._head, key=_ARRIVED), len(self._slots)
 
     def at(self, position: int) -> Kept | None:
@@ -134,11 +137,12 @@ class Roster:
     """Keys that can be drawn by position, entered and struck off in O(1). Positions change when one is struck
     off."""
 
-    __slots__ = ("_keys", "_positions")
+    __slots__ = ("_keys", "_positions", "at")
 
     def __init__(self) -> None:
         self._keys: list[bytes] = []
         self._positions: dict[bytes, int] = {}
+        self.at = self._keys.__getitem__
 
     def enter(self, key: bytes) -> None:
         if key not in self._positions:
@@ -150,9 +154,6 @@ class Roster:
         if last != key:
             self._keys[position] = last
             self._positions[last] = position
-
-    def at(self, position: int) -> bytes:
-        return self._keys[position]
 
     def __contains__(self, key: bytes) -> bool:
         return key in self._positions
@@ -175,6 +176,16 @@ class Section:
         self.peers = Roster()
 
 
+class Author:
+    """What one key has in the window: all of it, and shelf by shelf."""
+
+    __slots__ = ("line", "shelves")
+
+    def __init__(self) -> None:
+        self.line = Line()
+        self.shelves: dict[Shelf, Line] = {}
+
+
 class Window:
     """The recent groups. Raises ValueError when fewer ids would be remembered than groups are kept."""
 
@@ -187,7 +198,7 @@ class Window:
         self._address_bounds = limits.shelf.share(limits.address_percent)
         self._whole = Line()
         self._sections: dict[Shelf, Section] = {}
-        self._lines: dict[bytes, dict[Shelf, Line]] = {}
+        self._authors: dict[bytes, Author] = {}
         self._addresses: dict[str, int] = {}
         self._seen: OrderedDict[bytes, Slot] = OrderedDict()
         self._latest = 0.0
@@ -220,9 +231,10 @@ class Window:
         )
         shelf = (family, level)
         section = self._sections.setdefault(shelf, Section())
-        own = self._lines.setdefault(key, {}).setdefault(shelf, Line())
+        author = self._authors.setdefault(key, Author())
+        own = author.shelves.setdefault(shelf, Line())
         local = section.addresses.setdefault(address, Line())
-        for line in (own, local, section.line, self._whole):
+        for line in (own, author.line, local, section.line, self._whole):
             line.append(slot, len(raw))
         section.peers.enter(key)
         self.peers.enter(key)
@@ -261,15 +273,15 @@ class Window:
 
     def drop_key(self, key: bytes) -> int:
         """Take out everything of one publisher, and say how many groups that was."""
-        ids = [group.id for line in self._lines.get(key, {}).values() for group in line]
-        return sum(self.drop(id) for id in ids)
+        author = self._authors.get(key)
+        return sum(self.drop(group.id) for group in list(author.line)) if author is not None else 0
 
     def drop_address(self, address: str) -> int:
         """Take out everything published from one address, and say how many groups that was."""
         lines = [
             section.addresses[address] for section in self._sections.values() if address in section.addresses
         ]
-        return sum(self.drop(id) for id in [group.id for line in lines for group in line])
+        return sum(self.drop(group.id) for line in lines for group in list(line))
 
     def shelves(self, family: str, level: int | None = None) -> list[Shelf]:
         """The shelves of a family that hold something, or the one at `level`."""
@@ -280,9 +292,9 @@ class Window:
     def section(self, shelf: Shelf) -> Section:
         return self._sections[shelf]
 
-    def lines(self, key: bytes) -> dict[Shelf, Line]:
-        """Where a publisher has groups. Raises KeyError for one who has none."""
-        return self._lines[key]
+    def author(self, key: bytes) -> Author:
+        """Raises KeyError for a key that has no groups."""
+        return self._authors[key]
 
     @property
     def addresses(self) -> Collection[str]:
@@ -317,16 +329,16 @@ class Window:
         assert group is not None
         slot.group = None
         shelf, size = (group.family, group.level), len(group.raw)
-        section, mine = self._sections[shelf], self._lines[group.key]
-        own, local = mine[shelf], section.addresses[group.address]
-        for line in (own, local, section.line, self._whole):
+        section, author = self._sections[shelf], self._authors[group.key]
+        own, local = author.shelves[shelf], section.addresses[group.address]
+        for line in (own, author.line, local, section.line, self._whole):
             line.emptied(size)
         if not own.groups:
-            del mine[shelf]
+            del author.shelves[shelf]
             section.peers.strike(group.key)
-            if not mine:
-                del self._lines[group.key]
-                self.peers.strike(group.key)
+        if not author.line.groups:
+            del self._authors[group.key]
+            self.peers.strike(group.key)
         if not local.groups:
             del section.addresses[group.address]
         if not section.line.groups:

@@ -191,12 +191,17 @@ def test_the_bounds_hold_and_the_books_balance_whatever_is_published(events: lis
         assert w.sizes == Counter((group.family, group.level) for group in groups)
         assert set(w.peers) == {group.key for group in groups} and len(w.peers) == len(set(w.peers))
         assert set(w.addresses) == {group.address for group in groups}
+        for owner in w.peers:
+            assert list(w.author(owner).line) == [group for group in groups if group.key == owner]
         for shelf, count in w.sizes.items():
             there = [group for group in groups if (group.family, group.level) == shelf]
             assert count <= 8 and sum(len(group.raw) for group in there) <= 300
             assert set(w.section(shelf).peers) == {group.key for group in there}
             assert max(Counter(group.key for group in there).values()) <= 3  # 40 % of 8
             assert max(Counter(group.address for group in there).values()) <= 4  # 60 % of 8
-            for key in {group.key for group in there}:
-                mine = [group for group in there if group.key == key]
-                assert list(w.lines(key)[shelf]) == mine and sum(len(group.raw) for group in mine) <= 120
+            for owner in {group.key for group in there}:
+                mine = [group for group in there if group.key == owner]
+                assert (
+                    list(w.author(owner).shelves[shelf]) == mine
+                    and sum(len(group.raw) for group in mine) <= 120
+                )
