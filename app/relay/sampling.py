@@ -16,10 +16,11 @@ from random import Random
 
 import msgspec
 
-from app.relay.window import Author, Kept, Line, Shelf, Window
+from app.relay.window import Author, Kept, Line, Part, Section, Window
 
 Weight = Callable[[bytes], float]
 """How readily a key is drawn, 0 (never) to 1; see `standing`."""
+Parts = dict[Part, Section]
 _PRINT = 8
 """Bytes of an id that are remembered: with 64 bits no two groups are mistaken for each other."""
 
@@ -39,13 +40,13 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     key: bytes
     k: int
     max_bytes: int
-    families: tuple[str | Shelf, ...] | None = None
+    families: tuple[Part, ...] | None = None
     max_age_s: float | None = None
     per_key: int | None = None
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """What an asker gets. `window` counts the groups on the shelves asked for, `eligible` those of them that
+    """What an asker gets. `window` counts the groups in the parts asked for, `eligible` those of them that
     are not the asker's own, `sources` the publishers in the batch."""
 
     groups: tuple[Kept, ...]
@@ -104,14 +105,14 @@ class Sampler:
         window.expire()
         own = window.author(ask.key) if ask.key in window.peers else None
         if ask.families is None:
-            shelves = None
+            parts = None
             total = len(window)
             mine = own.line.groups if own is not None else 0
         else:
-            shelves = self._shelves(ask.families)
-            total = sum(window.section(shelf).line.groups for shelf in shelves)
-            mine = sum(line.groups for line in _lines(own, shelves)) if own is not None else 0
-        groups = self._draw(ask, shelves, weight) if total > mine else []
+            parts = self._parts(ask.families)
+            total = sum(section.line.groups for section in parts.values())
+            mine = sum(line.groups for line in _lines(own, parts)) if own is not None else 0
+        groups = self._draw(ask, parts, weight) if total > mine else []
         return Batch(
             groups=tuple(groups),
             window=total,
@@ -123,15 +124,17 @@ class Sampler:
         """Drop the memory of what an asker got."""
         self._given.pop(asker, None)
 
-    def _shelves(self, families: tuple[str | Shelf, ...]) -> list[Shelf]:
-        shelves: dict[Shelf, None] = {}
-        for name in families:
-            found = self._window.shelves(name) if isinstance(name, str) else self._window.shelves(*name)
-            shelves.update(dict.fromkeys(found))
-        return list(shelves)
+    def _parts(self, families: tuple[Part, ...]) -> Parts:
+        """The sections asked for, none inside another."""
+        whole = {part for part in families if isinstance(part, str)}
+        return {
+            part: section
+            for part in families
+            if (part in whole or part[0] not in whole) and (section := self._window.section(part)) is not None
+        }
 
-    def _draw(self, ask: Ask, shelves: list[Shelf] | None, weight: Weight | None) -> list[Kept]:
-        caps = self._caps.of(ask.k, *self._sources(ask, shelves))
+    def _draw(self, ask: Ask, parts: Parts | None, weight: Weight | None) -> list[Kept]:
+        caps = self._caps.of(ask.k, *self._sources(ask, parts))
         per_key = min(caps.key, ask.per_key or caps.key)
         since = None if ask.max_age_s is None else self._window.now() - ask.max_age_s
         given, random = self._memory(ask.key), self._rng.random
@@ -169,7 +172,7 @@ class Sampler:
 
         first: list[_Hand] = []
         later: list[_Hand] = []
-        for key in self._peers(shelves):
+        for key in self._peers(parts):
             if len(chosen) == ask.k or steps <= 0:
                 break
             steps -= 1
@@ -178,7 +181,7 @@ class Sampler:
             likely = 1.0 if weight is None else weight(key)
             if likely <= 0:
                 continue
-            lines = _lines(self._window.author(key), shelves)
+            lines = _lines(self._window.author(key), parts)
             if likely < 1 and random() >= likely:
                 later.append(_Hand(lines, since, self._rng))
                 continue
@@ -199,20 +202,20 @@ class Sampler:
             hands = [hand for hand in hands if not hand.closed]
         return chosen
 
-    def _peers(self, shelves: list[Shelf] | None) -> Iterator[bytes | None]:
-        """Every key with groups on the shelves once, in a random order, found along the shorter way: through
-        all keys, leaving out those with nothing there, or shelf by shelf, each key at the first where it
+    def _peers(self, parts: Parts | None) -> Iterator[bytes | None]:
+        """Every key with groups in the parts once, in a random order, found along the shorter way: through
+        all keys, leaving out those with nothing there, or part by part, each key at the first where it
         stands. None stands for a step that found nobody."""
         everybody = self._window.peers
-        if shelves is None:
+        if parts is None:
             yield from map(everybody.at, shuffled(len(everybody), self._rng))
             return
-        rosters = [self._window.section(shelf).peers for shelf in shelves]
+        rosters = [section.peers for section in parts.values()]
         total = sum(map(len, rosters))
         if len(everybody) <= total:
             for position in shuffled(len(everybody), self._rng):
                 key = everybody.at(position)
-                yield key if _lines(self._window.author(key), shelves) else None
+                yield key if _lines(self._window.author(key), parts) else None
             return
         for position in shuffled(total, self._rng):
             for nth, roster in enumerate(rosters):
@@ -227,20 +230,20 @@ class Sampler:
                     break
                 position -= len(roster)
 
-    def _sources(self, ask: Ask, shelves: list[Shelf] | None) -> tuple[int, int]:
+    def _sources(self, ask: Ask, parts: Parts | None) -> tuple[int, int]:
         """How many other keys and addresses have something to give: counted where the caps depend on it, each
-        key at the address of its newest group on a shelf; with many keys the most on one shelf."""
+        key at the address of its newest group in a part; with many keys the most in one part."""
         window = self._window
-        if shelves is None:
+        if parts is None:
             rosters, locals = [window.peers], [len(window.addresses)]
         else:
-            sections = [window.section(shelf) for shelf in shelves]
-            rosters, locals = [s.peers for s in sections], [len(s.addresses) for s in sections]
+            rosters = [section.peers for section in parts.values()]
+            locals = [len(section.addresses) for section in parts.values()]
         sizes = [len(roster) for roster in rosters]
         if sum(sizes) > 16 * ask.k:
             return max(sizes) - 1, max(locals)
         keys = {key for roster in rosters for key in roster} - {ask.key}
-        newest = [line.newest() for key in keys for line in _lines(window.author(key), shelves)]
+        newest = [line.newest() for key in keys for line in _lines(window.author(key), parts)]
         return len(keys), len({group.address for group in newest if group is not None})
 
     def _memory(self, asker: bytes) -> _Given:
@@ -253,12 +256,12 @@ class Sampler:
         return given
 
 
-def _lines(author: Author, shelves: list[Shelf] | None) -> list[Line]:
-    """The author's lines on these shelves, or the one of everything."""
-    if shelves is None:
+def _lines(author: Author, parts: Parts | None) -> list[Line]:
+    """The author's lines in these parts, or the one of everything."""
+    if parts is None:
         return [author.line]
-    mine = author.shelves
-    return [mine[shelf] for shelf in shelves if shelf in mine]
+    mine = author.parts
+    return [mine[part] for part in parts if part in mine]
 
 
 def _any(lines: list[Line], since: float | None, chance: float) -> Kept | None:

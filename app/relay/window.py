@@ -24,6 +24,8 @@ Clock = Callable[[], float]
 """Seconds since any fixed moment, never going back: `time.monotonic` in a running relay."""
 Shelf = tuple[str, int]
 """A family and a level."""
+Part = str | Shelf
+"""What can be asked for: a family, or one level of it."""
 Added = Literal["accepted", "duplicate", "too-large"]
 
 _ARRIVED = attrgetter("arrived")
@@ -166,7 +168,8 @@ class Roster:
 
 
 class Section:
-    """One shelf: its line, the line of each address on it, and the keys that have groups there."""
+    """One family or one shelf: its line, the line of each address in it, and the keys that have groups
+    there."""
 
     __slots__ = ("addresses", "line", "peers")
 
@@ -177,13 +180,13 @@ class Section:
 
 
 class Author:
-    """What one key has in the window: all of it, and shelf by shelf."""
+    """What one key has in the window: all of it, by family and by shelf."""
 
-    __slots__ = ("line", "shelves")
+    __slots__ = ("line", "parts")
 
     def __init__(self) -> None:
         self.line = Line()
-        self.shelves: dict[Shelf, Line] = {}
+        self.parts: dict[Part, Line] = {}
 
 
 class Window:
@@ -197,7 +200,7 @@ class Window:
         self._key_bounds = limits.shelf.share(limits.key_percent)
         self._address_bounds = limits.shelf.share(limits.address_percent)
         self._whole = Line()
-        self._sections: dict[Shelf, Section] = {}
+        self._sections: dict[Part, Section] = {}
         self._authors: dict[bytes, Author] = {}
         self._addresses: dict[str, int] = {}
         self._seen: OrderedDict[bytes, Slot] = OrderedDict()
@@ -229,14 +232,16 @@ class Window:
         slot = Slot(
             Kept(id=id, key=key, address=address, family=family, level=level, raw=raw, arrived=self._latest)
         )
-        shelf = (family, level)
-        section = self._sections.setdefault(shelf, Section())
         author = self._authors.setdefault(key, Author())
-        own = author.shelves.setdefault(shelf, Line())
-        local = section.addresses.setdefault(address, Line())
-        for line in (own, author.line, local, section.line, self._whole):
+        lines = [self._whole, author.line]
+        for part in (family, (family, level)):
+            section = self._sections.setdefault(part, Section())
+            own = author.parts.setdefault(part, Line())
+            local = section.addresses.setdefault(address, Line())
+            lines += (section.line, own, local)
+            section.peers.enter(key)
+        for line in lines:
             line.append(slot, len(raw))
-        section.peers.enter(key)
         self.peers.enter(key)
         self._addresses[address] = self._addresses.get(address, 0) + 1
         self._seen[id] = slot
@@ -279,18 +284,15 @@ class Window:
     def drop_address(self, address: str) -> int:
         """Take out everything published from one address, and say how many groups that was."""
         lines = [
-            section.addresses[address] for section in self._sections.values() if address in section.addresses
+            section.addresses[address]
+            for part, section in self._sections.items()
+            if isinstance(part, str) and address in section.addresses
         ]
         return sum(self.drop(group.id) for line in lines for group in list(line))
 
-    def shelves(self, family: str, level: int | None = None) -> list[Shelf]:
-        """The shelves of a family that hold something, or the one at `level`."""
-        if level is not None:
-            return [(family, level)] if (family, level) in self._sections else []
-        return [shelf for shelf in self._sections if shelf[0] == family]
-
-    def section(self, shelf: Shelf) -> Section:
-        return self._sections[shelf]
+    def section(self, part: Part) -> Section | None:
+        """None where nothing of it is in the window."""
+        return self._sections.get(part)
 
     def author(self, key: bytes) -> Author:
         """Raises KeyError for a key that has no groups."""
@@ -308,7 +310,9 @@ class Window:
     @property
     def sizes(self) -> dict[Shelf, int]:
         """Groups on each shelf."""
-        return {shelf: section.line.groups for shelf, section in self._sections.items()}
+        return {
+            part: section.line.groups for part, section in self._sections.items() if isinstance(part, tuple)
+        }
 
     def now(self) -> float:
         return self._clock()
@@ -328,21 +332,25 @@ class Window:
         group = slot.group
         assert group is not None
         slot.group = None
-        shelf, size = (group.family, group.level), len(group.raw)
-        section, author = self._sections[shelf], self._authors[group.key]
-        own, local = author.shelves[shelf], section.addresses[group.address]
-        for line in (own, author.line, local, section.line, self._whole):
-            line.emptied(size)
-        if not own.groups:
-            del author.shelves[shelf]
-            section.peers.strike(group.key)
+        size = len(group.raw)
+        author = self._authors[group.key]
+        self._whole.emptied(size)
+        author.line.emptied(size)
+        for part in (group.family, (group.family, group.level)):
+            section, own = self._sections[part], author.parts[part]
+            local = section.addresses[group.address]
+            for line in (section.line, own, local):
+                line.emptied(size)
+            if not own.groups:
+                del author.parts[part]
+                section.peers.strike(group.key)
+            if not local.groups:
+                del section.addresses[group.address]
+            if not section.line.groups:
+                del self._sections[part]
         if not author.line.groups:
             del self._authors[group.key]
             self.peers.strike(group.key)
-        if not local.groups:
-            del section.addresses[group.address]
-        if not section.line.groups:
-            del self._sections[shelf]
         self._addresses[group.address] -= 1
         if not self._addresses[group.address]:
             del self._addresses[group.address]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.relay.window import Bounds, Limits, Window
+from app.relay.window import Bounds, Limits, Part, Window
 
 
 class Clock:
@@ -134,12 +134,15 @@ def test_a_forgotten_id_takes_its_group_along() -> None:
         window(remembered=99)
 
 
-def test_shelves_are_named_by_family_and_level() -> None:
+def test_a_family_and_each_of_its_levels_have_a_section() -> None:
     w = window()
     for n, (family, level) in enumerate([("f", 0), ("f", 2), ("g", 0)]):
         put(w, n, family=family, level=level)
-    assert w.shelves("f") == [("f", 0), ("f", 2)] and w.shelves("f", 2) == [("f", 2)]
-    assert w.shelves("f", 1) == [] and w.shelves("h") == []
+    parts: list[Part] = ["f", ("f", 2), "g"]
+    assert [section.line.groups for part in parts if (section := w.section(part))] == [2, 1, 1]
+    assert w.section(("f", 1)) is None and w.section("h") is None
+    w.drop_key(b"a")
+    assert w.section("f") is None and w.section(("f", 2)) is None
 
 
 EVENTS = st.lists(
@@ -193,15 +196,24 @@ def test_the_bounds_hold_and_the_books_balance_whatever_is_published(events: lis
         assert set(w.addresses) == {group.address for group in groups}
         for owner in w.peers:
             assert list(w.author(owner).line) == [group for group in groups if group.key == owner]
+        for part in "fg":
+            there = [group for group in groups if group.family == part]
+            section = w.section(part)
+            assert (list(section.line) if section else []) == there
+            if section:
+                assert set(section.peers) == {group.key for group in there}
+                assert {address: list(line) for address, line in section.addresses.items()} == {
+                    group.address: [g for g in there if g.address == group.address] for group in there
+                }
         for shelf, count in w.sizes.items():
             there = [group for group in groups if (group.family, group.level) == shelf]
             assert count <= 8 and sum(len(group.raw) for group in there) <= 300
-            assert set(w.section(shelf).peers) == {group.key for group in there}
+            section = w.section(shelf)
+            assert section is not None and set(section.peers) == {group.key for group in there}
             assert max(Counter(group.key for group in there).values()) <= 3  # 40 % of 8
             assert max(Counter(group.address for group in there).values()) <= 4  # 60 % of 8
             for owner in {group.key for group in there}:
                 mine = [group for group in there if group.key == owner]
                 assert (
-                    list(w.author(owner).shelves[shelf]) == mine
-                    and sum(len(group.raw) for group in mine) <= 120
+                    list(w.author(owner).parts[shelf]) == mine and sum(len(group.raw) for group in mine) <= 120
                 )
