@@ -7,12 +7,10 @@ client passes over them, so that a newer relay can say more. PROTOCOL.md tells t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from hashlib import sha256
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from app.swarm import signing
 from app.swarm.body import Envelope, FamilyName, Hex32, Hex64, SwarmId
 from app.swarm.limits import (
     BATCH,
@@ -32,10 +30,6 @@ INFO_PATH = "/v1/info"
 VERSIONS = (1,)
 ZLIB = "zlib"
 STATS_SUB = "stats-sub"
-
-_AUTH = b"sapo-auth-v1\0"
-_WORK = b"sapo-pow\0"
-_DAY_MS = 86_400_000
 
 RelayId = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9.:_-]{0,127}\Z")]
 Text = Annotated[str, msgspec.Meta(max_length=500)]
@@ -268,43 +262,6 @@ def agree(theirs: Sequence[int]) -> int:
             Flaw.OTHER_PROTOCOL, f"The relay speaks versions {list(theirs)[:8]}, this node {list(VERSIONS)}."
         )
     return max(common)
-
-
-def auth_bytes(swarm: str, relay: str, challenge: str) -> bytes:
-    """What `auth` signs. The relay's id is inside, so that one relay cannot pass on another one's challenge."""
-    return _AUTH + swarm.encode() + b"\0" + relay.encode() + b"\0" + bytes.fromhex(challenge)
-
-
-def sign_in(
-    seed: bytes, hello: Hello, client: str, *, pow: str | None = None, invite: str | None = None
-) -> Auth:
-    """The answer to `hello`, with the capabilities of both sides. Raises Refused for other versions."""
-    return Auth(
-        pk=signing.public_key(seed).hex(),
-        sig=signing.sign(seed, auth_bytes(hello.swarm, hello.relay, hello.challenge)).hex(),
-        proto=agree(hello.proto),
-        caps=tuple(cap for cap in (ZLIB, STATS_SUB) if cap in hello.caps),
-        client=client,
-        pow=pow,
-        invite=invite,
-    )
-
-
-def check_sign_in(auth: Auth, hello: Hello) -> None:
-    """The relay's side of `sign_in`: signature, version, work. Raises Refused."""
-    if auth.proto not in hello.proto:
-        raise Refused(Flaw.OTHER_PROTOCOL, f"Version {auth.proto} was not offered.")
-    signed = auth_bytes(hello.swarm, hello.relay, hello.challenge)
-    if not signing.verifies(bytes.fromhex(auth.pk), signed, bytes.fromhex(auth.sig)):
-        raise Refused(Flaw.BAD_SIGNATURE, "The signature of the challenge does not hold.")
-
-
-def work_bits(pk: str, relay: str, time_ms: int, nonce: str) -> int:
-    """Leading zero bits of SHA-256("sapo-pow" 0x00 pk relay 0x00 day 0x00 nonce): a key's work for one day at
-    one relay. `pk` is its 32 bytes, `day` the days since 1970 (UTC) in decimal, `nonce` its hex text."""
-    day = str(time_ms // _DAY_MS).encode()
-    digest = sha256(_WORK + bytes.fromhex(pk) + relay.encode() + b"\0" + day + b"\0" + nonce.encode()).digest()
-    return 256 - int.from_bytes(digest, "big").bit_length()
 
 
 def _read(frame: bytes, decoders: dict[str, msgspec.json.Decoder[Any]], limit: int) -> Any:

@@ -40,6 +40,7 @@ class Flaw(StrEnum):
     BAD_ID = "bad-id"
     BAD_SIGNATURE = "bad-signature"
     OTHER_SWARM = "other-swarm"
+    NO_WORK = "no-work"
     STALE = "stale"
     AHEAD = "ahead"
 
@@ -47,6 +48,7 @@ class Flaw(StrEnum):
 _CODES = {
     Flaw.UNKNOWN_TYPE: Code.UNSUPPORTED,
     Flaw.OTHER_PROTOCOL: Code.UNSUPPORTED,
+    Flaw.NO_WORK: Code.POW,
     Flaw.STALE: Code.STALE,
 }
 

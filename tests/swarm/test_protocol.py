@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.swarm import protocol
+from app.swarm import protocol, signin, signing
 from app.swarm.body import Body, Envelope, seal, unseal
 from app.swarm.limits import BATCH_FRAME, FRAME, Limits, Quotas
 from app.swarm.protocol import from_client, from_relay, to_frame
@@ -142,14 +142,30 @@ def test_sizes_are_checked_first() -> None:
 
 
 def test_signing_in() -> None:
-    auth = protocol.sign_in(SEED, HELLO, "shoal/0.1")
+    work = signin.find_work(signing.public_key(SEED).hex(), HELLO.relay, HELLO.time_ms, HELLO.pow_bits)
+    auth = signin.sign_in(SEED, HELLO, "shoal/0.1", pow=work)
     assert auth.caps == ("zlib",)
-    protocol.check_sign_in(auth, HELLO)
+    signin.check_sign_in(auth, HELLO)
     for other in ({"relay": "evil.example"}, {"swarm": "other-swarm"}, {"challenge": "00" * 32}):
         hello = msgspec.structs.replace(HELLO, **other)
         with pytest.raises(Refused) as refusal:
-            protocol.check_sign_in(auth, hello)
+            signin.check_sign_in(auth, hello)
         assert refusal.value.flaw == Flaw.BAD_SIGNATURE
+
+
+def test_work_is_done_where_it_is_asked_for() -> None:
+    asking = msgspec.structs.replace(HELLO, pow_bits=12)
+    pk = signing.public_key(SEED).hex()
+    work = signin.find_work(pk, asking.relay, asking.time_ms, 12)
+    signin.check_sign_in(signin.sign_in(SEED, asking, "shoal/0.1", pow=work), asking)
+    signin.check_sign_in(signin.sign_in(SEED, asking, "shoal/0.1"), msgspec.structs.replace(HELLO, pow_bits=0))
+    lazy = next(
+        f"{n:x}" for n in range(99) if signin.work_bits(pk, asking.relay, asking.time_ms, f"{n:x}") < 12
+    )
+    for spared in (None, lazy):
+        with pytest.raises(Refused) as refusal:
+            signin.check_sign_in(signin.sign_in(SEED, asking, "shoal/0.1", pow=spared), asking)
+        assert (refusal.value.flaw, refusal.value.code) == (Flaw.NO_WORK, Code.POW)
 
 
 def test_the_highest_common_version_is_spoken() -> None:
@@ -161,12 +177,12 @@ def test_the_highest_common_version_is_spoken() -> None:
 
 def test_work_is_bound_to_key_relay_and_day() -> None:
     day = 86_400_000
-    nonce = next(f"{n:x}" for n in range(100_000) if protocol.work_bits(ID, "r", day, f"{n:x}") >= 8)
-    assert protocol.work_bits(ID, "r", 2 * day - 1, nonce) >= 8
+    nonce = signin.find_work(ID, "r", day, 8)
+    assert signin.work_bits(ID, "r", 2 * day - 1, nonce) >= 8
     others = [
-        protocol.work_bits("00" * 32, "r", day, nonce),
-        protocol.work_bits(ID, "s", day, nonce),
-        protocol.work_bits(ID, "r", 2 * day, nonce),
+        signin.work_bits("00" * 32, "r", day, nonce),
+        signin.work_bits(ID, "s", day, nonce),
+        signin.work_bits(ID, "r", 2 * day, nonce),
     ]
     assert min(others) < 8
 

@@ -15,7 +15,7 @@ import msgspec
 import nacl.signing
 import pytest
 
-from app.swarm import limits, names, protocol
+from app.swarm import limits, names, protocol, signin
 from app.swarm.body import Body, Task, unseal
 from app.swarm.refusals import Code
 
@@ -43,7 +43,7 @@ def test_the_work() -> None:
     pk = bytes.fromhex(json.loads(AUTH)["pk"])
     digest = hashlib.sha256(b"sapo-pow\0" + pk + b"relay.example\0" + b"20833\0" + b"5a1").hexdigest()
     assert digest.startswith("000")
-    assert protocol.work_bits(pk.hex(), "relay.example", 1_800_000_000_000, "5a1") >= 12
+    assert signin.work_bits(pk.hex(), "relay.example", 1_800_000_000_000, "5a1") >= 12
 
 
 @pytest.mark.parametrize("text", [HELLO, OK])
@@ -64,7 +64,7 @@ def test_the_example_is_taken() -> None:
     )
     assert isinstance(hello, protocol.Hello) and isinstance(auth, protocol.Auth)
     assert isinstance(pub, protocol.Pub)
-    protocol.check_sign_in(auth, hello)
+    signin.check_sign_in(auth, hello)
     assert msgspec.json.encode(unseal(pub, "example-swarm")) == BODY.encode()
 
 
