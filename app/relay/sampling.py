@@ -21,6 +21,7 @@ from app.relay.window import Author, Kept, Line, Part, Section, Window
 Weight = Callable[[bytes], float]
 """How readily a key is drawn, 0 (never) to 1; see `standing`."""
 Parts = dict[Part, Section]
+"""The sections that an asker named, none inside another."""
 _PRINT = 8
 """Bytes of an id that are remembered: with 64 bits no two groups are mistaken for each other."""
 
