@@ -1,0 +1,60 @@
+"""What a message may be: the numbers of protocol v1. A relay may set lower ones and says so in `hello`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+KB = 1024
+
+FRAME = 64 * KB
+"""Bytes of one websocket message in either direction, except a batch."""
+BATCH = 512 * KB
+"""Most bytes of envelopes that a client may ask for; the batch's own fields come on top of them."""
+BATCH_FRAME = BATCH + 4 * KB
+BODY = 32 * KB
+"""Bytes of a signed body, counted before compression."""
+COMPLETION = 4096
+"""Characters of one completion."""
+MIN_GROUP, MAX_GROUP = 2, 16
+"""Completions of a group."""
+SAMPLE = 64
+"""Most groups of one sample."""
+OPEN_SAMPLES = 2
+"""Samples that a connection may have under way."""
+OPEN_PUBLISHES = 16
+"""Messages that a client leaves unacknowledged."""
+REPORT_IDS = 64
+SAFE_INTEGER = 2**53 - 1
+"""Largest integer of the wire: larger ones are not exact in every language."""
+
+OLDEST_S = 30 * 60
+"""Older groups are acknowledged as `stale` and never sampled."""
+AHEAD_S = 120
+"""A group stamped further in the future than this is invalid."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=SAFE_INTEGER)]
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits that a relay announces. Sizes in bytes, times in seconds."""
+
+    frame: Count = FRAME
+    body: Count = BODY
+    completion: Count = COMPLETION
+    batch: Count = BATCH
+    sample: Count = SAMPLE
+    open_samples: Count = OPEN_SAMPLES
+    open_publishes: Count = OPEN_PUBLISHES
+    oldest_s: Count = OLDEST_S
+    ahead_s: Count = AHEAD_S
+
+
+class Quotas(msgspec.Struct, frozen=True, kw_only=True):
+    """What one key may do at a relay, announced in `welcome`. Buckets refill evenly over a minute."""
+
+    publish_per_min: Count = 30
+    publish_burst: Count = 60
+    sample_per_min: Count = 12
+    sample_bytes_per_min: Count = 5_000_000

@@ -1,0 +1,287 @@
+"""Protocol v1: what nodes and relays say to each other over a websocket, one JSON text message a frame.
+
+Every message has its type in `t` and is read by its own decoder. A relay refuses fields it does not know; a
+client passes over them, so that a newer relay can say more. PROTOCOL.md tells the story in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from app.swarm.body import Envelope, FamilyName, Hex32, Hex64, SwarmId
+from app.swarm.limits import (
+    BATCH,
+    BATCH_FRAME,
+    FRAME,
+    REPORT_IDS,
+    SAMPLE,
+    Count,
+    Limits,
+    Quotas,
+)
+from app.swarm.refusals import Code, Flaw, Refused
+
+SUBPROTOCOL = "sapo.v1"
+SOCKET_PATH = "/v1/ws"
+INFO_PATH = "/v1/info"
+VERSIONS = (1,)
+ZLIB = "zlib"
+STATS_SUB = "stats-sub"
+
+RelayId = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9.:_-]{0,127}\Z")]
+Text = Annotated[str, msgspec.Meta(max_length=500)]
+"""Words of a relay's operator or software, shown as they are and never acted on."""
+Capability = Annotated[str, msgspec.Meta(pattern=r"\A[a-z0-9-]{1,32}\Z")]
+Capabilities = Annotated[tuple[Capability, ...], msgspec.Meta(max_length=32)]
+Versions = Annotated[tuple[Count, ...], msgspec.Meta(min_length=1, max_length=16)]
+FamilyCounts = Annotated[dict[FamilyName, Count], msgspec.Meta(max_length=256)]
+Wait = Annotated[int, msgspec.Meta(ge=0, le=24 * 3600 * 1000)]
+"""Milliseconds before the next try; never more than a day."""
+
+
+class _FromClient(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="t"):
+    pass
+
+
+class _FromRelay(msgspec.Struct, frozen=True, kw_only=True, tag_field="t"):
+    pass
+
+
+class Auth(_FromClient, frozen=True, kw_only=True, tag="auth"):
+    """Answers `hello`: `sig` is over `auth_bytes`. `client` is the software's name and version."""
+
+    pk: Hex32
+    sig: Hex64
+    proto: Count
+    caps: Capabilities = ()
+    client: Annotated[str, msgspec.Meta(pattern=r"\A[a-z]{1,16}/[0-9]+(\.[0-9]+){0,3}\Z", max_length=40)]
+    pow: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{1,32}\Z")] | None = None
+    invite: Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9._-]{1,512}\Z")] | None = None
+
+
+class Pub(Envelope, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="t", tag="pub"):
+    """Publishes one group: an envelope's fields beside the type."""
+
+    @classmethod
+    def of(cls, sealed: Envelope) -> Pub:
+        return cls(id=sealed.id, pk=sealed.pk, sig=sealed.sig, body=sealed.body, enc=sealed.enc)
+
+    def envelope(self) -> Envelope:
+        """What the relay keeps and hands on."""
+        return Envelope(id=self.id, pk=self.pk, sig=self.sig, body=self.body, enc=self.enc)
+
+
+class Sample(_FromClient, frozen=True, kw_only=True, tag="sample"):
+    """Asks for up to `k` groups of others, `max_bytes` in all; `families` None means any."""
+
+    rid: Count
+    k: Annotated[int, msgspec.Meta(ge=1, le=SAMPLE)]
+    max_bytes: Annotated[int, msgspec.Meta(ge=1, le=BATCH)] = BATCH
+    families: Annotated[tuple[FamilyName, ...], msgspec.Meta(min_length=1, max_length=256)] | None = None
+    max_age_s: Annotated[int, msgspec.Meta(ge=1, le=24 * 3600)] | None = None
+    per_key_cap: Annotated[int, msgspec.Meta(ge=1, le=SAMPLE)] | None = None
+
+
+class Report(_FromClient, frozen=True, kw_only=True, tag="report"):
+    """Says that groups were bad. A relay checks before it acts."""
+
+    ids: Annotated[tuple[Hex32, ...], msgspec.Meta(min_length=1, max_length=REPORT_IDS)]
+    reason: Literal["bad_reward", "bad_sig", "unsafe", "dup"]
+
+
+class AskStats(_FromClient, frozen=True, kw_only=True, tag="stats"):
+    """Asks for the swarm's figures: once, or with `subscribe` every 10 seconds until it is sent as false."""
+
+    subscribe: bool | None = None
+
+
+class Hello(_FromRelay, frozen=True, kw_only=True, tag="hello"):
+    """A relay's first frame. `epoch` changes when it restarts; `challenge` is fresh for every connection."""
+
+    proto: Versions
+    relay: RelayId
+    swarm: SwarmId
+    epoch: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+    time_ms: Count
+    challenge: Hex32
+    caps: Capabilities = ()
+    limits: Limits
+    pow_bits: Annotated[int, msgspec.Meta(ge=0, le=64)] = 0
+
+
+class Welcome(_FromRelay, frozen=True, kw_only=True, tag="welcome"):
+    session: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+    quotas: Quotas
+    time_ms: Count
+
+
+class Err(_FromRelay, frozen=True, kw_only=True, tag="err"):
+    """Refuses a frame that is no `pub`, or one so broken that its id is unknown. `rid` names a refused
+    sample."""
+
+    code: Code
+    msg: Text = ""
+    rid: Count | None = None
+    retry_after_ms: Wait | None = None
+
+
+class Ok(_FromRelay, frozen=True, kw_only=True, tag="ok"):
+    """The answer to one `pub`, good or bad: see `Code.final`."""
+
+    id: Hex32
+    code: Code
+    msg: Text = ""
+    retry_after_ms: Wait | None = None
+    time_ms: Count
+
+
+class Batch(_FromRelay, frozen=True, kw_only=True, tag="batch"):
+    """The answer to one `sample`; fewer items than asked for is normal. Items are read one by one (`item`), so
+    that a bad one spoils nothing. `window` groups are held, `eligible` of them could have been drawn, from
+    `sources` keys; `age_p50_s` is the median age of those."""
+
+    rid: Count
+    items: Annotated[tuple[msgspec.Raw, ...], msgspec.Meta(max_length=SAMPLE)]
+    window: Count
+    eligible: Count
+    sources: Count
+    age_p50_s: Annotated[float, msgspec.Meta(ge=0, le=1e9)] | None
+
+
+class Stats(_FromRelay, frozen=True, kw_only=True, tag="stats"):
+    """The swarm in figures. `families` counts the groups in the window."""
+
+    peers: Count
+    relays: Count
+    rollouts_min: Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+    window: Count
+    families: FamilyCounts
+
+
+class Notice(_FromRelay, frozen=True, kw_only=True, tag="notice"):
+    msg: Text
+
+
+class Bye(_FromRelay, frozen=True, kw_only=True, tag="bye"):
+    """The relay is about to close this connection."""
+
+    reason: Text
+    reconnect_after_ms: Wait
+
+
+class Operator(msgspec.Struct, frozen=True, kw_only=True):
+    name: Text = ""
+    contact: Text = ""
+    pk: Hex32 | None = None
+
+
+class Info(msgspec.Struct, frozen=True, kw_only=True):
+    """The document at `GET /v1/info`, readable without signing in. `versions` are those of questions."""
+
+    relay: RelayId
+    swarm: SwarmId
+    proto: Versions
+    software: Text
+    time_ms: Count
+    access: Literal["open", "pow", "invite", "allowlist"]
+    pow_bits: Annotated[int, msgspec.Meta(ge=0, le=64)] = 0
+    caps: Capabilities = ()
+    families: Annotated[tuple[FamilyName, ...], msgspec.Meta(max_length=256)]
+    versions: Annotated[tuple[Text, ...], msgspec.Meta(max_length=16)]
+    limits: Limits
+    quotas: Quotas
+    operator: Operator = Operator()
+    policies: Annotated[tuple[Text, ...], msgspec.Meta(max_length=16)] = ()
+
+
+FromClient = Auth | Pub | Sample | Report | AskStats
+FromRelay = Hello | Welcome | Err | Ok | Batch | Stats | Notice | Bye
+
+
+class _Kind(msgspec.Struct):
+    t: str
+
+
+def _table(types: Iterable[type[msgspec.Struct]]) -> dict[str, msgspec.json.Decoder[Any]]:
+    return {str(one.__struct_config__.tag): msgspec.json.Decoder(one) for one in types}
+
+
+_kinds = msgspec.json.Decoder(_Kind)
+_client = _table((Auth, Pub, Sample, Report, AskStats))
+_relay = _table((Hello, Welcome, Err, Ok, Batch, Stats, Notice, Bye))
+_items = msgspec.json.Decoder(Envelope)
+_infos = msgspec.json.Decoder(Info)
+
+
+def from_client(frame: bytes) -> FromClient:
+    """What a relay reads. Raises Refused, and nothing else, for anything that is not exactly right."""
+    message: FromClient = _read(frame, _client, FRAME)
+    return message
+
+
+def from_relay(frame: bytes) -> FromRelay:
+    """What a client reads. Raises Refused; a client passes over a refused frame of an unknown type."""
+    message: FromRelay = _read(frame, _relay, BATCH_FRAME)
+    if not isinstance(message, Batch):
+        _check_size(len(frame), FRAME)
+    return message
+
+
+def item(raw: bytes | msgspec.Raw) -> Envelope:
+    """One envelope of a batch. Raises Refused."""
+    _check_size(len(memoryview(raw)), FRAME)
+    envelope: Envelope = _decode(bytes(raw), _items)
+    return envelope
+
+
+def info(document: bytes) -> Info:
+    """A relay's info document. Raises Refused."""
+    _check_size(len(document), FRAME)
+    read: Info = _decode(document, _infos)
+    return read
+
+
+def to_frame(message: FromClient | FromRelay) -> bytes:
+    """Raises Refused when the message would be larger than its receiver takes."""
+    try:
+        frame = msgspec.json.encode(message)
+    except UnicodeError as error:
+        raise Refused(Flaw.NOT_JSON, "The message holds half of a character pair.") from error
+    _check_size(len(frame), BATCH_FRAME if isinstance(message, Batch) else FRAME)
+    return frame
+
+
+def agree(theirs: Sequence[int]) -> int:
+    """The highest version that both sides speak. Raises Refused."""
+    common = set(theirs) & set(VERSIONS)
+    if not common:
+        raise Refused(
+            Flaw.OTHER_PROTOCOL, f"The relay speaks versions {list(theirs)[:8]}, this node {list(VERSIONS)}."
+        )
+    return max(common)
+
+
+def _read(frame: bytes, decoders: dict[str, msgspec.json.Decoder[Any]], limit: int) -> Any:
+    _check_size(len(frame), limit)
+    kind: _Kind = _decode(frame, _kinds)
+    decoder = decoders.get(kind.t)
+    if decoder is None:
+        raise Refused(Flaw.UNKNOWN_TYPE, "There is no message of this type here.")
+    return _decode(frame, decoder)
+
+
+def _decode(raw: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
+    try:
+        return decoder.decode(raw)
+    except msgspec.ValidationError as error:
+        raise Refused(Flaw.WRONG_SHAPE, f"The message has another shape: {error}.") from error
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise Refused(Flaw.NOT_JSON, "The message is not JSON in UTF-8.") from error
+
+
+def _check_size(size: int, limit: int) -> None:
+    if size > limit:
+        raise Refused(Flaw.TOO_LARGE, f"The message is larger than {limit} bytes.")

@@ -1,0 +1,41 @@
+"""Ed25519 through libsodium, for nodes and relays alike, so that both agree on every signature.
+
+OpenSSL takes a forged signature under a small-order key for any message; libsodium refuses such keys.
+"""
+
+from __future__ import annotations
+
+import nacl.bindings
+import nacl.exceptions
+import nacl.signing
+
+SEED_BYTES = 32
+KEY_BYTES = 32
+SIGNATURE_BYTES = 64
+
+
+def public_key(seed: bytes) -> bytes:
+    """The 32-byte public key of a 32-byte seed. Raises ValueError for another length."""
+    return bytes(_key(seed).verify_key)
+
+
+def sign(seed: bytes, message: bytes) -> bytes:
+    """The 64-byte signature of a message; the same every time. Raises ValueError for another seed length."""
+    return _key(seed).sign(message).signature
+
+
+def verifies(key: bytes, message: bytes, signature: bytes) -> bool:
+    """Whether the owner of `key` signed `message`. Never raises: wrong lengths verify as False."""
+    if len(key) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
+        return False
+    try:
+        nacl.bindings.crypto_sign_open(signature + message, key)
+    except nacl.exceptions.BadSignatureError:
+        return False
+    return True
+
+
+def _key(seed: bytes) -> nacl.signing.SigningKey:
+    if len(seed) != SEED_BYTES:
+        raise ValueError(f"A seed has {SEED_BYTES} bytes, not {len(seed)}.")
+    return nacl.signing.SigningKey(seed)
