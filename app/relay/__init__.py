@@ -1,5 +1,6 @@
 """The relay: where nodes leave their informative groups and pick up those of others.
 
 The core is plain data in memory with the clock and the random numbers handed in: window, sampling, quota,
-standing and presence know no sockets, so every rule can be replayed and tested by itself.
+standing, presence and a client's whole conversation (`session`) know no sockets, so every rule can be replayed
+and tested by itself. Only `server` listens.
 """

@@ -290,6 +290,11 @@ class Window:
         ]
         return sum(self.drop(group.id) for line in lines for group in list(line))
 
+    def find(self, id: bytes) -> Kept | None:
+        """None where it is not, or no longer, in the window."""
+        slot = self._seen.get(id)
+        return slot.group if slot is not None else None
+
     def section(self, part: Part) -> Section | None:
         """None where nothing of it is in the window."""
         return self._sections.get(part)

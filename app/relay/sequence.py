@@ -1,0 +1,52 @@
+"""Numbers used once: for each key its highest `key_seq` and which of the 1,024 below it have come, as IPsec
+does against replay (RFC 4303, 3.4.3). A key costs one integer of 1,024 bits however long it publishes."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Literal
+
+BEHIND = 1024
+_MASK = (1 << (BEHIND + 1)) - 1
+
+Seen = Literal["new", "used", "behind"]
+
+
+class Sequences:
+    """The numbers of the last `keys` keys heard of. A key that is forgotten begins anew."""
+
+    __slots__ = ("_keys", "_known")
+
+    def __init__(self, keys: int = 50_000) -> None:
+        self._keys = keys
+        self._known: OrderedDict[bytes, tuple[int, int]] = OrderedDict()
+
+    def look(self, key: bytes, number: int) -> Seen:
+        """Whether a number may still be used. Nothing is remembered.
+
+        >>> sequences = Sequences()
+        >>> sequences.use(b"ann", 5000)
+        >>> [sequences.look(b"ann", number) for number in (5001, 5000, 4999, 3976, 3975)]
+        ['new', 'used', 'new', 'new', 'behind']
+        """
+        highest, came = self._known.get(key, (0, 0))
+        if number > highest:
+            return "new"
+        if highest - number > BEHIND:
+            return "behind"
+        return "used" if came >> (highest - number) & 1 else "new"
+
+    def use(self, key: bytes, number: int) -> None:
+        """Remember a number that `look` has called new."""
+        highest, came = self._known.get(key, (0, 0))
+        if number > highest:
+            ahead = number - highest
+            came = (came << ahead if ahead <= BEHIND else 0) & _MASK
+            highest = number
+        self._known[key] = highest, came | 1 << (highest - number)
+        self._known.move_to_end(key)
+        if len(self._known) > self._keys:
+            self._known.popitem(last=False)
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._known

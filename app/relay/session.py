@@ -1,0 +1,275 @@
+"""One client's conversation with the relay: a frame in, at most one frame out. No sockets, no waiting.
+
+A publish is checked from the cheapest test to the dearest: who, how often, then id and signature, and only a
+body whose signature holds is read. What is kept is encoded once; a batch joins those bytes as they are.
+"""
+
+from __future__ import annotations
+
+import secrets
+from math import ceil
+from statistics import median
+
+import msgspec
+
+from app.relay import sampling
+from app.relay.desk import CAPABILITIES, CONNECTIONS_OF_A_KEY, Desk
+from app.sapo.families import FAMILIES
+from app.sapo.questions import VERSION
+from app.swarm import limits
+from app.swarm.body import Body, check_age, unseal
+from app.swarm.protocol import (
+    STATS_SUB,
+    VERSIONS,
+    ZLIB,
+    AskStats,
+    Auth,
+    Bye,
+    Err,
+    Hello,
+    Ok,
+    Pub,
+    Report,
+    Sample,
+    Welcome,
+    from_client,
+    to_frame,
+)
+from app.swarm.refusals import Code, Refused
+from app.swarm.signin import check_sign_in
+
+FAULTS = 32
+"""Frames that are no message at all, after which a connection is closed."""
+_LONGEST_WAIT_MS = 24 * 3600 * 1000
+_COUNTED_SOURCES = 1024
+
+
+class Session:
+    """From `hello` to `closed`. When `closing` is set the connection is to be closed after the frame."""
+
+    __slots__ = ("_caps", "_desk", "_faults", "_hello", "address", "closing", "key", "name", "subscribed")
+
+    def __init__(self, desk: Desk, address: str) -> None:
+        self._desk = desk
+        self._hello = Hello(
+            proto=VERSIONS,
+            relay=desk.relay,
+            swarm=desk.swarm,
+            epoch=desk.epoch,
+            time_ms=desk.now_ms(),
+            challenge=secrets.token_hex(32),
+            caps=CAPABILITIES,
+            limits=limits.Limits(),
+            pow_bits=desk.pow_bits,
+        )
+        self._caps: frozenset[str] = frozenset()
+        self._faults = 0
+        self.address = address
+        self.name = secrets.token_hex(8)
+        self.key: bytes | None = None
+        self.subscribed = False
+        self.closing = False
+
+    def hello(self) -> bytes:
+        return to_frame(self._hello)
+
+    def receive(self, frame: bytes) -> bytes | None:
+        """The answer to one frame, None where none is due. Raises nothing that a client can cause."""
+        try:
+            message = from_client(frame)
+        except Refused as refused:
+            return self.fault(refused.code, refused.sentence)
+        match message:
+            case Pub():
+                code, sentence, wait_s = self._publish(message)
+                self._desk.counts[code] += 1
+                return to_frame(
+                    Ok(
+                        id=message.id,
+                        code=code,
+                        msg=sentence,
+                        retry_after_ms=_ms(wait_s),
+                        time_ms=self._desk.now_ms(),
+                    )
+                )
+            case Sample():
+                return self._sample(message)
+            case Auth():
+                return self._auth(message)
+            case Report():
+                return self._report(message)
+            case AskStats():
+                return self._ask_stats(message)
+
+    def fault(self, code: Code, sentence: str) -> bytes:
+        """Refuses what is no message; a client that sends nothing else is let go."""
+        self._faults += 1
+        self.closing = self._faults >= FAULTS
+        return _err(code, sentence)
+
+    def stats(self) -> bytes:
+        return to_frame(self._desk.stats())
+
+    def bye(self, reason: str, reconnect_after_ms: int) -> bytes:
+        self.closing = True
+        return to_frame(Bye(reason=reason, reconnect_after_ms=reconnect_after_ms))
+
+    def closed(self) -> None:
+        """The connection has ended, however it did."""
+        self._desk.presence.leave(self.name)
+
+    def _auth(self, auth: Auth) -> bytes:
+        if self.key is not None:
+            return self.fault(Code.INVALID, "This connection has signed in already.")
+        desk, key = self._desk, bytes.fromhex(auth.pk)
+        self.closing = True
+        try:
+            check_sign_in(auth, self._hello)
+        except Refused as refused:
+            return _err(refused.code, refused.sentence)
+        if desk.standings.verdict(key, self.address) == "blocked":
+            return _err(Code.BLOCKED, "This key or address is banned here.")
+        if desk.presence.connections(key) >= CONNECTIONS_OF_A_KEY:
+            return _err(Code.RATE_LIMITED, "This key is connected twice already.", wait_s=30.0)
+        wait = desk.met(key, self.address)
+        if wait > 0:
+            return _err(Code.RATE_LIMITED, "Too many new keys come from this address.", wait_s=wait)
+        self.closing = False
+        self.key = key
+        self._caps = frozenset(auth.caps) & frozenset(CAPABILITIES)
+        desk.presence.arrive(self.name, key)
+        return to_frame(Welcome(session=self.name, quotas=limits.Quotas(), time_ms=desk.now_ms()))
+
+    def _publish(self, pub: Pub) -> tuple[Code, str, float | None]:
+        desk, key = self._desk, self.key
+        if key is None:
+            return Code.RESTRICTED, "Sign in before publishing.", None
+        if bytes.fromhex(pub.pk) != key:
+            return Code.RESTRICTED, "The group is signed by another key than this connection's.", None
+        verdict = desk.standings.verdict(key, self.address)
+        if verdict == "blocked":
+            return Code.BLOCKED, "This key or address is banned here.", None
+        wait = desk.quotas.take("publish", key, self.address)
+        if wait > 0:
+            return Code.RATE_LIMITED, "This key or address publishes too much.", wait
+        if pub.enc == "zlib" and ZLIB not in self._caps:
+            return Code.UNSUPPORTED, "Compressed bodies were not agreed on.", None
+        try:
+            body = unseal(pub, desk.swarm)
+            check_age(body.created_ms, desk.now_ms())
+        except Refused as refused:
+            return refused.code, refused.sentence, None
+        flaw = _no_question(body)
+        if flaw is not None:
+            return *flaw, None
+        seen = desk.sequences.look(key, body.key_seq)
+        if seen != "new":
+            # also where another group bears the number: a shadowed key must not tell the cases apart
+            code = Code.DUPLICATE if seen == "used" else Code.STALE
+            return code, "Its key_seq was used before." if seen == "used" else "Its key_seq is too old.", None
+        if verdict == "welcome":
+            added = desk.window.add(
+                id=bytes.fromhex(pub.id),
+                key=key,
+                address=self.address,
+                family=body.task.family,
+                level=body.task.level,
+                raw=msgspec.json.encode(pub.envelope()),
+            )
+            if added == "too-large":
+                return Code.INVALID, "The group is too large for this relay.", None
+            if added == "duplicate":
+                return Code.DUPLICATE, "", None
+            desk.presence.published(key, body.task.family, body.model)
+            desk.stored()
+        desk.sequences.use(key, body.key_seq)
+        return Code.ACCEPTED, "", None
+
+    def _sample(self, sample: Sample) -> bytes:
+        desk, key = self._desk, self.key
+        if key is None:
+            return _err(Code.RESTRICTED, "Sign in before sampling.", rid=sample.rid)
+        if desk.standings.verdict(key, self.address) == "blocked":
+            return _err(Code.BLOCKED, "This key or address is banned here.", rid=sample.rid)
+        room = min(sample.max_bytes, int(desk.quotas.left("bytes", key, self.address)))
+        if room < min(sample.max_bytes, limits.FRAME):
+            return _err(Code.RATE_LIMITED, "The bytes of this minute are used up.", rid=sample.rid, wait_s=5.0)
+        wait = desk.quotas.take("sample", key, self.address)
+        if wait > 0:
+            return _err(
+                Code.RATE_LIMITED, "This key or address samples too often.", rid=sample.rid, wait_s=wait
+            )
+        ask = sampling.Ask(
+            key=key,
+            k=sample.k,
+            max_bytes=room,
+            families=sample.families,
+            max_age_s=sample.max_age_s,
+            per_key=sample.per_key_cap,
+        )
+        drawn = desk.sampler.sample(ask, desk.standings.weight)
+        now = desk.clock()
+        ages = [max(0.0, now - group.arrived) for group in drawn.groups]
+        desk.quotas.take("bytes", key, self.address, sum(len(group.raw) for group in drawn.groups))
+        figures = {
+            "t": "batch",
+            "rid": sample.rid,
+            "window": drawn.window,
+            "eligible": drawn.eligible,
+            "sources": self._sources(key, sample.families),
+            "age_p50_s": round(median(ages), 3) if ages else None,
+        }
+        items = b",".join([group.raw for group in drawn.groups])
+        return msgspec.json.encode(figures)[:-1] + b',"items":[' + items + b"]}"
+
+    def _sources(self, key: bytes, families: tuple[str, ...] | None) -> int:
+        """Other keys with groups in these families; in a large swarm at least so many."""
+        window = self._desk.window
+        if families is None:
+            return len(window.peers) - (key in window.peers)
+        rosters = [section.peers for one in set(families) if (section := window.section(one)) is not None]
+        if sum(map(len, rosters)) <= _COUNTED_SOURCES:
+            return len({peer for roster in rosters for peer in roster} - {key})
+        return max(len(roster) - (key in roster) for roster in rosters)
+
+    def _report(self, report: Report) -> bytes | None:
+        desk, key = self._desk, self.key
+        if key is None:
+            return _err(Code.RESTRICTED, "Sign in before reporting.")
+        wait = desk.quotas.take("report", key, self.address)
+        if wait > 0:
+            return _err(Code.RATE_LIMITED, "This key or address reports too often.", wait_s=wait)
+        for author in {group.key for id in report.ids if (group := desk.window.find(bytes.fromhex(id)))}:
+            desk.standings.report(key, author)
+        return None
+
+    def _ask_stats(self, ask: AskStats) -> bytes:
+        wait = self._desk.quotas.take("stats", self.key, self.address)
+        if wait > 0:
+            return _err(Code.RATE_LIMITED, "This key or address asks too often.", wait_s=wait)
+        if ask.subscribe and STATS_SUB not in self._caps:
+            return _err(Code.UNSUPPORTED, "A subscription was not agreed on.")
+        if ask.subscribe is not None:
+            self.subscribed = ask.subscribe
+        return self.stats()
+
+
+def _no_question(body: Body) -> tuple[Code, str] | None:
+    """Why this relay knows no such question, as far as that shows without making it."""
+    task = body.task
+    if task.version != VERSION:
+        return Code.UNSUPPORTED, f"This relay speaks questions of version {VERSION}."
+    family = FAMILIES.get(task.family)
+    if family is None:
+        return Code.INVALID, "There is no family of this name."
+    if task.level >= len(family.levels):
+        return Code.INVALID, f"{family.name} has levels 0 to {len(family.levels) - 1}."
+    return None
+
+
+def _err(code: Code, sentence: str, *, rid: int | None = None, wait_s: float | None = None) -> bytes:
+    return to_frame(Err(code=code, msg=sentence, rid=rid, retry_after_ms=_ms(wait_s)))
+
+
+def _ms(wait_s: float | None) -> int | None:
+    return None if wait_s is None else min(_LONGEST_WAIT_MS, ceil(min(wait_s, 86_400.0) * 1000))
