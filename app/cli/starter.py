@@ -14,7 +14,7 @@ SUMMARY = "make, measure and look into the starter model (for developers)"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True)
-    train = verbs.add_parser("train", help="train a starter from scratch (half an hour on one core)")
+    train = verbs.add_parser("train", help="train a starter from scratch (forty minutes on one busy core)")
     train.add_argument("--out", type=Path, required=True, help="folder of the new model")
     train.add_argument("--seed", type=int, default=1)
     train.add_argument("--threads", type=int, default=1)
