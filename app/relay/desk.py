@@ -3,16 +3,24 @@ itself. One clock that never goes back for waiting and ageing, one of Unix secon
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter, OrderedDict, deque
+from collections.abc import Awaitable, Coroutine
+from hashlib import blake2b
 from random import Random
+from typing import Any
 
+import msgspec
+
+from app.relay.backplane import Backplane, Record
+from app.relay.memory import Memory
 from app.relay.presence import Presence
 from app.relay.quota import PER_ADDRESS, PER_KEY, Quotas, Rate
 from app.relay.sampling import Sampler
 from app.relay.sequence import Sequences
-from app.relay.standing import Standings
-from app.relay.window import Clock, Window
+from app.relay.standing import Ban, Source, Standings
+from app.relay.window import Added, Clock, Window
 from app.relay.window import Limits as WindowLimits
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
@@ -25,12 +33,15 @@ CONNECTIONS_OF_A_KEY = 2
 LOOPBACK = "loopback"
 """The address of this computer itself, where many nodes may start at once: its new keys are not counted."""
 
+_BAN = msgspec.json.Decoder(Ban)
 _TALK = {"report": Rate(12, 12), "stats": Rate(60, 30)}
 _KNOWN_KEYS = 50_000
+_DROPPED = 50_000
 
 
 class Desk:
-    """`relay` is the id that clients sign for, `epoch` changes with every start."""
+    """`relay` is the id that clients sign for, `epoch` changes with every start. With another backplane than
+    memory `open` comes before anything else."""
 
     def __init__(
         self,
@@ -39,6 +50,7 @@ class Desk:
         epoch: str,
         *,
         pow_bits: int = 0,
+        backplane: Backplane | None = None,
         clock: Clock = time.monotonic,
         wall: Clock = time.time,
         rng: Random | None = None,
@@ -65,6 +77,17 @@ class Desk:
         self._wall = wall
         self._met: OrderedDict[bytes, None] = OrderedDict()
         self._stored: deque[float] = deque(maxlen=100_000)
+        self._flights: dict[bytes | tuple[bytes, int], asyncio.Future[Added]] = {}
+        """Groups on their way into the backplane, by id and by key and number: neither may be on its way
+        twice."""
+        self._dropped: OrderedDict[bytes, None] = OrderedDict()
+        self.backplane: Backplane = backplane or Memory()
+        if isinstance(self.backplane, Memory):
+            self.backplane.open(self._take, self._value)
+
+    async def open(self) -> None:
+        """Start the backplane: the window is filled from it. Raises BackplaneError."""
+        await self.backplane.start(self._take, self._value, self._presence)
 
     def now_ms(self) -> int:
         """Unix milliseconds."""
@@ -82,9 +105,103 @@ class Desk:
             self._met.popitem(last=False)
         return 0.0
 
-    def stored(self) -> None:
-        """Count a group that has just come into the window."""
-        self._stored.append(self.clock())
+    def blind(self, address: str) -> str:
+        """An address as it stands with groups, in the window, on disk and between relays: a keyed hash."""
+        return blake2b(address.encode(), digest_size=8, key=self.backplane.salt).hexdigest()
+
+    def publish(self, record: Record) -> Added | Coroutine[Any, Any, Added]:
+        """Bring a group whose number is new to the backplane and so into the window. It is counted as stored,
+        and its number as used, only when the backplane has it. The coroutine raises Unavailable; to give it up
+        does not undo the publishing."""
+        if len(record.raw) > self.window.largest:
+            return "too-large"
+        if self.window.knows(record.id):
+            return "duplicate"
+        same = self._flights and (
+            self._flights.get(record.id) or self._flights.get((record.key, record.key_seq))
+        )
+        if same:
+            return _as_duplicate(same)
+        added = self.backplane.publish(record)
+        return added if isinstance(added, str) else self._under_way(record, added)
+
+    def _under_way(self, record: Record, added: Awaitable[Added]) -> Coroutine[Any, Any, Added]:
+        names = (record.id, (record.key, record.key_seq))
+        flight = asyncio.ensure_future(added)
+        for name in names:
+            self._flights[name] = flight
+
+        def landed(flight: asyncio.Future[Added]) -> None:
+            for name in names:
+                self._flights.pop(name, None)
+            if not flight.cancelled():
+                flight.exception()  # has been seen, also when nobody waits any more
+
+        flight.add_done_callback(landed)
+        return _outcome(flight)
+
+    def _take(self, record: Record) -> Added:
+        """A group has come from the backplane: from a client of this relay or another, or from before."""
+        if self.sequences.look(record.key, record.key_seq) == "used" and not self.window.knows(record.id):
+            return "duplicate"  # another group bears the number
+        age_s = max(0.0, self._wall() - record.arrived_ms / 1000)
+        added = self.window.add(
+            id=record.id,
+            key=record.key,
+            address=record.address,
+            family=record.family,
+            level=record.level,
+            raw=record.raw,
+            arrived=self.clock() - age_s,
+        )
+        if added == "accepted":
+            self.sequences.use(record.key, record.key_seq)
+            self._stored.append(self.clock() - age_s)
+            if record.id in self._dropped:
+                self.window.drop(record.id)
+        return added
+
+    async def ban(self, source: Source, ban: Ban) -> None:
+        """Shut out a key or an address, on every relay of this backplane. Raises Unavailable; then it holds on
+        this relay only."""
+        self._ban(source, ban)
+        await self.backplane.kv_put(_ban_key(source), msgspec.json.encode(ban), ban.until)
+
+    async def lift(self, source: Source) -> None:
+        """Undo a ban everywhere. Raises Unavailable."""
+        self.standings.bans.lift(source)
+        await self.backplane.kv_put(_ban_key(source), None, 0.0)
+
+    async def drop(self, id: bytes) -> None:
+        """Take a group out of the windows of all relays. Raises Unavailable."""
+        self.window.drop(id)
+        await self.backplane.kv_put(f"drop.{id.hex()}", b"", self._wall() + self.window.limits.age_s)
+
+    def _ban(self, source: Source, ban: Ban) -> None:
+        self.standings.bans.put(source, ban)
+        if isinstance(source, bytes):
+            self.window.drop_key(source)
+        else:
+            self.window.drop_address(self.blind(source))
+
+    def _value(self, key: str, value: bytes | None) -> None:
+        """A value has changed, here or at another relay."""
+        kind, _, name = key.partition(".")
+        if kind == "drop" and value is not None:
+            id = bytes.fromhex(name)
+            self._dropped[id] = None
+            if len(self._dropped) > _DROPPED:
+                self._dropped.popitem(last=False)
+            self.window.drop(id)
+        elif kind in ("key", "address"):
+            source: Source = bytes.fromhex(name) if kind == "key" else bytes.fromhex(name).decode()
+            if value is None:
+                self.standings.bans.lift(source)
+            else:
+                self._ban(source, _BAN.decode(value))
+
+    def _presence(self, relay: str, summary: bytes) -> None:
+        pass
 
     def stats(self) -> Stats:
         minute = self.clock() - 60
@@ -99,6 +216,7 @@ class Desk:
             relays=1,
             rollouts_min=float(len(self._stored)),
             window=len(self.window),
+            stored=self.backplane.stored,
             families=dict(sorted(families.items())),
         )
 
@@ -117,3 +235,17 @@ class Desk:
             limits=limits.Limits(),
             quotas=limits.Quotas(),
         )
+
+
+async def _outcome(flight: asyncio.Future[Added]) -> Added:
+    return await asyncio.shield(flight)
+
+
+async def _as_duplicate(flight: asyncio.Future[Added]) -> Added:
+    """The answer to a group whose id or number is on its way already."""
+    added = await asyncio.shield(flight)
+    return "duplicate" if added == "accepted" else added
+
+
+def _ban_key(source: Source) -> str:
+    return f"key.{source.hex()}" if isinstance(source, bytes) else f"address.{source.encode().hex()}"

@@ -37,13 +37,15 @@ class Sequences:
         return "used" if came >> (highest - number) & 1 else "new"
 
     def use(self, key: bytes, number: int) -> None:
-        """Remember a number that `look` has called new."""
+        """Remember a number, once it is certain. Nothing happens to one that has fallen behind meanwhile."""
         highest, came = self._known.get(key, (0, 0))
         if number > highest:
             ahead = number - highest
             came = (came << ahead if ahead <= BEHIND else 0) & _MASK
             highest = number
-        self._known[key] = highest, came | 1 << (highest - number)
+        if highest - number <= BEHIND:
+            came |= 1 << (highest - number)
+        self._known[key] = highest, came
         self._known.move_to_end(key)
         if len(self._known) > self._keys:
             self._known.popitem(last=False)

@@ -1,6 +1,7 @@
 """The relay's sockets: the websocket at /v1/ws, the info document, and whether it lives and is ready.
 
-A connection reads a frame, answers it and reads the next, so a client that does not read is not read from. All
+A connection reads a frame, answers it and reads the next, so a client that does not read is not read from. Only
+a publish may be answered later, when its backplane has it: so many may be open, and then reading waits. All
 writing of a connection goes through one lock, and a send that takes too long ends the connection. Nothing of a
 frame or an answer is held while waiting for the next: that would cost every idle connection its last batch.
 """
@@ -14,15 +15,16 @@ import logging
 import signal
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from random import Random
+from typing import Any
 
 import msgspec
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from app.relay.desk import LOOPBACK, Desk
 from app.relay.session import Session
-from app.swarm.limits import FRAME
+from app.swarm.limits import FRAME, OPEN_PUBLISHES
 from app.swarm.protocol import INFO_PATH, SOCKET_PATH, SUBPROTOCOL
 from app.swarm.refusals import Code
 
@@ -39,12 +41,13 @@ _log = logging.getLogger(__name__)
 
 
 class _Line:
-    """One connection: its conversation and its one way of writing."""
+    """One connection: its conversation, its one way of writing, and its publishes without an answer yet."""
 
-    __slots__ = ("_lock", "session", "socket")
+    __slots__ = ("_lock", "pending", "session", "socket")
 
     def __init__(self, socket: web.WebSocketResponse, session: Session) -> None:
         self._lock = asyncio.Lock()
+        self.pending: set[asyncio.Task[None]] = set()
         self.socket = socket
         self.session = session
 
@@ -60,6 +63,18 @@ class _Line:
         except (ConnectionError, TimeoutError):
             return False
         return True
+
+    async def answer_later(self, answer: Coroutine[Any, Any, bytes]) -> None:
+        """Send an answer when it is there. Comes back at once, or when there is room for the next one."""
+        task = asyncio.create_task(self._answer(answer))
+        self.pending.add(task)
+        task.add_done_callback(self.pending.discard)
+        if len(self.pending) >= OPEN_PUBLISHES:
+            await asyncio.wait(self.pending, return_when=asyncio.FIRST_COMPLETED)
+
+    async def _answer(self, answer: Coroutine[Any, Any, bytes]) -> None:
+        if not await self.send(await answer):
+            await self.socket.close()
 
 
 class Server:
@@ -93,6 +108,8 @@ class Server:
     async def _say_bye(self, line: _Line) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSING_S):
+                if line.pending:
+                    await asyncio.wait(line.pending)
                 wait = self._rng.randrange(RECONNECT_WITHIN_MS)
                 await line.send(line.session.bye("The relay is being stopped.", wait))
                 await line.socket.close(code=WSCloseCode.GOING_AWAY)
@@ -106,6 +123,8 @@ class Server:
     async def _readyz(self, request: web.Request) -> web.Response:
         if self._leaving:
             return web.Response(status=503, text="leaving\n")
+        if not self._desk.backplane.ready:
+            return web.Response(status=503, text="the backplane is not ready\n")
         return web.Response(text="ready\n")
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:
@@ -132,6 +151,8 @@ class Server:
             _log.debug("A client was gone before it was greeted.")
         finally:
             self._lines.discard(line)
+            for task in line.pending:
+                task.cancel()
             session.closed()
             self._addresses[address] -= 1
             if not self._addresses[address]:
@@ -179,7 +200,9 @@ async def _converse(line: _Line) -> None:
         else:
             return
         del message
-        if answer is not None and not await line.send(answer):
+        if isinstance(answer, Coroutine):
+            await line.answer_later(answer)
+        elif answer is not None and not await line.send(answer):
             return
         answer = None
         if session.closing:

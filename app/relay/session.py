@@ -1,4 +1,5 @@
-"""One client's conversation with the relay: a frame in, at most one frame out. No sockets, no waiting.
+"""One client's conversation with the relay: a frame in, at most one frame out. No sockets. Nothing waits but a
+publish for its backplane; then what is returned is to be awaited for the answer.
 
 A publish is checked from the cheapest test to the dearest: who, how often, then id and signature, and only a
 body whose signature holds is read. What is kept is encoded once; a batch joins those bytes as they are.
@@ -7,13 +8,18 @@ body whose signature holds is read. What is kept is encoded once; a batch joins 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Awaitable, Coroutine
 from math import ceil
 from statistics import median
+from typing import Any
 
 import msgspec
 
 from app.relay import sampling
+from app.relay.backplane import Record, Unavailable
 from app.relay.desk import CAPABILITIES, CONNECTIONS_OF_A_KEY, Desk
+from app.relay.standing import Verdict
+from app.relay.window import Added
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
 from app.swarm import limits
@@ -40,6 +46,8 @@ from app.swarm.signin import check_sign_in
 
 FAULTS = 32
 """Frames that are no message at all, after which a connection is closed."""
+Outcome = tuple[Code, str, float | None]
+"""What becomes of a publish: the code, a sentence, seconds until the next try."""
 _LONGEST_WAIT_MS = 24 * 3600 * 1000
 _COUNTED_SOURCES = 1024
 
@@ -47,7 +55,18 @@ _COUNTED_SOURCES = 1024
 class Session:
     """From `hello` to `closed`. When `closing` is set the connection is to be closed after the frame."""
 
-    __slots__ = ("_caps", "_desk", "_faults", "_hello", "address", "closing", "key", "name", "subscribed")
+    __slots__ = (
+        "_caps",
+        "_desk",
+        "_faults",
+        "_hello",
+        "_source",
+        "address",
+        "closing",
+        "key",
+        "name",
+        "subscribed",
+    )
 
     def __init__(self, desk: Desk, address: str) -> None:
         self._desk = desk
@@ -64,6 +83,7 @@ class Session:
         )
         self._caps: frozenset[str] = frozenset()
         self._faults = 0
+        self._source = desk.blind(address)
         self.address = address
         self.name = secrets.token_hex(8)
         self.key: bytes | None = None
@@ -73,7 +93,7 @@ class Session:
     def hello(self) -> bytes:
         return to_frame(self._hello)
 
-    def receive(self, frame: bytes) -> bytes | None:
+    def receive(self, frame: bytes) -> bytes | Coroutine[Any, Any, bytes] | None:
         """The answer to one frame, None where none is due. Raises nothing that a client can cause."""
         try:
             message = from_client(frame)
@@ -81,17 +101,10 @@ class Session:
             return self.fault(refused.code, refused.sentence)
         match message:
             case Pub():
-                code, sentence, wait_s = self._publish(message)
-                self._desk.counts[code] += 1
-                return to_frame(
-                    Ok(
-                        id=message.id,
-                        code=code,
-                        msg=sentence,
-                        retry_after_ms=_ms(wait_s),
-                        time_ms=self._desk.now_ms(),
-                    )
-                )
+                outcome = self._publish(message)
+                if isinstance(outcome, tuple):
+                    return self._ok(message.id, outcome)
+                return self._ok_later(message.id, outcome)
             case Sample():
                 return self._sample(message)
             case Auth():
@@ -140,13 +153,22 @@ class Session:
         desk.presence.arrive(self.name, key)
         return to_frame(Welcome(session=self.name, quotas=limits.Quotas(), time_ms=desk.now_ms()))
 
-    def _publish(self, pub: Pub) -> tuple[Code, str, float | None]:
+    def _ok(self, id: str, outcome: Outcome) -> bytes:
+        code, sentence, wait_s = outcome
+        desk = self._desk
+        desk.counts[code] += 1
+        return to_frame(Ok(id=id, code=code, msg=sentence, retry_after_ms=_ms(wait_s), time_ms=desk.now_ms()))
+
+    async def _ok_later(self, id: str, outcome: Awaitable[Outcome]) -> bytes:
+        return self._ok(id, await outcome)
+
+    def _publish(self, pub: Pub) -> Outcome | Coroutine[Any, Any, Outcome]:
+        """`key` publishes; `author` has signed the group, and may be a key that its node had before."""
         desk, key = self._desk, self.key
         if key is None:
             return Code.RESTRICTED, "Sign in before publishing.", None
-        if bytes.fromhex(pub.pk) != key:
-            return Code.RESTRICTED, "The group is signed by another key than this connection's.", None
-        verdict = desk.standings.verdict(key, self.address)
+        author = bytes.fromhex(pub.pk)
+        verdict = self._verdict(key, author)
         if verdict == "blocked":
             return Code.BLOCKED, "This key or address is banned here.", None
         wait = desk.quotas.take("publish", key, self.address)
@@ -162,28 +184,59 @@ class Session:
         flaw = _no_question(body)
         if flaw is not None:
             return *flaw, None
-        seen = desk.sequences.look(key, body.key_seq)
+        if author != key:
+            wait = desk.met(author, self.address)
+            if wait > 0:
+                return Code.RATE_LIMITED, "Too many new keys come from this address.", wait
+        seen = desk.sequences.look(author, body.key_seq)
         if seen != "new":
             # also where another group bears the number: a shadowed key must not tell the cases apart
             code = Code.DUPLICATE if seen == "used" else Code.STALE
             return code, "Its key_seq was used before." if seen == "used" else "Its key_seq is too old.", None
-        if verdict == "welcome":
-            added = desk.window.add(
+        if verdict == "shadowed":
+            if not desk.backplane.ready:
+                return _UNAVAILABLE
+            desk.sequences.use(author, body.key_seq)
+            return Code.ACCEPTED, "", None
+        added = desk.publish(
+            Record(
                 id=bytes.fromhex(pub.id),
-                key=key,
-                address=self.address,
+                key=author,
+                key_seq=body.key_seq,
+                address=self._source,
                 family=body.task.family,
                 level=body.task.level,
+                arrived_ms=desk.now_ms(),
                 raw=msgspec.json.encode(pub.envelope()),
             )
-            if added == "too-large":
-                return Code.INVALID, "The group is too large for this relay.", None
-            if added == "duplicate":
-                return Code.DUPLICATE, "", None
-            desk.presence.published(key, body.task.family, body.model)
-            desk.stored()
-        desk.sequences.use(key, body.key_seq)
+        )
+        if isinstance(added, str):
+            return self._published(added, body.task.family, body.model)
+        return self._published_later(added, body.task.family, body.model)
+
+    async def _published_later(self, added: Awaitable[Added], family: str, model: str) -> Outcome:
+        try:
+            return self._published(await added, family, model)
+        except Unavailable as error:
+            return Code.ERROR, str(error), error.retry_after_s
+
+    def _published(self, added: Added, family: str, model: str) -> Outcome:
+        if added == "too-large":
+            return Code.INVALID, "The group is too large for this relay.", None
+        if added == "duplicate":
+            return Code.DUPLICATE, "", None
+        if self.key is not None:
+            self._desk.presence.published(self.key, family, model)
         return Code.ACCEPTED, "", None
+
+    def _verdict(self, key: bytes, author: bytes) -> Verdict:
+        """Of whoever publishes and whoever has signed, the harsher one."""
+        standings = self._desk.standings
+        verdict = standings.verdict(key, self.address)
+        if author == key or verdict == "blocked":
+            return verdict
+        signed = standings.verdict(author, self.address)
+        return verdict if signed == "welcome" else signed
 
     def _sample(self, sample: Sample) -> bytes:
         desk, key = self._desk, self.key
@@ -252,6 +305,9 @@ class Session:
         if ask.subscribe is not None:
             self.subscribed = ask.subscribe
         return self.stats()
+
+
+_UNAVAILABLE: Outcome = (Code.ERROR, "The relay cannot store groups at the moment.", 2.0)
 
 
 def _no_question(body: Body) -> tuple[Code, str] | None:

@@ -199,6 +199,8 @@ class Window:
         self._clock = clock
         self._key_bounds = limits.shelf.share(limits.key_percent)
         self._address_bounds = limits.shelf.share(limits.address_percent)
+        self.largest = min(bounds.bytes for bounds in (limits.whole, self._address_bounds, self._key_bounds))
+        """Bytes of a group that can be kept at all."""
         self._whole = Line()
         self._sections: dict[Part, Section] = {}
         self._authors: dict[bytes, Author] = {}
@@ -224,9 +226,7 @@ class Window:
         self.expire()
         if id in self._seen:
             return "duplicate"
-        if len(raw) > min(
-            bounds.bytes for bounds in (self.limits.whole, self._address_bounds, self._key_bounds)
-        ):
+        if len(raw) > self.largest:
             return "too-large"
         self._latest = max(self._latest, now if arrived is None else min(arrived, now))
         slot = Slot(
@@ -294,6 +294,10 @@ class Window:
         """None where it is not, or no longer, in the window."""
         slot = self._seen.get(id)
         return slot.group if slot is not None else None
+
+    def knows(self, id: bytes) -> bool:
+        """Whether it is refused as a duplicate: it is in the window, or was not long ago."""
+        return id in self._seen
 
     def section(self, part: Part) -> Section | None:
         """None where nothing of it is in the window."""

@@ -152,12 +152,14 @@ class Batch(_FromRelay, frozen=True, kw_only=True, tag="batch"):
 
 
 class Stats(_FromRelay, frozen=True, kw_only=True, tag="stats"):
-    """The swarm in figures. `families` counts the groups in the window."""
+    """The swarm in figures. `families` counts the groups in the window, `stored` those that were ever
+    accepted."""
 
     peers: Count
     relays: Count
     rollouts_min: Annotated[float, msgspec.Meta(ge=0, le=1e12)]
     window: Count
+    stored: Count = 0
     families: FamilyCounts
 
 

@@ -83,6 +83,7 @@ class Talk:
 
 def say(session: Session, message: FromClient) -> Any:
     answer = session.receive(to_frame(message))
+    assert answer is None or isinstance(answer, bytes)
     return None if answer is None else from_relay(answer)
 
 
@@ -104,13 +105,12 @@ def test_two_publish_and_sample_each_other_and_bytes_stay_as_they_came() -> None
         assert (again.items, again.sources) == ((), 1)  # not twice within the hour
         assert say(session, Sample(rid=11, k=8, families=("lcm",))).sources == 0
     stats = say(ann, AskStats())
-    assert stats == Stats(peers=2, relays=1, rollouts_min=2.0, window=2, families={"gcd": 2})
+    assert stats == Stats(peers=2, relays=1, rollouts_min=2.0, window=2, stored=2, families={"gcd": 2})
     assert talk.desk.counts == {Code.ACCEPTED: 2}
 
 
 Spoil = Callable[[Talk], Pub]
 REFUSED: dict[str, tuple[Spoil, Code]] = {
-    "other key": (lambda talk: talk.pub(BOB), Code.RESTRICTED),
     "stale": (lambda talk: talk.pub(age_s=1801), Code.STALE),
     "ahead": (lambda talk: talk.pub(age_s=-121), Code.INVALID),
     "a day ahead": (lambda talk: talk.pub(age_s=-86_400), Code.INVALID),
@@ -316,3 +316,37 @@ def test_the_envelope_kept_has_no_type() -> None:
     say(talk.session(), published)
     kept = talk.desk.window.find(bytes.fromhex(published.id))
     assert kept is not None and msgspec.json.decode(kept.raw, type=Envelope) == published.envelope()
+
+
+def test_a_group_may_be_signed_by_a_key_that_the_node_had_before() -> None:
+    talk = Talk()
+    session = talk.session(BOB)
+    published = talk.pub(ANN, key_seq=7)
+    assert say(session, published).code == Code.ACCEPTED
+    kept = talk.desk.window.find(bytes.fromhex(published.id))
+    assert kept is not None and kept.key == public_key(ANN)
+    assert talk.desk.sequences.look(public_key(ANN), 7) == "used"
+    assert public_key(BOB) not in talk.desk.sequences
+    assert talk.desk.presence.here().families == {"gcd": 1}  # played by whoever is here
+    assert say(talk.session(ANN), talk.pub(ANN, key_seq=7)).code == Code.DUPLICATE
+
+
+@pytest.mark.parametrize("banned", [ANN, BOB])
+def test_a_ban_holds_for_who_signs_and_for_who_sends(banned: bytes) -> None:
+    talk = Talk()
+    session = talk.session(BOB)
+    for shadow, code in ((True, Code.ACCEPTED), (False, Code.BLOCKED)):
+        ban = Ban(until=talk.clock.now + 60, reason="", by="test", shadow=shadow)
+        talk.desk.standings.bans.put(public_key(banned), ban)
+        assert say(session, talk.pub(ANN, key_seq=1 + shadow)).code == code
+    assert len(talk.desk.window) == 0
+
+
+def test_authors_never_met_count_as_new_keys_of_the_address() -> None:
+    talk = Talk()
+    session = talk.session(BOB)
+    codes = [say(session, talk.pub(bytes([n] * 32), key_seq=n)).code for n in range(100, 111)]
+    assert codes == [Code.ACCEPTED] * 9 + [Code.RATE_LIMITED] * 2
+    forged = msgspec.structs.replace(talk.pub(bytes([120] * 32), key_seq=120), sig="0" * 128)
+    assert say(session, forged).code == Code.INVALID
+    assert public_key(bytes([120] * 32)) not in talk.desk._met
