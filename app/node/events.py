@@ -30,9 +30,9 @@ class Started(_Event, frozen=True, tag="start"):
 
 
 class RoundDone(_Event, frozen=True, tag="round"):
-    """A finished round, safely stored. `train_solved` is the share of right answers in the training batch,
-    which is not the curve: the curve is the probe. Shares are in [0, 1]; `seconds` include everything from
-    drawing to saving."""
+    """A finished round, safely stored. `train_solved` is the share of right answers among this round's
+    own, which is not the curve: the curve is the probe. `informative_peer` counts peers' groups trained on.
+    Shares are in [0, 1]; `seconds` include everything from drawing to saving."""
 
     round: int
     informative_own: int
@@ -49,6 +49,16 @@ class RoundDone(_Event, frozen=True, tag="round"):
     grad_norm: float | None
     families: dict[str, tuple[int, int, int]]
     """Family to (level, solved, answered)."""
+    peers: dict[str, int]
+    """Peer to groups trained on."""
+    peer_groups: int
+    """Taken from peers, of which `peer_unfit` were too long for this model."""
+    peer_unfit: int
+    gated_right: int
+    gated_wrong: int
+    """Peers' answers kept out because this model would hardly have written them."""
+    peer_share: float
+    """Peers' share of all weight in the batch."""
 
 
 class ProbeDone(_Event, frozen=True, tag="probe"):
@@ -114,6 +124,12 @@ def round_done(row: RoundRow) -> RoundDone:
         loss=details.loss,
         grad_norm=details.grad_norm,
         families=details.families,
+        peers=details.peers,
+        peer_groups=details.peer_groups,
+        peer_unfit=details.peer_unfit,
+        gated_right=details.gated_right,
+        gated_wrong=details.gated_wrong,
+        peer_share=details.peer_share,
     )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -12,10 +14,12 @@ from app.node import checkpoint
 from app.node.errors import DiskFullError, no_room, room_on_disk
 from app.node.figures import share, tallies
 from app.node.link import Link
+from app.node.peers import weighty
 from app.node.records import GroupRow, RoundDetails, RoundRow
 from app.node.round import Played
 from app.node.state import State
 from app.node.store import Store
+from app.sapo.groups import ScoredGroup
 from app.sapo.prompts import shows_work
 
 
@@ -63,13 +67,19 @@ def free_older(root: Path, home: Path, error: DiskFullError) -> None:
 
 def round_row(played: Played, run: int) -> RoundRow:
     rewards = [reward for scored in played.scored_P for reward in scored.rewards_G]
+    weighed = played.weighed
+    trained_on = Counter(
+        group.peer
+        for group, weights_GT in zip(played.mixed.groups_P, weighed.peer, strict=True)
+        if played.stats is not None and weighty(weights_GT)
+    )
     return RoundRow(
         round=played.state.round,
         run=run,
         at=time.time(),
         seconds=played.seconds,
         informative_own=sum(scored.informative for scored in played.scored_P),
-        informative_peer=0,
+        informative_peer=trained_on.total(),
         train_solved=share(rewards),
         details=RoundDetails(
             own_groups=len(played.scored_P),
@@ -89,19 +99,29 @@ def round_row(played: Played, run: int) -> RoundRow:
                 family: (played.levels[family], tally.solved, tally.answered)
                 for family, tally in tallies(played.scored_P, played.levels).items()
             },
+            peer_groups=len(played.mixed.groups_P) + played.mixed.unfit,
+            peers=dict(trained_on.most_common()),
+            peer_unfit=played.mixed.unfit,
+            gated_right=weighed.gated_right,
+            gated_wrong=weighed.gated_wrong,
+            peer_share=weighed.peer_mass / max(weighed.own_mass + weighed.peer_mass, 1e-12),
         ),
     )
 
 
 def group_rows(played: Played) -> list[GroupRow]:
-    return [
-        GroupRow(
-            source="own",
-            coordinates=scored.group.coordinates,
-            rewards_G=scored.rewards_G,
-            finished_G=scored.group.finished_G,
-            scores_G=scored.scores_G,
-            completions_G=scored.group.completions_G,
-        )
-        for scored in played.scored_P
-    ]
+    """Own groups first, then peers'."""
+    own = [group_row("own", scored, None) for scored in played.scored_P]
+    return own + [group_row("peer", group.scored, group.peer) for group in played.mixed.groups_P]
+
+
+def group_row(source: Literal["own", "peer"], scored: ScoredGroup, peer: str | None) -> GroupRow:
+    return GroupRow(
+        source=source,
+        coordinates=scored.group.coordinates,
+        rewards_G=scored.rewards_G,
+        finished_G=scored.group.finished_G,
+        scores_G=scored.scores_G,
+        completions_G=scored.group.completions_G,
+        peer=peer,
+    )

@@ -112,6 +112,14 @@ class Link:
         )
         return await self._ask(request, messages.Sampled, tell)
 
+    async def read(
+        self, groups_P: list[messages.Foreign], max_tokens: int, *, logprobs: bool
+    ) -> list[messages.Reading | None]:
+        request = messages.Read(
+            number=next(self._numbers), groups_P=groups_P, max_tokens=max_tokens, logprobs=logprobs
+        )
+        return (await self._ask(request, messages.ReadAll)).readings_P
+
     async def step(self, batch: Batch) -> StepStats:
         request = messages.Learn(number=next(self._numbers), batch=batch)
         return (await self._ask(request, messages.Learned)).stats

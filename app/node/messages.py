@@ -65,18 +65,22 @@ class Learn(_Message, frozen=True):
     batch: Batch
 
 
-class Encode(_Message, frozen=True):
-    """Token ids of foreign text."""
+class Foreign(msgspec.Struct, frozen=True, kw_only=True):
+    """One group as text: what a peer's model answered to one prompt."""
 
     prompt: list[dict[str, str]]
-    completion: str
-    finished: bool
+    completions_G: tuple[str, ...]
+    finished_G: tuple[bool, ...]
 
 
-class Measure(_Message, frozen=True):
-    """Log-probabilities of completions under the learner."""
+class Read(_Message, frozen=True):
+    """Token ids of peers' groups, and with `logprobs` their log-probabilities under the learner.
 
-    sequences_S: list[TokenSequence]
+    A group with a finished completion of more than `max_tokens` tokens does not fit and is left out whole."""
+
+    groups_P: list[Foreign]
+    max_tokens: int
+    logprobs: bool
 
 
 class Opened(_Message, frozen=True):
@@ -109,12 +113,17 @@ class Learned(_Message, frozen=True):
     stats: StepStats
 
 
-class Encoded(_Message, frozen=True):
-    sequence: TokenSequence
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """One group as tokens. `logprobs_GT` (nats) are zeros for completions that carry no weight."""
+
+    sequences_G: list[TokenSequence]
+    logprobs_GT: list[list[float]] | None
 
 
-class Measured(_Message, frozen=True):
-    logprobs_ST: list[list[float]]
+class ReadAll(_Message, frozen=True):
+    """In the order of the question; None for a group that does not fit."""
+
+    readings_P: list[Reading | None]
 
 
 class Done(_Message, frozen=True):
@@ -129,8 +138,8 @@ class Failed(_Message, frozen=True):
     reason: Literal["engine", "adapter", "disk"]
 
 
-Request = Open | Load | Save | Sample | Learn | Encode | Measure
-Reply = Opened | Progress | Noted | Sampled | Learned | Encoded | Measured | Done | Failed
+Request = Open | Load | Save | Sample | Learn | Read
+Reply = Opened | Progress | Noted | Sampled | Learned | ReadAll | Done | Failed
 
 _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 _replies: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(Reply)

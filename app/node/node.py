@@ -19,6 +19,7 @@ from app.node.figures import questions_mark
 from app.node.home import model_folder, model_mark
 from app.node.keeping import free_older, keep
 from app.node.link import TRAINER, Link, TrainerDied
+from app.node.peers import Swarm
 from app.node.probing import probe
 from app.node.records import EventRow, ProbeRow
 from app.node.resume import open_history, other_models, resume, set_history_aside, with_families
@@ -57,9 +58,10 @@ class Node:
         identity: bytes,
         tell: Callable[[events.Event], None],
         trainer: Sequence[str] = TRAINER,
+        swarm: Swarm | None = None,
     ) -> None:
         self._settings, self._model, self._home, self._identity = settings, model, home, identity
-        self._tell, self._trainer = tell, trainer
+        self._tell, self._trainer, self._swarm = tell, trainer, swarm
         self._mark = model_mark(model)
         self._folder = model_folder(home, settings.model, self._mark)
         self._checkpoints = self._folder / "checkpoints"
@@ -88,6 +90,8 @@ class Node:
             self._store, self._news = open_history(self._folder)
         starting = asyncio.create_task(self._start_trainer())  # its imports take seconds, so it comes first
         self._sandbox = Sandbox()
+        if self._swarm is not None:
+            self._swarm.open(self._sandbox, self._hear, self._watch.swarm)
         reason, sentence = "failed", ""
         try:
             await starting
@@ -95,6 +99,9 @@ class Node:
                 probe_questions, self._settings.families, self._settings.probe_questions
             )
             await self._learn()
+            if self._swarm is not None:
+                self._watch.report(Phase.SENDING)
+                await self._swarm.flush()
             reason = "rounds"
         except asyncio.CancelledError:
             reason = "stopped"
@@ -163,14 +170,26 @@ class Node:
         self._news = []
 
     async def _round(self) -> None:
-        played = await play(self._tools(), self._state)
-        self._watch.report(Phase.SAVING)
+        began = time.monotonic()
         try:
-            await self._keep(played)
-        except DiskFullError as error:
-            await self._keep_in_last_room(played, error)
+            played = await play(self._tools(), self._state)
+            self._watch.report(Phase.SAVING)
+            try:
+                await self._keep(played)
+            except DiskFullError as error:
+                await self._keep_in_last_room(played, error)
+        except TrainerDied:
+            if self._swarm is not None:
+                self._swarm.give_back()
+            raise
         if played.refusal is not None:
-            self._note(f"Round {played.state.round} brought no step: {played.refusal}")
+            what = "brought no step" if played.stats is None else "took nothing from peers"
+            self._note(f"Round {played.state.round} {what}: {played.refusal}")
+        if self._swarm is not None:
+            self._swarm.settle(played.verdicts_P, time.monotonic() - began)
+        if self._settings.rest and self._state.round != self._ends_at:
+            self._watch.report(Phase.RESTING)
+            await asyncio.sleep(self._settings.rest * (time.monotonic() - began))
 
     async def _keep(self, played: Played) -> None:
         assert self._link is not None and self._run is not None
@@ -221,6 +240,8 @@ class Node:
         await asyncio.sleep(wait)
 
     async def _close(self, reason: str, sentence: str) -> None:
+        if self._swarm is not None:
+            await self._swarm.close()
         if self._link is not None:
             await self._link.end()
         self._sandbox.close()
@@ -249,7 +270,15 @@ class Node:
             settings=self._settings,
             identity=self._identity,
             report=self._watch.report,
+            peers=self._swarm,
         )
+
+    def _hear(self, event: events.Event) -> None:
+        """What the swarm tells; its sentences are kept in the history too."""
+        if isinstance(event, events.Noted):
+            self._note(event.sentence)
+        else:
+            self._tell(event)
 
     def _note(self, sentence: str) -> None:
         self._record("note", sentence)

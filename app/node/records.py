@@ -26,6 +26,17 @@ class RoundDetails(msgspec.Struct, frozen=True, kw_only=True):
     own_logprob: float | None
     families: dict[str, tuple[int, int, int]]
     """Family to (level, solved, answered)."""
+    peer_groups: int = 0
+    """Taken this round; `informative_peer` of them carried weight."""
+    peers: dict[str, int] = {}
+    """Peer to groups that carried weight."""
+    peer_unfit: int = 0
+    """Left out: too long for this model."""
+    gated_right: int = 0
+    gated_wrong: int = 0
+    """Peers' answers kept out because this model would hardly have written them."""
+    peer_share: float = 0.0
+    """Peers' share of all weight in the batch."""
 
 
 class RoundRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +57,8 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True):
     finished_G: tuple[bool, ...]
     scores_G: tuple[float, ...]
     completions_G: tuple[str, ...]
+    peer: str | None = None
+    """The author's name of a peer's group."""
 
 
 class ProbeDetails(msgspec.Struct, frozen=True, kw_only=True):

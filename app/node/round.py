@@ -1,6 +1,7 @@
-"""One round: draw questions, answer them, check the answers, weigh them, learn. Saving is the caller's.
+"""One round: draw questions, answer them, check them, mix in peers' groups, weigh, learn. Saving is the caller's.
 
-Everything in a round follows from the state it starts from, so a round that was lost is simply played again.
+Everything in a round follows from the state it starts from and the peer groups it takes, so a round that was
+lost is simply played again.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Protocol
 
 import msgspec
@@ -16,6 +18,7 @@ import msgspec
 from app.node.drawing import own_questions
 from app.node.figures import shuffled, tallies
 from app.node.link import Link
+from app.node.peers import NOBODY, Mixed, Peers, foreign, mixed, peer_rows, peer_train_group
 from app.node.settings import Settings
 from app.node.snapshot import Phase
 from app.node.state import State
@@ -23,7 +26,16 @@ from app.sapo import curriculum, seeds
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.prompts import messages
 from app.sapo.questions import Question
-from app.sapo.recipes import RECIPES, TrainGroup, Weights, learning_rate, running_logprob, weigh
+from app.sapo.recipes import (
+    RECIPES,
+    Recipe,
+    TrainGroup,
+    Weighed,
+    Weights,
+    learning_rate,
+    running_logprob,
+    weigh,
+)
 from app.sapo.sandbox import Sandbox
 from app.sapo.scoring import score_group
 from engines.contract import Batch, Completion, EngineError, EngineInfo, Row, StepStats
@@ -37,7 +49,7 @@ class Report(Protocol):
 
 @dataclass(frozen=True)
 class Tools:
-    """What a round works with. `model` names the policy in the groups it makes."""
+    """What a round works with. `peers` None: the node learns alone."""
 
     link: Link
     engine: EngineInfo
@@ -45,6 +57,7 @@ class Tools:
     settings: Settings
     identity: bytes
     report: Report
+    peers: Peers | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +69,10 @@ class Played:
     """Where the families stood when the round was drawn."""
     questions_P: list[Question]
     scored_P: list[ScoredGroup]
+    verdicts_P: list[ScoredGroup]
+    """The same with the verifier's own rewards, also where the rewards trained on were shuffled."""
+    mixed: Mixed
+    weighed: Weighed
     stats: StepStats | None
     refusal: str | None
     """Why the engine refused the step; the round still counts."""
@@ -89,7 +106,7 @@ async def play(tools: Tools, before: State) -> Played:
     asked = time.monotonic()
 
     report(Phase.SCORING)
-    scored_P = await asyncio.to_thread(score, tools, questions_P, sampled.groups_PG)
+    scored_P = verdicts_P = await asyncio.to_thread(score, tools, questions_P, sampled.groups_PG)
     if settings.shuffled_rewards:
         scored_P = [
             shuffled(scored, seeds.hashed("shuffled", tools.identity, number, position))
@@ -98,15 +115,18 @@ async def play(tools: Tools, before: State) -> Played:
     checked = time.monotonic()
 
     report(Phase.LEARNING)
+    peers, refusal = await mix(tools, recipe, number)
     own = [train_group(*pair) for pair in zip(scored_P, sampled.groups_PG, strict=True)]
     own_logprob = running_logprob(before.own_logprob, own)
-    weighed = weigh(recipe, own, (), own_logprob or 0.0)
+    peer = [peer_train_group(*pair) for pair in zip(peers.groups_P, peers.readings_P, strict=True)]
+    weighed = weigh(recipe, own, peer, own_logprob or 0.0)
+    own_rows = rows(sampled.prompts_PT, sampled.groups_PG, weighed.own, with_old=recipe.clip is not None)
     batch = Batch(
-        rows_S=rows(sampled.prompts_PT, sampled.groups_PG, weighed.own, with_old=recipe.clip is not None),
+        rows_S=own_rows + peer_rows(peers.readings_P, weighed.peer),
         learning_rate=learning_rate(settings.learning_rate, before.steps, weighed.step),
         clip=recipe.clip,
     )
-    stats, refusal = None, None
+    stats = None
     try:
         if batch.rows_S:  # else every group's answers were all right or all wrong: nothing to learn from
             stats = await tools.link.step(batch)
@@ -129,6 +149,9 @@ async def play(tools: Tools, before: State) -> Played:
         levels=before.curriculum.levels,
         questions_P=questions_P,
         scored_P=scored_P,
+        verdicts_P=verdicts_P,
+        mixed=peers,
+        weighed=weighed,
         stats=stats,
         refusal=refusal,
         tokens=sampled.tokens,
@@ -137,6 +160,25 @@ async def play(tools: Tools, before: State) -> Played:
         step_s=finished - checked,
         seconds=finished - started,
     )
+
+
+async def mix(tools: Tools, recipe: Recipe, number: int) -> tuple[Mixed, str | None]:
+    """Peer groups for a round, read by the trainer, and why there are none where the engine refused them."""
+    if tools.peers is None or not tools.settings.external:
+        return NOBODY, None
+    rng = Random(seeds.sampling_seed(tools.identity, number, "mix"))
+    groups_P = tools.peers.take(recipe, tools.settings.external, rng)
+    if not groups_P:
+        return NOBODY, None
+    try:
+        readings_P = await tools.link.read(
+            [foreign(group) for group in groups_P],
+            tools.settings.max_tokens,
+            logprobs=recipe.needs_peer_logprobs,
+        )
+    except EngineError as error:
+        return NOBODY, f"Peers' groups could not be read: {error}"
+    return mixed(groups_P, readings_P), None
 
 
 def score(
@@ -150,7 +192,7 @@ def score(
                 coordinates=question.coordinates,
                 completions_G=tuple(completion.text for completion in completions_G),
                 finished_G=tuple(completion.finished for completion in completions_G),
-                model=tools.engine.model,
+                model=tools.settings.public_model,
             ),
         )
         for question, completions_G in zip(questions_P, groups_PG, strict=True)

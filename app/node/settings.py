@@ -33,6 +33,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int | None
     seed: int | None
     shuffled_rewards: bool
+    public_model: str = "local"
+    """What peers are told of the model: "starter", a hub's name, or "local". Never a folder."""
+    rest: float = 0.0
+    """Round lengths of rest after each round."""
 
 
 def starting_levels(model: Path, own: Mapping[str, int]) -> dict[str, int]:

@@ -21,7 +21,9 @@ class Phase(Enum):
     SCORING = "checking the answers"
     LEARNING = "learning"
     SAVING = "saving"
+    RESTING = "resting"
     WAITING = "waiting to start the trainer again"
+    SENDING = "handing over the last groups"
     STOPPING = "stopping"
 
 
@@ -54,6 +56,32 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     solved: bool
 
 
+class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
+    """The swarm as this node sees it; counts are of this run, `waiting` is all that has no final answer yet."""
+
+    name: str = ""
+    """This node's own, derived from its key; empty until the key is there."""
+    connected: bool = False
+    relay: str = ""
+    sentence: str = "Looking for a swarm."
+    """How the link stands."""
+    peers: int = 0
+    """Others online."""
+    ready: int = 0
+    """Checked groups that a round may take."""
+    taken: int = 0
+    taken_last: int = 0
+    """Peers' groups trained on: of this run, and in the latest round."""
+    sources: int = 0
+    """Different peers they came from."""
+    given: int = 0
+    """Own groups that a relay has acknowledged."""
+    waiting: int = 0
+    received: int = 0
+    refused: dict[str, int] = {}
+    """Reason to received groups that failed the check, the latest reason last."""
+
+
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """`round` is the round in flight, `safe_round` the last checkpoint; times are seconds, of `time.time()`
     where they are moments. `done` of `total` completions count within the phase, `eta_s` is what is left of
@@ -81,6 +109,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     worked_share: float | None = None
     tokens_per_s: float | None = None
     round_s: float | None = None
+    swarm: SwarmView | None = None
     safe_round: int = 0
     safe_at: float | None = None
     note: str | None = None

@@ -17,7 +17,7 @@ import msgspec
 
 from app.node.records import EventRow, GroupRow, ProbeRow, RoundRow
 
-FORMAT = 1
+FORMAT = 2
 TEXTS_KEPT_ROUNDS = 200
 GROUPS_KEPT_ROUNDS = 2000
 """Of older rounds, first the completions and then the groups are dropped; the rounds themselves stay."""
@@ -34,12 +34,18 @@ CREATE TABLE rounds (
 CREATE TABLE groups (
     round INTEGER NOT NULL, position INTEGER NOT NULL, source TEXT NOT NULL, family TEXT NOT NULL, level INTEGER
     NOT NULL, seed INTEGER NOT NULL, item INTEGER NOT NULL, version TEXT NOT NULL, rewards TEXT NOT NULL,
-    finished TEXT NOT NULL, scores TEXT NOT NULL, completions TEXT, PRIMARY KEY (round, position)) WITHOUT
-    ROWID; CREATE TABLE probes ( round INTEGER NOT NULL, questions_mark TEXT NOT NULL, at REAL NOT NULL,
-    questions INTEGER NOT NULL, pass_at_1 REAL NOT NULL, stderr REAL NOT NULL, details TEXT NOT NULL, PRIMARY
-    KEY (round, questions_mark)); CREATE TABLE events (id INTEGER PRIMARY KEY, at REAL NOT NULL, round INTEGER
-    NOT NULL, kind TEXT NOT NULL, sentence TEXT NOT NULL);
+    finished TEXT NOT NULL, scores TEXT NOT NULL, completions TEXT, peer TEXT,
+    PRIMARY KEY (round, position)) WITHOUT ROWID;
+CREATE TABLE probes (
+    round INTEGER NOT NULL, questions_mark TEXT NOT NULL, at REAL NOT NULL, questions INTEGER NOT NULL,
+    pass_at_1 REAL NOT NULL, stderr REAL NOT NULL, details TEXT NOT NULL,
+    PRIMARY KEY (round, questions_mark));
+CREATE TABLE events (
+    id INTEGER PRIMARY KEY, at REAL NOT NULL, round INTEGER NOT NULL, kind TEXT NOT NULL, sentence TEXT NOT
+    NULL);
 """
+_FROM_1 = "ALTER TABLE groups ADD COLUMN peer TEXT;"
+"""Format 1 knew no peers."""
 
 
 class StoreError(Exception):
@@ -59,6 +65,8 @@ class Store:
             (format_,) = self._db.execute("PRAGMA user_version").fetchone()
             if format_ == 0:
                 self._db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version={FORMAT}; COMMIT;")
+            elif format_ == 1:
+                self._db.executescript(f"BEGIN; {_FROM_1} PRAGMA user_version={FORMAT}; COMMIT;")
             elif format_ != FORMAT:
                 raise StoreError(f"it is of format {format_}, which this version does not know")
             self._db.execute("SELECT max(round) FROM rounds").fetchone()
@@ -111,7 +119,7 @@ class Store:
                 ),
             )
             self._db.executemany(
-                "INSERT INTO groups VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO groups VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [(row.round, position, *_group(group)) for position, group in enumerate(groups)],
             )
             self._db.execute(
@@ -188,6 +196,7 @@ def _group(group: GroupRow) -> tuple[object, ...]:
         _json(group.finished_G),
         _json(group.scores_G),
         _json(group.completions_G),
+        group.peer,
     )
 
 

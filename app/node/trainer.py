@@ -20,6 +20,7 @@ from typing import BinaryIO, NoReturn
 
 from app.node import messages, solo
 from app.node.errors import says_disk_full
+from app.node.reading import read
 from engines.contract import AdapterError, Completion, Engine, EngineError
 
 SOLO = "--solo"
@@ -119,11 +120,8 @@ def _answer(
             return _sample(engine, request, tell)
         case messages.Learn():
             return messages.Learned(number=number, stats=engine.step(request.batch))
-        case messages.Encode():
-            sequence = engine.encode(request.prompt, request.completion, request.finished)
-            return messages.Encoded(number=number, sequence=sequence)
-        case messages.Measure():
-            return messages.Measured(number=number, logprobs_ST=engine.logprobs(request.sequences_S))
+        case messages.Read():
+            return messages.ReadAll(number=number, readings_P=read(engine, request))
         case messages.Save():
             engine.save(Path(request.folder))
         case messages.Load():

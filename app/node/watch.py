@@ -11,7 +11,7 @@ from app.node.events import RoundDone
 from app.node.records import ProbeRow
 from app.node.round import Played
 from app.node.settings import Settings
-from app.node.snapshot import Answer, FamilyRow, Phase, Point, Snapshot
+from app.node.snapshot import Answer, FamilyRow, Phase, Point, Snapshot, SwarmView
 from app.node.state import State
 from app.sapo.families import FAMILIES
 from engines.contract import EngineInfo
@@ -66,6 +66,9 @@ class Watch:
             tokens_per_s=done.tokens_per_s,
             round_s=done.seconds,
         )
+
+    def swarm(self, view: SwarmView) -> None:
+        self._change(swarm=view)
 
     def note(self, sentence: str) -> None:
         self._change(note=sentence, noted_at=time.time())

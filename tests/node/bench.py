@@ -15,6 +15,7 @@ import msgspec
 from app.node import events
 from app.node.home import held, identity
 from app.node.node import Node
+from app.node.peers import Swarm
 from app.node.settings import Settings
 
 Event = TypeVar("Event", bound=events.Event)
@@ -61,7 +62,10 @@ class Bench:
         return found
 
     def run(
-        self, stop_when: Callable[[events.Event], bool] = lambda event: False, **changes: object
+        self,
+        stop_when: Callable[[events.Event], bool] = lambda event: False,
+        swarm: Swarm | None = None,
+        **changes: object,
     ) -> list[events.Event]:
         """Runs a node and returns its events. It is stopped, as by Ctrl-C, at an event that `stop_when` is true
         of."""
@@ -77,7 +81,7 @@ class Bench:
             settings = msgspec.structs.replace(SETTINGS, **changes)
             with held(self.home):
                 own = identity(self.home, settings.seed)
-                self.node = Node(settings, self.model, self.home, own, tell, (sys.executable, str(FAKE)))
+                self.node = Node(settings, self.model, self.home, own, tell, (sys.executable, str(FAKE)), swarm)
                 task = asyncio.create_task(self.node.run())
                 with contextlib.suppress(asyncio.CancelledError):
                     await task

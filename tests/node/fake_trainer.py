@@ -51,7 +51,9 @@ class FakeEngine:
         )
 
     def encode(self, prompt: Messages, completion: str, finished: bool) -> TokenSequence:
-        return TokenSequence(prompt_T=self.prompt_tokens(prompt), completion_T=[*map(ord, completion), 0])
+        return TokenSequence(
+            prompt_T=self.prompt_tokens(prompt), completion_T=[*map(ord, completion), *[0] * finished]
+        )
 
     def sample(
         self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int

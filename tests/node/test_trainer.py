@@ -44,10 +44,11 @@ def test_every_answer_has_the_number_of_its_question(trainer: subprocess.Popen[b
     assert isinstance(reply, messages.Opened) and reply.number == 7 and reply.info.name == "fake"
     reply = ask(trainer, messages.Save(number=9, folder=str(tmp_path)))
     assert reply == messages.Done(number=9)
-    reply = ask(trainer, messages.Encode(number=10, prompt=PROMPT, completion="#3", finished=True))
-    assert reply.number == 10 and reply.sequence.completion_T == [ord("#"), ord("3"), 0]
-    reply = ask(trainer, messages.Measure(number=11, sequences_S=[reply.sequence]))
-    assert reply == messages.Measured(number=11, logprobs_ST=[[-0.1, -0.1, -0.1]])
+    foreign = messages.Foreign(prompt=PROMPT, completions_G=("#3", "no"), finished_G=(True, False))
+    reply = ask(trainer, messages.Read(number=10, groups_P=[foreign], max_tokens=9, logprobs=True))
+    (reading,) = reply.readings_P
+    assert reply.number == 10 and reading.sequences_G[0].completion_T == [ord("#"), ord("3"), 0]
+    assert reading.logprobs_GT == [[-0.1, -0.1, -0.1], [0.0, 0.0]]
 
 
 def test_samples_come_slice_by_slice_with_progress(trainer: subprocess.Popen[bytes]) -> None:

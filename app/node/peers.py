@@ -1,0 +1,139 @@
+"""A round's peers: where their groups come from, and how these become rows of the batch.
+
+A round sees a swarm through `Peers` alone. What it takes is out until the round is safe; a round that is lost
+gives it back and is played again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Protocol
+
+from app.node.events import Event
+from app.node.messages import Foreign, Reading
+from app.node.snapshot import SwarmView
+from app.sapo.groups import ScoredGroup
+from app.sapo.prompts import messages
+from app.sapo.recipes import Recipe, TrainGroup, Weights
+from app.sapo.sandbox import Sandbox
+from engines.contract import Row
+
+MOST_EXTERNAL = 8
+
+
+def default_external(groups: int) -> int:
+    """J for I own groups: half of them, at least one and at most eight.
+
+    A good half of the own groups teaches nothing (all right or all wrong), while every peer group is
+    informative. So J = I / 2 brings about as many lessons as the own groups do, and that is where the recipe
+    caps peers' weight anyway (research/rl.md 2.10, rules 4 and 5); more would be text fetched to be scaled
+    down. Eight groups a minute are 2.5 MB an hour.
+
+    >>> [default_external(groups) for groups in (1, 4, 8, 16, 64)]
+    [1, 2, 4, 8, 8]
+    """
+    return max(1, min(MOST_EXTERNAL, groups // 2))
+
+
+@dataclass(frozen=True)
+class PeerGroup:
+    """A peer's group after this node has made the question itself and scored the answers itself. `peer` is the
+    author's name, `question` the text."""
+
+    peer: str
+    question: str
+    scored: ScoredGroup
+
+
+class Peers(Protocol):
+    """The swarm, as a round sees it. None of these waits for anybody."""
+
+    def take(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
+        """At most `most` groups, chosen by `app.sapo.mixing.choose`. They are out now."""
+        ...
+
+    def give_back(self) -> None:
+        """The round was lost: what is out may be taken again."""
+        ...
+
+    def settle(self, own_P: Sequence[ScoredGroup], seconds: float) -> None:
+        """The round, which took `seconds`, is safe: what is out has been used, and informative ones of the own
+        groups may be published."""
+        ...
+
+
+class Swarm(Peers, Protocol):
+    """The same with the life that a node gives it. Nothing it meets on the way ends a node."""
+
+    def open(self, sandbox: Sandbox, tell: Callable[[Event], None], show: Callable[[SwarmView], None]) -> None:
+        """Begins to look for a relay. Inside the running event loop; returns at once."""
+        ...
+
+    async def flush(self) -> None:
+        """Waits, but not for ever, until everything published has its final answer."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """Peer groups that fit, as tokens of this node's model."""
+
+    groups_P: list[PeerGroup]
+    readings_P: list[Reading]
+    unfit: int = 0
+    """Groups left out because a completion or the prompt is too long for this model."""
+
+
+NOBODY = Mixed(groups_P=[], readings_P=[])
+
+
+def foreign(group: PeerGroup) -> Foreign:
+    """A group as the trainer reads it: the question through this model's own prompt."""
+    return Foreign(
+        prompt=messages(group.question),
+        completions_G=group.scored.group.completions_G,
+        finished_G=group.scored.group.finished_G,
+    )
+
+
+def mixed(groups_P: Sequence[PeerGroup], readings_P: Sequence[Reading | None]) -> Mixed:
+    """Groups with their readings, without those that do not fit."""
+    pairs = [(group, reading) for group, reading in zip(groups_P, readings_P, strict=True) if reading]
+    return Mixed(
+        groups_P=[group for group, _ in pairs],
+        readings_P=[reading for _, reading in pairs],
+        unfit=len(groups_P) - len(pairs),
+    )
+
+
+def peer_train_group(group: PeerGroup, reading: Reading) -> TrainGroup:
+    """A peer group as the recipe sees it; its log-probs are the learner's before the update."""
+    return TrainGroup(
+        rewards_G=group.scored.rewards_G,
+        finished_G=group.scored.group.finished_G,
+        lengths_G=tuple(len(sequence.completion_T) for sequence in reading.sequences_G),
+        logprobs_GT=None if reading.logprobs_GT is None else tuple(map(tuple, reading.logprobs_GT)),
+    )
+
+
+def peer_rows(readings_P: Sequence[Reading], weights_PGT: Sequence[Weights]) -> list[Row]:
+    """The training sequences that carry any weight. Without old log-probs: a peer's ratio is 1."""
+    return [
+        Row(prompt_T=sequence.prompt_T, completion_T=sequence.completion_T, weights_T=list(weights_T))
+        for reading, weights_GT in zip(readings_P, weights_PGT, strict=True)
+        for sequence, weights_T in zip(reading.sequences_G, weights_GT, strict=True)
+        if any(weights_T)
+    ]
+
+
+def weighty(weights_GT: Weights) -> bool:
+    """Whether a group carries any weight.
+
+    >>> weighty(((0.0,), (0.0, 0.5))), weighty(((0.0,),))
+    (True, False)
+    """
+    return any(weight for weights_T in weights_GT for weight in weights_T)
