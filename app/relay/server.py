@@ -20,7 +20,8 @@ from random import Random
 from typing import Any
 
 import msgspec
-from aiohttp import WSCloseCode, WSMsgType, web
+from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
+from aiohttp.http import WS_CLOSED_MESSAGE
 
 from app.relay.desk import LOOPBACK, Desk
 from app.relay.session import Session
@@ -132,13 +133,7 @@ class Server:
         refused = self._turned_away(request, address)
         if refused is not None:
             return refused
-        ws = web.WebSocketResponse(
-            protocols=(SUBPROTOCOL,),
-            compress=False,
-            max_msg_size=FRAME + 1,  # aiohttp takes only what is smaller
-            heartbeat=HEARTBEAT_S,
-            decode_text=False,
-        )
+        ws = open_socket()
         self._addresses[address] += 1
         session = Session(self._desk, address)
         line = _Line(ws, session)
@@ -188,11 +183,34 @@ class Server:
                 await asyncio.gather(*(line.send(frame) for line in lines))
 
 
+def open_socket() -> web.WebSocketResponse:
+    """A websocket as the relay has them; messages are read from it with `hear`."""
+    return web.WebSocketResponse(
+        protocols=(SUBPROTOCOL,),
+        compress=False,
+        max_msg_size=FRAME + 1,  # aiohttp takes only what is smaller
+        heartbeat=HEARTBEAT_S,
+        decode_text=False,
+    )
+
+
+async def hear(ws: web.WebSocketResponse) -> WSMessage:
+    """The next message, text as bytes. Text that is not UTF-8 ends the connection, as RFC 6455 (8.1) asks."""
+    message = await ws.receive()
+    if message.type is WSMsgType.TEXT and not message.data.isascii():
+        try:
+            message.data.decode()
+        except UnicodeDecodeError:
+            await ws.close(code=WSCloseCode.INVALID_TEXT)
+            return WS_CLOSED_MESSAGE
+    return message
+
+
 async def _converse(line: _Line) -> None:
     """Until either side ends it."""
     ws, session = line.socket, line.session
     while True:
-        message = await ws.receive()
+        message = await hear(ws)
         if message.type is WSMsgType.TEXT:
             answer = session.receive(message.data)
         elif message.type is WSMsgType.BINARY:
