@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from app.relay.access import Access, Open
 from app.relay.backplane import Backplane, Record
 from app.relay.memory import Memory
 from app.relay.presence import Presence
@@ -50,6 +51,7 @@ class Desk:
         epoch: str,
         *,
         pow_bits: int = 0,
+        access: Access | None = None,
         backplane: Backplane | None = None,
         clock: Clock = time.monotonic,
         wall: Clock = time.time,
@@ -61,6 +63,7 @@ class Desk:
         self.swarm = swarm
         self.epoch = epoch
         self.pow_bits = pow_bits
+        self.access = access or Open("pow" if pow_bits else "open")
         self.clock = clock
         self.window = Window(WindowLimits(), clock)
         self.sampler = Sampler(self.window, rng)
@@ -82,12 +85,14 @@ class Desk:
         twice."""
         self._dropped: OrderedDict[bytes, None] = OrderedDict()
         self.backplane: Backplane = backplane or Memory()
+        self.opened = isinstance(self.backplane, Memory)
         if isinstance(self.backplane, Memory):
             self.backplane.open(self._take, self._value)
 
     async def open(self) -> None:
         """Start the backplane: the window is filled from it. Raises BackplaneError."""
         await self.backplane.start(self._take, self._value, self._presence)
+        self.opened = True
 
     def now_ms(self) -> int:
         """Unix milliseconds."""
@@ -187,6 +192,11 @@ class Desk:
     def _value(self, key: str, value: bytes | None) -> None:
         """A value has changed, here or at another relay."""
         kind, _, name = key.partition(".")
+        if kind == "numbers" and value is not None:
+            self.sequences.put(
+                bytes.fromhex(name), int.from_bytes(value[:8], "big"), int.from_bytes(value[8:], "big")
+            )
+            return
         if kind == "drop" and value is not None:
             id = bytes.fromhex(name)
             self._dropped[id] = None
@@ -227,7 +237,7 @@ class Desk:
             proto=VERSIONS,
             software=SOFTWARE,
             time_ms=self.now_ms(),
-            access="pow" if self.pow_bits else "open",
+            access=self.access.mode,
             pow_bits=self.pow_bits,
             caps=CAPABILITIES,
             families=tuple(sorted(FAMILIES)),

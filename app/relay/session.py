@@ -41,13 +41,15 @@ from app.swarm.protocol import (
     from_client,
     to_frame,
 )
-from app.swarm.refusals import Code, Refused
+from app.swarm.refusals import Code, Flaw, Refused
 from app.swarm.signin import check_sign_in
 
 FAULTS = 32
 """Frames that are no message at all, after which a connection is closed."""
 Outcome = tuple[Code, str, float | None]
 """What becomes of a publish: the code, a sentence, seconds until the next try."""
+NOT_INVITED_S = 60.0
+"""When a node that may not sign in may ask again: the operator may have let it in meanwhile."""
 _LONGEST_WAIT_MS = 24 * 3600 * 1000
 _COUNTED_SOURCES = 1024
 
@@ -138,8 +140,10 @@ class Session:
         self.closing = True
         try:
             check_sign_in(auth, self._hello)
+            desk.access.check(auth, self._hello)
         except Refused as refused:
-            return _err(refused.code, refused.sentence)
+            later = NOT_INVITED_S if refused.flaw is Flaw.NOT_INVITED else None
+            return _err(refused.code, refused.sentence, wait_s=later)
         if desk.standings.verdict(key, self.address) == "blocked":
             return _err(Code.BLOCKED, "This key or address is banned here.")
         if desk.presence.connections(key) >= CONNECTIONS_OF_A_KEY:

@@ -136,7 +136,7 @@ def _plain(text: str) -> str:
         raise InviteError("An address has no blanks or line breaks in it: copy the link alone.")
     if not re.fullmatch(r"[!-~]+", text):
         raise InviteError(
-            "An address has plain letters, digits and signs only (foreign names begin with xn--): copy it again."
+            "An address has plain letters, digits and signs only (foreign names start xn--): copy it again."
         )
     return text
 

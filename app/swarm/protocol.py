@@ -38,6 +38,7 @@ Capability = Annotated[str, msgspec.Meta(pattern=r"\A[a-z0-9-]{1,32}\Z")]
 Capabilities = Annotated[tuple[Capability, ...], msgspec.Meta(max_length=32)]
 Versions = Annotated[tuple[Count, ...], msgspec.Meta(min_length=1, max_length=16)]
 FamilyCounts = Annotated[dict[FamilyName, Count], msgspec.Meta(max_length=256)]
+AccessMode = Literal["open", "pow", "invite", "allowlist", "private"]
 Wait = Annotated[int, msgspec.Meta(ge=0, le=24 * 3600 * 1000)]
 """Milliseconds before the next try; never more than a day."""
 
@@ -188,7 +189,7 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     proto: Versions
     software: Text
     time_ms: Count
-    access: Literal["open", "pow", "invite", "allowlist"]
+    access: AccessMode
     pow_bits: Annotated[int, msgspec.Meta(ge=0, le=64)] = 0
     caps: Capabilities = ()
     families: Annotated[tuple[FamilyName, ...], msgspec.Meta(max_length=256)]

@@ -41,6 +41,7 @@ class Flaw(StrEnum):
     BAD_SIGNATURE = "bad-signature"
     OTHER_SWARM = "other-swarm"
     NO_WORK = "no-work"
+    NOT_INVITED = "not-invited"
     STALE = "stale"
     AHEAD = "ahead"
 
@@ -49,6 +50,7 @@ _CODES = {
     Flaw.UNKNOWN_TYPE: Code.UNSUPPORTED,
     Flaw.OTHER_PROTOCOL: Code.UNSUPPORTED,
     Flaw.NO_WORK: Code.POW,
+    Flaw.NOT_INVITED: Code.RESTRICTED,
     Flaw.STALE: Code.STALE,
 }
 

@@ -5,17 +5,21 @@ Ids and signatures are checked with hashlib and PyNaCl from the page's own formu
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import hmac
 import json
 import re
 from pathlib import Path
 from typing import get_args
 
 import msgspec
+import nacl.pwhash
 import nacl.signing
 import pytest
+from mnemonic import Mnemonic
 
-from app.swarm import limits, names, protocol, signin
+from app.swarm import admission, limits, names, protocol, signin
 from app.swarm.body import Body, Task, unseal
 from app.swarm.refusals import Code
 
@@ -37,6 +41,32 @@ def test_the_signature_of_the_challenge() -> None:
     key = nacl.signing.SigningKey(bytes(range(32)))
     signed = b"sapo-auth-v1\0example-swarm\0relay.example\0" + b"\x0f" * 32
     assert json.loads(AUTH)["sig"] == key.sign(signed).signature.hex()
+
+
+def test_a_token_of_the_operator() -> None:
+    key = nacl.signing.SigningKey(bytes(range(32)))
+    (token,) = re.findall(r"`(t1\.[0-9][^`]*)`", PAGE)
+    _, until, who, signature = token.split(".")
+    signed = b"shoal-token-v1\0example-swarm\0" + until.encode() + b"\0" + who.encode()
+    assert signature == key.sign(signed).signature.hex()
+    admission.check_token(token, bytes(key.verify_key), "example-swarm", json.loads(AUTH)["pk"], int(until) - 1)
+
+
+def test_six_words_give_the_key_the_swarm_and_the_proof() -> None:
+    (words,) = re.findall(r"`([a-z]+(?: [a-z]+){5})`", PAGE)
+    number = 0
+    for word in words.split():
+        number = number << 11 | Mnemonic("english").wordlist.index(word)
+    check = hashlib.sha256(b"shoal-private-check-v1\0" + (number >> 6).to_bytes(8, "big")).digest()[0] >> 2
+    assert number & 63 == check
+    salt = hashlib.sha256(b"shoal-private-v1").digest()[:16]
+    key = nacl.pwhash.argon2id.kdf(32, words.encode(), salt, 12, 64 * 2**20)
+    assert f"`{key.hex()}`" in PAGE
+    digest = hashlib.sha256(b"shoal-private-swarm-v1\0" + key).digest()[:10]
+    assert f"`private-{base64.b32encode(digest).decode().lower()}`" in PAGE
+    signed = b"sapo-auth-v1\0example-swarm\0relay.example\0" + b"\x0f" * 32
+    proof = hmac.new(key, b"shoal-private-v1\0" + bytes.fromhex(json.loads(AUTH)["pk"]) + signed, "sha256")
+    assert f"`k1.{proof.hexdigest()}`" in PAGE
 
 
 def test_the_work() -> None:

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.swarm.admission import check_proof, check_token, credential, joining, mint, prove
+from app.swarm.invite import Invite
+from app.swarm.limits import Limits
+from app.swarm.private import Private
+from app.swarm.protocol import Auth, Hello, to_frame
+from app.swarm.refusals import Code, Refused
+from app.swarm.signin import sign_in
+from app.swarm.signing import public_key
+
+OPERATOR, ANN, BOB = bytes(range(32)), bytes(range(1, 33)), bytes(range(2, 34))
+NOW = 1_800_000_000
+CODE = Private(bytes(32))
+URL = "ws://relay.example:8777/v1/ws"
+
+
+def pk(seed: bytes) -> str:
+    return public_key(seed).hex()
+
+
+def hello(**changes: Any) -> Hello:
+    fields: dict[str, Any] = dict(
+        proto=(1,), relay="relay.example", swarm="example-swarm", epoch="1", time_ms=NOW * 1000,
+        challenge="0f" * 32, limits=Limits(),
+    )  # fmt: skip
+    return Hello(**(fields | changes))
+
+
+def refused(token: str, seed: bytes = ANN, swarm: str = "example-swarm", now: float = NOW) -> str:
+    with pytest.raises(Refused) as caught:
+        check_token(token, public_key(OPERATOR), swarm, pk(seed), now)
+    assert caught.value.code == Code.RESTRICTED
+    return caught.value.sentence
+
+
+def test_a_token_lets_in_until_it_ends_and_only_whom_it_names() -> None:
+    anybody = mint(OPERATOR, "example-swarm", NOW + 60)
+    bob_s = mint(OPERATOR, "example-swarm", NOW + 60, pk(BOB))
+    for seed in (ANN, BOB):
+        check_token(anybody, public_key(OPERATOR), "example-swarm", pk(seed), NOW + 59.9)
+    check_token(bob_s, public_key(OPERATOR), "example-swarm", pk(BOB), NOW)
+    assert "has ended" in refused(anybody, now=NOW + 60)
+    assert "another key" in refused(bob_s)
+    assert "not signed" in refused(anybody, swarm="other-swarm")
+    assert "not signed" in refused(mint(ANN, "example-swarm", NOW + 60))
+
+
+@pytest.mark.parametrize("change", [(3, "9"), (14, "bob"), (-1, "x"), (-1, "0"), (0, "k")])
+def test_a_changed_token_is_refused(change: tuple[int, str]) -> None:
+    token, (place, put) = mint(OPERATOR, "example-swarm", NOW + 60), change
+    place %= len(token)
+    changed = token[:place] + put + token[place + len(put) :]
+    assert changed == token or refused(changed)
+
+
+@given(st.text(alphabet="abcdef0123456789.t1kany-_", max_size=200))
+def test_no_other_text_is_a_token(text: str) -> None:
+    refused(text)
+    refused(f"t1.{NOW + 60}.any.{text}")
+
+
+def test_tokens_fit_the_protocol() -> None:
+    for token in (mint(OPERATOR, "s" * 64, 10**12 - 1, pk(BOB)), prove(CODE.key, hello(), pk(ANN)), CODE.token):
+        auth = sign_in(ANN, hello(), "test/1", invite=token)
+        assert msgspec.json.decode(to_frame(auth), type=Auth).invite == token
+        assert Invite(url=URL, token=token).token == token
+    with pytest.raises(ValueError):
+        mint(OPERATOR, "example-swarm", NOW, "bob")
+    with pytest.raises(ValueError):
+        mint(OPERATOR, "example-swarm", -5)
+
+
+def test_a_proof_holds_for_one_challenge_of_one_relay_and_one_key() -> None:
+    private = hello(swarm=CODE.swarm)
+    proof = prove(CODE.key, private, pk(ANN))
+    check_proof(proof, CODE.key, private, pk(ANN))
+    for other, key in (
+        (hello(swarm=CODE.swarm, challenge="aa" * 32), pk(ANN)),
+        (hello(swarm=CODE.swarm, relay="evil.example"), pk(ANN)),
+        (hello(swarm="private-other"), pk(ANN)),
+        (private, pk(BOB)),
+    ):
+        with pytest.raises(Refused, match="six words"):
+            check_proof(proof, CODE.key, other, key)
+    for wrong in ("", proof[:-1], proof + "0", proof.upper(), CODE.token, "k1." + "0" * 64):
+        with pytest.raises(Refused) as caught:
+            check_proof(wrong, CODE.key, private, pk(ANN))
+        assert caught.value.code == Code.RESTRICTED
+
+
+def test_a_node_shows_its_invite_to_nobody_else() -> None:
+    token = mint(OPERATOR, "example-swarm", NOW + 60)
+    bound = Invite(url=URL, swarm="example-swarm", relay="relay.example", token=token)
+    assert credential(bound, hello(), ANN) == token
+    assert credential(Invite(url=URL, token=token), hello(), ANN) == token
+    assert credential(bound, hello(relay="evil.example"), ANN) is None
+    assert credential(bound, hello(swarm="other-swarm"), ANN) is None
+    assert credential(None, hello(), ANN) is None
+    assert credential(Invite(url=URL), hello(), ANN) is None
+
+
+def test_a_private_key_is_never_sent() -> None:
+    invite = joining(CODE, Invite(url=URL, relay="relay.example"))
+    ours = hello(swarm=CODE.swarm)
+    sent = credential(invite, ours, ANN)
+    assert sent is not None and CODE.key.hex() not in sent
+    check_proof(sent, CODE.key, ours, pk(ANN))
+    assert credential(Invite(url=URL, token=CODE.token), hello(), ANN) is None  # not that swarm's relay
+    for broken in ("a1.00", "a1." + "G" * 64, "a1."):
+        assert credential(Invite(url=URL, token=broken), ours, ANN) is None
