@@ -1,4 +1,4 @@
-"""One round: draw questions, answer them, check them, mix in peers' groups, weigh, learn. Saving is the caller's.
+"""One round: draw questions, answer and check them, mix in peers' groups, weigh, learn. Saving is the caller's.
 
 Everything in a round follows from the state it starts from and the peer groups it takes, so a round that was
 lost is simply played again.

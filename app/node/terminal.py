@@ -13,9 +13,14 @@ from rich.text import Text
 
 from app.node.chart import Kind, chart
 from app.node.snapshot import Answer, FamilyRow, Phase, Snapshot, doing, seconds, standing
+from app.node.swarm_view import panel as swarm_panel
+from app.node.text import cut, plain
 
 _STYLES = {Kind.AXIS: "bright_black", Kind.ERROR: "cyan dim", Kind.LINE: "bold cyan", Kind.EMPTY: ""}
-_FAMILIES_WIDTH = 36
+_FAMILIES_WIDTH, _FIGURES_WIDTH = 36, 24
+"""Columns of the table of families, at least; and those of its figures and borders."""
+_CURVE_WIDTH = 53
+"""Beyond these, columns go to the families until their names are whole."""
 _NOTE_S = 60
 _NARROW = 64
 """Below this many columns the table of families gives way to the curve."""
@@ -54,20 +59,24 @@ class Terminal:
 def picture(snapshot: Snapshot, width: int, height: int, now: float) -> RenderableType:
     """The whole view for a terminal of this size. At least 40 columns and 14 lines are assumed."""
     width, height = max(40, width), max(14, height)
-    answer_lines = max(2, min(8, (height - _FIXED_LINES - 8) // 2))
-    middle = height - _FIXED_LINES - answer_lines
-    curve_width = width if width < _NARROW else width - _FAMILIES_WIDTH
+    swarm = swarm_panel(snapshot.swarm, width, height) if snapshot.swarm is not None else None
+    room = height - _FIXED_LINES - (swarm.height or 0 if swarm is not None else 0)
+    answer_lines = max(2, min(8, (room - 8) // 2))
+    middle = room - answer_lines
+    families_width = _families_width(snapshot.families, width)
+    curve_width = width if width < _NARROW else width - families_width
     body = Table.grid(padding=0)
     body.add_column(width=curve_width)
     cells: list[RenderableType] = [_curve(snapshot, curve_width, middle)]
     if width >= _NARROW:
-        body.add_column(width=_FAMILIES_WIDTH)
-        cells.append(_families(snapshot.families, middle))
+        body.add_column(width=families_width)
+        cells.append(_families(snapshot.families, families_width, middle))
     body.add_row(*cells)
     return Group(
         _header(snapshot, width),
         _phase(snapshot, width, now),
         body,
+        *([swarm] if swarm is not None else []),
         _answers(snapshot.answers, width, answer_lines),
         _last_round(snapshot, width),
         _footer(snapshot, width, now),
@@ -80,8 +89,8 @@ def _header(snapshot: Snapshot, width: int) -> Text:
     if (engine := snapshot.engine) is not None:
         threads = f", {engine.threads} thread{'s' * (engine.threads != 1)}" if engine.device == "CPU" else ""
         line.append(f" · {engine.name} on {engine.device}, {engine.dtype}{threads}")
-    line.append(f" · {snapshot.recipe} recipe" + (" · alone" if snapshot.solo else ""))
-    return _cut(line, width)
+    line.append(f" · {snapshot.recipe} recipe" + (" · alone" if snapshot.swarm is None else ""))
+    return cut(line, width)
 
 
 def _phase(snapshot: Snapshot, width: int, now: float) -> Text:
@@ -98,7 +107,7 @@ def _phase(snapshot: Snapshot, width: int, now: float) -> Text:
         )
         line.append(f"{where}{span}", style="bold")
         line.append(f"  {doing(snapshot)}", style=style)
-    return _cut(line, width)
+    return cut(line, width)
 
 
 def _curve(snapshot: Snapshot, width: int, height: int) -> Panel:
@@ -120,7 +129,13 @@ def _curve(snapshot: Snapshot, width: int, height: int) -> Panel:
     )
 
 
-def _families(families: tuple[FamilyRow, ...], height: int) -> Panel:
+def _families_width(families: tuple[FamilyRow, ...], width: int) -> int:
+    """Enough for the longest name, where the curve can spare it."""
+    wanted = _FIGURES_WIDTH + max((len(family.title) for family in families), default=0)
+    return max(_FAMILIES_WIDTH, min(wanted, width - _CURVE_WIDTH))
+
+
+def _families(families: tuple[FamilyRow, ...], width: int, height: int) -> Panel:
     table = Table.grid(padding=(0, 1, 0, 0))
     for justify in ("left", "right", "right", "right"):
         table.add_column(justify=justify, no_wrap=True)
@@ -129,7 +144,7 @@ def _families(families: tuple[FamilyRow, ...], height: int) -> Panel:
     shown = families if len(families) <= room else families[: room - 1]
     for family in shown:
         table.add_row(
-            Text(family.title[:13]),
+            cut(Text(family.title), width - _FIGURES_WIDTH),
             f"{family.level + 1}/{family.levels}",
             Text(_share(family.latest_probe), style=_trend(family)),
             Text(_share(family.train_solved), style="bright_black"),
@@ -142,7 +157,7 @@ def _families(families: tuple[FamilyRow, ...], height: int) -> Panel:
         title_align="left",
         border_style="bright_black",
         height=height,
-        width=_FAMILIES_WIDTH,
+        width=width,
     )
 
 
@@ -162,7 +177,7 @@ def _answers(answers: tuple[Answer, ...], width: int, lines: int) -> Panel:
         row = Text("✓ " if answer.solved else "· ", style="bold green" if answer.solved else "bright_black")
         row.append(shown, style="bright_black")
         row.append("  " + completion, style="green" if answer.solved else "")
-        rows.append(_cut(row, width - 4))
+        rows.append(cut(row, width - 4))
     if not rows:
         rows = [Text("None yet.", style="bright_black")]
     return Panel(
@@ -179,12 +194,12 @@ def _last_round(snapshot: Snapshot, width: int) -> Text:
         parts.append(f"training {_share(snapshot.train_solved)} right")
     if snapshot.worked_share is not None:
         parts.append(f"work shown {_share(snapshot.worked_share)}")
-    return _cut(Text(" " + " · ".join(parts) if parts else "", style="bright_black"), width)
+    return cut(Text(" " + " · ".join(parts) if parts else "", style="bright_black"), width)
 
 
 def _footer(snapshot: Snapshot, width: int, now: float) -> Text:
     if snapshot.note and now - snapshot.noted_at < _NOTE_S:
-        return _cut(Text(" " + plain(snapshot.note), style="yellow"), width)
+        return cut(Text(" " + plain(snapshot.note), style="yellow"), width)
     parts = []
     if snapshot.safe_at is not None:
         parts.append(f"safe: round {snapshot.safe_round}, {seconds(max(0.0, now - snapshot.safe_at))} ago")
@@ -193,7 +208,7 @@ def _footer(snapshot: Snapshot, width: int, now: float) -> Text:
     if snapshot.round_s is not None:
         parts.append(f"{snapshot.round_s:.1f} s a round")
     parts.append("Ctrl-C stops safely")
-    return _cut(Text(" " + " · ".join(parts), style="bright_black"), width)
+    return cut(Text(" " + " · ".join(parts), style="bright_black"), width)
 
 
 def closing(snapshot: Snapshot) -> str:
@@ -204,15 +219,6 @@ def closing(snapshot: Snapshot) -> str:
         else "No round is saved yet."
     )
     return f"{standing(snapshot.curve)} {safe}"
-
-
-def plain(text: str) -> str:
-    """Text of models and questions on one line, without anything a terminal would obey.
-
-    >>> plain("4-1=3\\n #3\\x1b[2J")
-    '4-1=3 #3·[2J'
-    """
-    return "".join(char if char.isprintable() else "·" for char in " ".join(text.split()))
 
 
 def gist(question: str, room: int) -> str:
@@ -235,9 +241,3 @@ def gist(question: str, room: int) -> str:
 
 def _share(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.0f} %"
-
-
-def _cut(line: Text, width: int) -> Text:
-    line.no_wrap, line.overflow, line.end = True, "ellipsis", "\n"
-    line.truncate(width, overflow="ellipsis")
-    return line

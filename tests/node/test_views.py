@@ -14,8 +14,10 @@ from rich.console import Console
 from app.node import events
 from app.node.chart import Kind, chart, top_of_axis
 from app.node.quiet import sentence
-from app.node.snapshot import Answer, FamilyRow, Phase, Point, Snapshot, doing, seconds, standing
-from app.node.terminal import Terminal, closing, picture, plain
+from app.node.snapshot import Answer, FamilyRow, Phase, Point, Snapshot, SwarmView, doing, seconds, standing
+from app.node.terminal import Terminal, closing, picture
+from app.node.text import plain
+from app.sapo.families import FAMILIES
 from engines.contract import EngineInfo
 
 ENGINE = EngineInfo(
@@ -130,6 +132,39 @@ def test_the_view_fits_its_terminal(width: int, height: int) -> None:
     if width >= 80:
         assert "20.0 % ± 2.0" in whole and "about 40 s" in whole and "work shown 63 %" in whole
         assert "…" not in whole
+
+
+SWARM = SwarmView(
+    name="brisk-otter-0417", connected=True, relay="relay.example", peers=12, ready=6, taken=34, taken_last=6,
+    sources=5, given=51, waiting=2, received=40, refused={"stale": 2, "bad_reward": 1},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (100, 30), (200, 60), (60, 20), (40, 14)])
+def test_the_swarm_has_its_place_at_every_size(width: int, height: int) -> None:
+    lines = drawn(msgspec.structs.replace(SNAPSHOT, swarm=SWARM), width, height)
+    assert len(lines) <= height and max(map(len, lines)) <= width
+    whole = "\n".join(lines)
+    assert "swarm brisk-otter-0417" in whole and "● relay.example · 12 peers online" in whole
+    assert "taken 34 from 5 peers" in whole and "20.0 %" in whole and "#-4" in whole
+    if width >= 80:
+        assert "6 last round · given 51, 2 waiting" in whole and "6 groups ready" in whole
+        assert "refused 3 of 40: bad reward 1, stale 2" in whole
+        assert "…" not in whole and "alone" not in whole
+
+
+def test_a_swarm_that_is_away_says_so_in_one_sentence() -> None:
+    away = SwarmView(name="brisk-otter-0417", sentence="relay.example cannot be reached.", waiting=3)
+    whole = "\n".join(drawn(msgspec.structs.replace(SNAPSHOT, swarm=away), 80, 24))
+    assert "○ relay.example cannot be reached." in whole and "given 0, 3 waiting" in whole
+
+
+def test_names_of_families_are_whole_where_there_is_room() -> None:
+    longest = max((family.title for family in FAMILIES.values()), key=len)
+    families = (msgspec.structs.replace(SNAPSHOT.families[0], title=longest),)
+    for width, whole in ((80, False), (100, True), (140, True)):
+        shown = "\n".join(drawn(msgspec.structs.replace(SNAPSHOT, families=families), width, 30))
+        assert (longest in shown) is whole and (f"{longest[:8]}" in shown)
 
 
 def test_the_view_before_anything_is_known() -> None:
