@@ -1,0 +1,219 @@
+"""The load: frames made beforehand, sent over open connections by a compiled program, or by Python where there is
+no compiler.
+
+A generator in Python costs more than the relay that it measures. `load.c` is compiled once into a folder and named
+by the hash of its source; without a compiler several processes of `slow_load.py` do the same from the same plan.
+"""
+
+from __future__ import annotations
+
+import array
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from app.bench import BenchError
+from app.bench.joining import masked
+
+SOURCE = Path(__file__).with_name("load.c")
+HEAD = struct.Struct("=8sIIQdddQ")
+MAGIC = b"shoal-1\n"
+PYTHON_PROCESSES = 2
+
+Us = array.array  # of 32-bit microseconds
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a load has met. `others` counts refusals by code and other messages by type; `overrun` rounds were not
+    sent because a connection had too many without an answer; `late` is how far sends came behind their time."""
+
+    accepted: int
+    batches: int
+    items: int
+    unanswered: int
+    dead: int
+    overrun: int
+    bytes_in: int
+    bytes_out: int
+    seconds: float
+    cpu_s: float
+    published: int
+    sampled: int
+    late: int
+    others: dict[str, int]
+
+
+class Load(NamedTuple):
+    counts: Counts
+    publish_us: Us[int]
+    sample_us: Us[int]
+    late_us: Us[int]
+    generator: str
+
+    def check(self, rounds: int, least_items: float) -> None:
+        """Raises BenchError unless every publish was accepted and every sample brought a batch, with so many groups
+        on average."""
+        counts = self.counts
+        met = ", ".join(f"{n} x {name}" for name, n in counts.others.items() if name not in ("stats", "notice"))
+        if (
+            met
+            or counts.unanswered
+            or counts.dead
+            or counts.overrun
+            or counts.accepted != rounds
+            or counts.batches != rounds
+        ):
+            raise BenchError(
+                f"Of {rounds} rounds {counts.accepted} were accepted and {counts.batches} got a batch; "
+                f"{counts.unanswered} had no answer, {counts.overrun} could not be sent, {counts.dead} connections were "
+                f"lost{'; refused: ' + met if met else ''}: this would be no measurement."
+            )
+        if counts.items < least_items * counts.batches:
+            raise BenchError(
+                f"A batch had {counts.items / max(1, counts.batches):.2f} groups on average, not {least_items:g}: "
+                "the window was too empty for this measurement."
+            )
+
+
+def percentile_ms(times_us: Sequence[int], percent: float) -> float:
+    """The nearest-rank percentile, in milliseconds.
+
+    >>> percentile_ms([1000, 3000, 2000, 4000], 50), percentile_ms([1000, 3000, 2000, 4000], 99)
+    (2.0, 4.0)
+    """
+    ordered = sorted(times_us)
+    return ordered[max(0, -(-len(ordered) * percent // 100).__trunc__() - 1)] / 1000 if ordered else float("nan")
+
+
+def generator(cache: Path) -> tuple[Path | None, str]:
+    """The compiled program, or None and why there is none."""
+    if not sys.platform.startswith("linux"):
+        return None, "the compiled one needs Linux"
+    compiler = os.environ.get("CC") or next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    if compiler is None:
+        return None, "there is no C compiler"
+    program = cache / f"load-{sha256(SOURCE.read_bytes()).hexdigest()[:16]}"
+    if program.exists():
+        return program, "compiled"
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache) as folder:
+        made = Path(folder, "load")
+        try:
+            done = subprocess.run(
+                [compiler, "-O2", "-std=c11", "-o", str(made), str(SOURCE), "-lm"], capture_output=True, text=True
+            )
+        except OSError as error:
+            return None, f"{compiler} does not start: {error.strerror}"
+        if done.returncode:
+            return None, f"{compiler} says: {done.stderr.strip().splitlines()[0][:200] if done.stderr else 'no'}"
+        os.replace(made, program)
+    return program, "compiled"
+
+
+def write_plan(
+    path: Path,
+    sockets: Sequence[socket.socket],
+    rounds: Sequence[bytes],
+    sample: bytes,
+    *,
+    rate: float = 0.0,
+    seconds: float = 600.0,
+    patience: float = 30.0,
+) -> None:
+    """`rounds` are published one after the other, round i on connection i % connections. With a `rate` it is an open
+    load of so many rounds/s, otherwise every connection does one round after another; none begins after
+    `seconds`, and a relay that is silent for `patience` seconds is given up."""
+    frames = [masked(frame) for frame in rounds]
+    sample = masked(sample)
+    ends = array.array("Q", [0])
+    for frame in frames:
+        ends.append(ends[-1] + len(frame))
+    fds = array.array("i", [one.fileno() for one in sockets])
+    with path.open("wb") as file:
+        file.write(
+            HEAD.pack(MAGIC, len(sockets), len(sample), len(frames), rate, seconds, patience, 0x9E3779B97F4A7C15)
+        )
+        file.write(fds.tobytes() + bytes(-len(fds) * 4 % 8))
+        file.write(ends.tobytes())
+        file.writelines(frames)
+        file.write(sample)
+
+
+def put_on(
+    folder: Path,
+    program: Path | None,
+    sockets: Sequence[socket.socket],
+    rounds: Sequence[bytes],
+    sample: bytes,
+    *,
+    rate: float = 0.0,
+    seconds: float = 600.0,
+) -> Load:
+    """Runs one load over these sockets, which stay open, and returns what it met."""
+    shares = 1 if program is not None else min(PYTHON_PROCESSES, len(sockets))
+    running = []
+    for share in range(shares):
+        plan, times = folder / f"plan-{share}", folder / f"times-{share}"
+        mine = sockets[share::shares]
+        write_plan(
+            plan,
+            mine,
+            [frame for i, frame in enumerate(rounds) if i % len(sockets) % shares == share],
+            sample,
+            rate=rate * len(mine) / len(sockets),
+            seconds=seconds,
+        )
+        command = [str(program)] if program is not None else [sys.executable, "-m", "app.bench.slow_load"]
+        process = subprocess.Popen(
+            [*command, str(plan), str(times)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=[one.fileno() for one in mine],
+            cwd=SOURCE.parents[2],
+        )
+        running.append((process, plan, times))
+    counts, found = [], []
+    for process, plan, times in running:
+        out, err = process.communicate()
+        if process.returncode:
+            raise BenchError(f"The load generator failed: {err.decode(errors='replace').strip()[-300:]}")
+        counts.append(msgspec.json.decode(out, type=Counts))
+        found.append(_times(times, counts[-1]))
+        plan.unlink()
+        times.unlink()
+    return Load(
+        _sum(counts),
+        *(array.array("I", b"".join(one.tobytes() for one in kind)) for kind in zip(*found, strict=True)),
+        "compiled" if program is not None else f"{shares} Python processes",
+    )
+
+
+def _times(path: Path, counts: Counts) -> list[Us[int]]:
+    us: Us[int] = array.array("I")
+    us.frombytes(path.read_bytes())
+    ends = counts.published, counts.published + counts.sampled
+    return [us[: ends[0]], us[ends[0] : ends[1]], us[ends[1] :]]
+
+
+def _sum(counts: Sequence[Counts]) -> Counts:
+    """Of processes that ran side by side."""
+    others: dict[str, int] = {}
+    for one in counts:
+        for name, n in one.others.items():
+            others[name] = others.get(name, 0) + n
+    figures = {
+        field: (max if field == "seconds" else sum)([getattr(one, field) for one in counts])
+        for field in Counts.__struct_fields__
+        if field != "others"
+    }
+    return Counts(**figures, others=others)

@@ -1,0 +1,46 @@
+"""`./shoal bench NAME`: measures one part, beside its peers or limits in the same run."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+
+from app.bench import BENCHMARKS, PLANNED, BenchError
+
+SUMMARY = "measure a part, beside its limits: " + ", ".join(BENCHMARKS)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    kinds = parser.add_subparsers(
+        dest="benchmark", metavar="NAME", required=True, title="benchmarks", parser_class=type(parser)
+    )
+    for name, module in BENCHMARKS.items():
+        benchmark = importlib.import_module(module)
+        one = kinds.add_parser(name, help=benchmark.SUMMARY, description=benchmark.SUMMARY)
+        benchmark.add_arguments(one)
+        one.add_argument("--json", action="store_true", help="the figures on standard output, nothing else there")
+    for name in PLANNED:
+        one = kinds.add_parser(name, help="not built yet")
+        one.add_argument("--json", action="store_true")
+
+
+def main(args: argparse.Namespace) -> int:
+    if args.benchmark in PLANNED:
+        print(
+            f"shoal bench: There is no benchmark {args.benchmark} yet in this version; it has {', '.join(BENCHMARKS)}.",
+            file=sys.stderr,
+        )
+        return 2
+    benchmark = importlib.import_module(BENCHMARKS[args.benchmark])
+    try:
+        figures = benchmark.run(args, lambda line: print(line, file=sys.stderr, flush=True))
+    except BenchError as error:
+        print(f"shoal bench: {error}", file=sys.stderr)
+        return 1
+    out = sys.stderr if args.json else sys.stdout
+    print("", *benchmark.table(figures), sep="\n", file=out, flush=True)
+    if args.json:
+        print(json.dumps(figures))
+    return int(not figures.get("passed", True))
