@@ -154,6 +154,10 @@ class Outbox:
         kept: dict[str, int] = dict(self._db.execute("SELECT what, n FROM counts").fetchall())
         return msgspec.convert({**kept, "waiting": self._waiting}, Counts)
 
+    def keys(self) -> frozenset[bytes]:
+        """Every public key that this home ever published under: what they signed is nobody else's."""
+        return frozenset(bytes.fromhex(pk) for (pk,) in self._db.execute("SELECT pk FROM sequences"))
+
     def close(self) -> None:
         self._db.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import sha256
 from itertools import count
 
@@ -11,7 +12,7 @@ from app.swarm.refusals import Flaw, Refused
 
 _AUTH = b"sapo-auth-v1\0"
 _WORK = b"sapo-pow\0"
-_DAY_MS = 86_400_000
+DAY_MS = 86_400_000
 
 
 def auth_bytes(swarm: str, relay: str, challenge: str) -> bytes:
@@ -48,11 +49,19 @@ def check_sign_in(auth: Auth, hello: Hello) -> None:
 def work_bits(pk: str, relay: str, time_ms: int, nonce: str) -> int:
     """Leading zero bits of SHA-256("sapo-pow" 0x00 pk relay 0x00 day 0x00 nonce): a key's work for one day at
     one relay. `pk` is its 32 bytes, `day` the days since 1970 (UTC) in decimal, `nonce` its hex text."""
-    day = str(time_ms // _DAY_MS).encode()
+    day = str(time_ms // DAY_MS).encode()
     digest = sha256(_WORK + bytes.fromhex(pk) + relay.encode() + b"\0" + day + b"\0" + nonce.encode()).digest()
     return 256 - int.from_bytes(digest, "big").bit_length()
 
 
-def find_work(pk: str, relay: str, time_ms: int, bits: int) -> str:
-    """A nonce worth `bits`, by trying 2^bits of them on average (20 bits: about a second). Blocks meanwhile."""
-    return next(nonce for n in count() if work_bits(pk, relay, time_ms, nonce := f"{n:x}") >= bits)
+def find_work(
+    pk: str, relay: str, time_ms: int, bits: int, give_up: Callable[[], bool] = lambda: False
+) -> str | None:
+    """A nonce worth `bits`, by trying 2^bits of them on average (20 bits: about a second). Blocks meanwhile.
+    None when `give_up`, which is asked every few milliseconds, says so."""
+    for n in count():
+        if work_bits(pk, relay, time_ms, nonce := f"{n:x}") >= bits:
+            return nonce
+        if n % 4096 == 4095 and give_up():
+            return None
+    return None

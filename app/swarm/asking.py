@@ -1,0 +1,73 @@
+"""Samples under way: each waits for its answer, and none is asked for that the relay would refuse."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from itertools import count
+
+from app.swarm.allowance import Allowance
+from app.swarm.limits import OPEN_SAMPLES, SAMPLE, Limits, Quotas
+from app.swarm.protocol import Batch, Err, Sample
+from app.swarm.refusals import Code
+
+
+class Samples:
+    """At most as many as the relay allows at once and in a minute. `now` is seconds of one monotonic clock."""
+
+    def __init__(self, now: float) -> None:
+        self._rids = count(1)
+        self._open: dict[int, asyncio.Future[Batch | None]] = {}
+        self._most, self._most_open = 0, 0
+        self._quotas = Quotas()
+        self._allowance = Allowance(self._quotas.sample_per_min, self._quotas.sample_per_min, now)
+        self._until = now
+
+    def opened(self, quotas: Quotas, limits: Limits, now: float) -> None:
+        """A connection stands, with these limits."""
+        self._most, self._most_open = min(SAMPLE, limits.sample), min(OPEN_SAMPLES, limits.open_samples)
+        if quotas.sample_per_min != self._quotas.sample_per_min:
+            self._allowance = Allowance(quotas.sample_per_min, quotas.sample_per_min, now)
+        self._quotas = quotas
+
+    def ask(
+        self, k: int, families: Sequence[str] | None, max_age_s: int | None, now: float
+    ) -> tuple[Sample, asyncio.Future[Batch | None]] | None:
+        """A sample to be sent, and what will be its answer; None when the relay would refuse it now."""
+        k = min(k, self._most)
+        if k < 1 or len(self._open) >= self._most_open or now < self._until or self._allowance.left(now) < 1:
+            return None
+        self._allowance.take(1, now)
+        rid = next(self._rids)
+        answer: asyncio.Future[Batch | None] = asyncio.get_running_loop().create_future()
+        self._open[rid] = answer
+        wanted = None if families is None else tuple(families)
+        return Sample(rid=rid, k=k, families=wanted, max_age_s=max_age_s), answer
+
+    def answered(self, batch: Batch) -> None:
+        self._settle(batch.rid, batch)
+
+    def refused(self, err: Err, now: float) -> None:
+        if err.rid is None or not self._settle(err.rid, None):
+            return
+        if err.code is Code.RATE_LIMITED:
+            self._allowance.empty(now)
+        self._until = now + min(3600.0, (err.retry_after_ms or 0) / 1000)
+
+    def lost(self) -> None:
+        """The connection is gone, and with it every answer."""
+        self._most = self._most_open = 0
+        for rid in tuple(self._open):
+            self._settle(rid, None)
+
+    def _settle(self, rid: int, batch: Batch | None) -> bool:
+        answer = self._open.pop(rid, None)
+        if answer is None:
+            return False
+        if not answer.done():
+            answer.set_result(batch)
+        return True
+
+    def forget(self, sample: Sample) -> None:
+        """Nobody waits for it any more."""
+        self._open.pop(sample.rid, None)

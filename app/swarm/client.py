@@ -1,0 +1,345 @@
+"""A node's end of the swarm: one connection to one of its relays, kept up for ever, with all that goes over it.
+
+Nothing here makes the node wait for the network: groups go into the outbox and leave it when a relay can be
+had, and a sample that cannot be had now is None. A lost connection is an ordinary event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+import ssl
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, Literal
+
+from app.sapo.groups import Group
+from app.swarm.asking import Samples
+from app.swarm.backoff import Pace
+from app.swarm.clock import RelayClock
+from app.swarm.connection import Connection, Ended, connect
+from app.swarm.identity import Identity
+from app.swarm.invite import Invite, where
+from app.swarm.joining import Expected, Joined, Work, join, plain
+from app.swarm.known import KnownRelays
+from app.swarm.limits import REPORT_IDS
+from app.swarm.outbox import Outbox
+from app.swarm.protocol import (
+    STATS_SUB,
+    ZLIB,
+    AskStats,
+    Batch,
+    Bye,
+    Err,
+    FromClient,
+    FromRelay,
+    Notice,
+    Ok,
+    Report,
+    Stats,
+)
+from app.swarm.publishing import Publisher
+from app.swarm.status import Link, Status
+
+SAMPLE_S = 15.0
+"""A relay answers a sample at once; longer than this nobody waits for it."""
+STEADY_S = 10.0
+"""A connection that lasted so long was a good one: the next failure counts as the first."""
+_REPORT_EVERY_S = 6.0
+_REPORTS = 256
+
+Complaint = Literal["bad_reward", "bad_sig", "unsafe", "dup"]
+
+
+class _Place:
+    """One relay's address, and when to try it again."""
+
+    __slots__ = ("pace", "url")
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.pace = Pace()
+
+
+class Client:
+    """`run` it in a task; everything else may be called at any time, from the loop's own thread.
+
+    `memory` is the file of relays met before. `tell` hears what becomes of the connection. `tls` is for relays
+    whose certificate the system does not know.
+    """
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        identity: Identity,
+        outbox: Outbox,
+        *,
+        memory: Path,
+        invite: Invite | None = None,
+        tell: Callable[[Link], None] = lambda link: None,
+        tls: ssl.SSLContext | None = None,
+        rng: Random | None = None,
+    ) -> None:
+        """Raises InviteError, a ValueError, for an address that is none, and ValueError without any."""
+        now = time.monotonic()
+        addresses = [where(url).url for url in urls] + ([] if invite is None else [invite.url])
+        if not addresses:
+            raise ValueError("A client needs the address of a relay.")
+        self._places = [_Place(url) for url in dict.fromkeys(addresses)]
+        self._identity, self._invite, self._tell, self._tls = identity, invite, tell, tls
+        self._known = KnownRelays(memory)
+        self._rng = rng or Random()
+        self._clock = RelayClock()
+        self._work = Work(identity.key.hex())
+        self._publisher = Publisher(outbox, identity, self._clock, self._rng, now)
+        self._samples = Samples(now)
+        self._asked: deque[FromClient] = deque(maxlen=8)
+        self._reports: deque[tuple[Complaint, str]] = deque(maxlen=_REPORTS)
+        self._reported = now
+        self._wake = asyncio.Event()
+        self._again = asyncio.Event()
+        self._joined: Joined | None = None
+        self._url: str | None = None
+        self._stats: Stats | None = None
+        self._sentence = ""
+        self._told: Link | None = None
+        self._next_try: float | None = None
+        swarm = self._expected_swarm()
+        if swarm is not None:
+            self._publisher.belongs(swarm)
+
+    async def run(self) -> None:
+        """Connect and stay connected until cancelled. Raises nothing that a network or a relay can cause."""
+        while True:
+            now = time.monotonic()
+            place = min(self._places, key=lambda one: (one.pace.wait_s(now), self._rng.random()))
+            await self._wait(place.pace.wait_s(now))
+            began = time.monotonic()
+            try:
+                await self._visit(place)
+            except Ended as ended:
+                self._after(place, ended, began)
+
+    def publish(self, group: Group, rewards_G: Sequence[int]) -> bool:
+        """Keep an informative group until a relay has it. Never waits for a relay. False when the group does
+        not belong on the wire or the disk does not take it."""
+        try:
+            kept = self._publisher.add(group, rewards_G, time.monotonic())
+        except sqlite3.Error as error:
+            self._sentence = _disk(error)
+            return False
+        self._wake.set()
+        return kept
+
+    def room(self) -> int:
+        """How many groups are worth publishing now, so that the outbox empties: see `Publisher.room`."""
+        return self._publisher.room(time.monotonic())
+
+    async def sample(
+        self, k: int, families: Sequence[str] | None = None, max_age_s: int | None = None
+    ) -> Batch | None:
+        """Up to `k` groups of others, to be checked by an Intake. None when offline, or when the relay would
+        or did refuse: then ask again in a while."""
+        if self._joined is None:
+            return None
+        asked = self._samples.ask(k, families, max_age_s, time.monotonic())
+        if asked is None:
+            return None
+        sample, answer = asked
+        self._asked.append(sample)
+        self._wake.set()
+        try:
+            async with asyncio.timeout(SAMPLE_S):
+                return await answer
+        except TimeoutError:
+            return None
+        finally:
+            self._samples.forget(sample)
+
+    def report(self, ids: Iterable[str], reason: Complaint) -> None:
+        """Tell the relay of bad groups when it can be told. It checks before it acts."""
+        self._reports.extend((reason, id) for id in ids)
+        self._wake.set()
+
+    def retry_now(self) -> None:
+        """The network may be back (or the person says so): try again without waiting."""
+        self._again.set()
+
+    @property
+    def now_ms(self) -> int:
+        """Unix milliseconds by the relay's clock."""
+        return self._clock.now_ms()
+
+    @property
+    def status(self) -> Status:
+        stats, counts, joined = self._stats, self._publisher.counts, self._joined
+        return Status(
+            connected=joined is not None,
+            url=self._url,
+            relay=joined.hello.relay if joined else None,
+            swarm=self._publisher.swarm,
+            peers=stats.peers if stats else None,
+            relays=stats.relays if stats else None,
+            rollouts_min=stats.rollouts_min if stats else None,
+            window=stats.window if stats else None,
+            stored=stats.stored if stats else None,
+            families=stats.families if stats else None,
+            clock_offset_ms=self._clock.offset_ms,
+            publish_per_min=self._publisher.per_min,
+            held=self._publisher.held,
+            created=counts.created,
+            waiting=counts.waiting,
+            acknowledged=counts.accepted + counts.duplicate + counts.stale,
+            refused=counts.invalid + counts.blocked,
+            dropped=counts.dropped,
+            sentence=self._sentence,
+            next_try_s=None if self._next_try is None else max(0.0, self._next_try - time.monotonic()),
+        )
+
+    def _expected_swarm(self) -> str | None:
+        if self._invite is not None and self._invite.swarm is not None:
+            return self._invite.swarm
+        met = (self._known.get(place.url) for place in self._places)
+        return next((one.swarm for one in met if one is not None), None)
+
+    def _expected(self, url: str) -> Expected:
+        met, invite = self._known.get(url), self._invite
+        relay = met.relay if met else None
+        if invite is not None and invite.url == url and invite.relay is not None:
+            relay = invite.relay
+        return Expected(relay=relay, swarm=self._publisher.swarm, token=invite.token if invite else None)
+
+    async def _wait(self, seconds: float) -> None:
+        self._next_try = time.monotonic() + seconds
+        self._again.clear()
+        if seconds > 0:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._again.wait()
+        self._next_try = None
+
+    async def _visit(self, place: _Place) -> None:
+        """From opening to the end, which is always Ended."""
+        connection = await connect(place.url, self._tls)
+        try:
+            joined = await join(connection, self._identity, self._expected(place.url), self._work, self._clock)
+            self._arrived(place, joined)
+            await _first_end(self._read(connection), self._write(connection, joined))
+        except sqlite3.Error as error:
+            raise Ended(_disk(error)) from error
+        finally:
+            self._joined = self._stats = None
+            self._asked.clear()
+            self._samples.lost()
+            with contextlib.suppress(sqlite3.Error):
+                self._publisher.lost()
+            await connection.close()
+
+    def _arrived(self, place: _Place, joined: Joined) -> None:
+        now, hello, quotas = time.monotonic(), joined.hello, joined.welcome.quotas
+        self._known.remember(place.url, hello.relay, hello.swarm)
+        self._publisher.belongs(hello.swarm)
+        self._publisher.opened(quotas, hello.limits.open_publishes, ZLIB in hello.caps, now)
+        self._samples.opened(quotas, hello.limits, now)
+        self._joined, self._url = joined, place.url
+        self._say("connected", place.url, f"Connected to {hello.relay}, swarm {hello.swarm}.", hello.relay)
+
+    def _after(self, place: _Place, ended: Ended, began: float) -> None:
+        now = time.monotonic()
+        was_in = self._url == place.url and self._told is not None and self._told.state == "connected"
+        pace = place.pace.worked() if was_in and now - began >= STEADY_S else place.pace
+        place.pace = pace.failed(now, self._rng.random(), ended.retry_after_ms)
+        wait = min(one.pace.wait_s(now) for one in self._places)
+        self._say("lost" if was_in else "refused", place.url, ended.sentence, retry_s=wait)
+
+    def _say(
+        self,
+        state: Literal["connected", "lost", "refused"],
+        url: str,
+        sentence: str,
+        relay: str | None = None,
+        retry_s: float | None = None,
+    ) -> None:
+        """Tell of a change; the same failure again is none."""
+        self._sentence = sentence
+        link = Link(
+            state=state, url=url, relay=relay, swarm=self._publisher.swarm, sentence=sentence, retry_s=retry_s
+        )
+        before, self._told = self._told, link
+        if before is None or (before.state, before.url, before.sentence) != (state, url, sentence):
+            self._tell(link)
+
+    async def _read(self, connection: Connection) -> None:
+        while True:
+            self._heard(await connection.receive())
+
+    def _heard(self, message: FromRelay) -> None:
+        now = time.monotonic()
+        match message:
+            case Ok():
+                self._clock.heard(message.time_ms)
+                self._publisher.answered(message, now)
+                self._wake.set()
+            case Batch():
+                self._samples.answered(message)
+            case Err():
+                self._samples.refused(message, now)
+                self._sentence = f"The relay says: {plain(message.msg)}"
+            case Stats():
+                self._stats = message
+            case Notice():
+                self._sentence = f"The relay says: {plain(message.msg)}"
+            case Bye():
+                raise Ended(f"The relay says goodbye: {plain(message.reason)}", message.reconnect_after_ms)
+
+    async def _write(self, connection: Connection, joined: Joined) -> None:
+        if STATS_SUB in joined.hello.caps:
+            await connection.send(AskStats(subscribe=True))
+        while True:
+            self._wake.clear()
+            now = time.monotonic()
+            while self._asked:
+                await connection.send(self._asked.popleft())
+            if self._reports and now - self._reported >= _REPORT_EVERY_S:
+                self._reported = now
+                await connection.send(self._next_report())
+            for frame in self._publisher.due(now):
+                await connection.send(frame)
+                if self._asked:
+                    break
+            if self._publisher.overdue(now):
+                raise Ended(f"{connection.place} has stopped answering.")
+            if self._asked:
+                continue
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._publisher.wait_s(now)):
+                    await self._wake.wait()
+
+    def _next_report(self) -> Report:
+        reason = self._reports[0][0]
+        ids = [id for one, id in self._reports if one == reason][:REPORT_IDS]
+        left = [(one, id) for one, id in self._reports if one != reason or id not in ids]
+        self._reports.clear()
+        self._reports.extend(left)
+        return Report(ids=tuple(dict.fromkeys(ids)), reason=reason)
+
+
+async def _first_end(*stories: Coroutine[Any, Any, None]) -> None:
+    """Run them together until one ends; the others are cancelled, and what ended the first is raised."""
+    tasks = [asyncio.create_task(one) for one in stories]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()
+
+
+def _disk(error: sqlite3.Error) -> str:
+    return f"The outbox cannot be written ({error}): make room on the disk."

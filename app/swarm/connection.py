@@ -1,0 +1,197 @@
+"""One websocket to one relay: opened, read message by message, ended with a sentence that says why.
+
+aiohttp takes 11 MB, so it is imported with the first connection and never in solo mode. A link that has gone
+silent (a cable pulled, a laptop moved) is noticed by heartbeats within HEARTBEAT_S and half of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+import urllib.request
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from app.swarm.limits import BATCH_FRAME
+from app.swarm.protocol import SUBPROTOCOL, FromClient, FromRelay, from_relay, to_frame
+from app.swarm.refusals import Flaw, Refused
+
+if TYPE_CHECKING:
+    import aiohttp
+
+OPEN_S = 20.0
+"""For the way there: name, TCP, proxy, TLS and the websocket's handshake."""
+HEARTBEAT_S = 12.0
+SEND_S = 15.0
+CLOSE_S = 2.0
+FAULTS = 32
+"""Frames that cannot be understood, after which a relay is left."""
+LONGEST_WAIT_MS = 24 * 3600 * 1000
+
+
+class Ended(Exception):
+    """A connection cannot be had, or is over. Says why in one sentence; `retry_after_ms` is what the relay asks
+    for."""
+
+    def __init__(self, sentence: str, retry_after_ms: int | None = None) -> None:
+        super().__init__(sentence)
+        self.retry_after_ms = retry_after_ms
+
+    @property
+    def sentence(self) -> str:
+        return str(self)
+
+
+class Connection:
+    """An open websocket. Both directions raise Ended; `close` never raises."""
+
+    __slots__ = ("_faults", "_http", "_socket", "place")
+
+    def __init__(
+        self, http: aiohttp.ClientSession, socket: aiohttp.ClientWebSocketResponse[bool], place: str
+    ) -> None:
+        self._http = http
+        self._socket = socket
+        self._faults = 0
+        self.place = place
+
+    async def receive(self) -> FromRelay:
+        """The next message. Types that this version does not know are passed over; so are a few frames that
+        are no messages."""
+        from aiohttp import WSMsgType
+
+        while True:
+            message = await self._socket.receive()
+            if message.type is WSMsgType.TEXT:
+                try:
+                    return from_relay(message.data)
+                except Refused as refused:
+                    self._fault(refused)
+            elif message.type is WSMsgType.BINARY:
+                self._fault(Refused(Flaw.NOT_JSON, "Messages are text frames."))
+            elif message.type is WSMsgType.ERROR:
+                raise Ended(_broken(self.place, message.data))
+            else:
+                raise Ended(_closed(self.place, self._socket.close_code))
+            del message
+
+    def _fault(self, refused: Refused) -> None:
+        if refused.flaw is Flaw.UNKNOWN_TYPE:
+            return
+        self._faults += 1
+        if self._faults >= FAULTS:
+            raise Ended(f"{self.place} sends what is no message of a relay: check its address.")
+
+    async def send(self, message: FromClient | bytes) -> None:
+        """Returns when the system has taken the bytes. Raises Refused for a message that is too large."""
+        from aiohttp import WSMsgType
+
+        frame = message if isinstance(message, bytes) else to_frame(message)
+        try:
+            async with asyncio.timeout(SEND_S):
+                await self._socket.send_frame(frame, WSMsgType.TEXT)
+        except TimeoutError as error:
+            raise Ended(f"{self.place} has taken nothing for {SEND_S:.0f} s.") from error
+        except (ConnectionError, RuntimeError) as error:
+            raise Ended(_closed(self.place, self._socket.close_code)) from error
+
+    async def close(self) -> None:
+        with contextlib.suppress(TimeoutError, OSError):
+            async with asyncio.timeout(2 * CLOSE_S):
+                await self._socket.close()
+        await self._http.close()
+
+
+async def connect(url: str, tls: ssl.SSLContext | None = None) -> Connection:
+    """A websocket to a relay; `tls` is for certificates other than the system's. Raises Ended."""
+    import aiohttp
+
+    place = urlsplit(url).netloc
+    proxy = await asyncio.to_thread(proxy_for, url)
+    http = aiohttp.ClientSession(
+        cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(total=None, sock_connect=OPEN_S)
+    )
+    try:
+        async with asyncio.timeout(OPEN_S):
+            socket = await http.ws_connect(
+                url,
+                protocols=(SUBPROTOCOL,),
+                timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_S),
+                heartbeat=HEARTBEAT_S,
+                proxy=proxy,
+                ssl=tls or True,
+                compress=0,
+                max_msg_size=BATCH_FRAME + 1,  # aiohttp takes only what is smaller
+                decode_text=False,
+            )
+        if socket.protocol != SUBPROTOCOL:
+            await socket.close()
+            raise Ended(f"{place} is no relay of this kind: check its address.")
+    except BaseException as error:
+        await http.close()
+        if isinstance(error, aiohttp.ClientError | OSError | ValueError):  # TimeoutError is an OSError
+            raise _not_had(place, proxy, error) from error
+        raise
+    return Connection(http, socket, place)
+
+
+def proxy_for(url: str) -> str | None:
+    """The HTTP proxy that the environment or the system names for wss://, through which CONNECT goes. A ws://
+    address is on the local network, and no proxy stands on the way there. On some systems this asks the name
+    server."""
+    parts = urlsplit(url)
+    proxies = urllib.request.getproxies()
+    proxy = proxies.get("https") or proxies.get("all")
+    if parts.scheme != "wss" or proxy is None or urllib.request.proxy_bypass(parts.hostname or ""):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _not_had(place: str, proxy: str | None, error: Exception) -> Ended:
+    import aiohttp
+
+    match error:
+        case TimeoutError():
+            return Ended(f"{place} does not answer: is the address right, and the relay running?")
+        case aiohttp.ClientHttpProxyError():
+            return Ended(f"The proxy does not let this computer through to {place} ({error.status}).")
+        case aiohttp.ClientProxyConnectionError():
+            return Ended(
+                f"The proxy {urlsplit(proxy or '').hostname} does not answer: check the system's proxy."
+            )
+        case aiohttp.WSServerHandshakeError(status=status):
+            wait = _retry_after_ms(error.headers)
+            if status == 503:
+                return Ended(f"{place} lets nobody in just now.", wait)
+            return Ended(f"There is no relay at {place} (it answers {status}): check the address.", wait)
+        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
+            return Ended(f"{place} does not show a certificate that this computer trusts: check the address.")
+        case aiohttp.ClientConnectorDNSError():
+            return Ended(
+                f"There is no computer called {urlsplit('//' + place).hostname}, or the network is away."
+            )
+        case aiohttp.ClientConnectorError():
+            return Ended(f"{place} cannot be reached ({error.os_error.strerror or 'no connection'}).")
+    return Ended(f"{place} cannot be spoken to ({type(error).__name__}): check the address.")
+
+
+def _broken(place: str, error: object) -> str:
+    from aiohttp import ServerTimeoutError, WebSocketError
+
+    if isinstance(error, ServerTimeoutError):
+        return f"{place} has gone silent."
+    if isinstance(error, WebSocketError):
+        return f"{place} sends what is no message of a relay."
+    return f"The connection to {place} broke off."
+
+
+def _closed(place: str, code: int | None) -> str:
+    return f"The connection to {place} broke off." if code in (None, 1006) else f"{place} hung up ({code})."
+
+
+def _retry_after_ms(headers: object) -> int | None:
+    told = str(headers.get("Retry-After", "")) if hasattr(headers, "get") else ""
+    return (
+        min(int(told) * 1000, LONGEST_WAIT_MS) if told.isascii() and told.isdigit() and len(told) < 9 else None
+    )

@@ -1,0 +1,144 @@
+"""Joining a swarm over an open connection: the relay says who it is, the node signs in and is let in."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import unicodedata
+from contextlib import suppress
+from typing import TypeVar
+
+import msgspec
+
+from app.swarm import signin
+from app.swarm.clock import RelayClock
+from app.swarm.connection import Connection, Ended
+from app.swarm.identity import Identity
+from app.swarm.protocol import Bye, Err, Hello, Notice, Stats, Welcome
+from app.swarm.refusals import Code, Refused
+
+SOFTWARE = "shoal/0.1"
+ANSWER_S = 20.0
+MOST_WORK = 26
+"""Bits of work that a node does for a relay: about a minute and a half of one core."""
+
+T = TypeVar("T")
+
+
+class Expected(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom the node means to meet, as far as it knows; and the token that its invite brought."""
+
+    relay: str | None = None
+    swarm: str | None = None
+    token: str | None = None
+
+
+class Joined(msgspec.Struct, frozen=True, kw_only=True):
+    hello: Hello
+    welcome: Welcome
+
+
+class Work:
+    """Proofs of work, each found once a day for a relay, beside the event loop."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._found: dict[tuple[str, int], tuple[int, str]] = {}
+
+    async def find(self, hello: Hello) -> str | None:
+        """A nonce that `hello` asks for, None if it asks for none. To cancel it stops the search. Raises
+        Ended."""
+        bits = hello.pow_bits
+        if bits == 0:
+            return None
+        if bits > MOST_WORK:
+            raise Ended(
+                f"{hello.relay} asks newcomers for more work ({bits} bits) than a computer has time for."
+            )
+        day = (hello.relay, hello.time_ms // signin.DAY_MS)
+        known = self._found.get(day)
+        if known is None or known[0] < bits:
+            self._found = {day: (bits, await self._search(hello))}
+        return self._found[day][1]
+
+    async def _search(self, hello: Hello) -> str:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[str] = loop.create_future()
+        enough = threading.Event()
+
+        def settle(nonce: str) -> None:
+            if not answer.done():
+                answer.set_result(nonce)
+
+        def search() -> None:
+            nonce = signin.find_work(
+                self._key, hello.relay, hello.time_ms, hello.pow_bits, give_up=enough.is_set
+            )
+            if nonce is not None:
+                with suppress(RuntimeError):  # the loop has ended meanwhile
+                    loop.call_soon_threadsafe(settle, nonce)
+
+        threading.Thread(target=search, name="proof of work", daemon=True).start()
+        try:
+            return await answer
+        finally:
+            enough.set()
+
+
+async def join(
+    connection: Connection, identity: Identity, expected: Expected, work: Work, clock: RelayClock
+) -> Joined:
+    """Signs in. Raises Ended: also for a relay that is another than the expected one, and nothing is signed for
+    that one."""
+    hello = await _next(connection, Hello)
+    clock.heard(hello.time_ms)
+    place = connection.place
+    if expected.relay is not None and hello.relay != expected.relay:
+        raise Ended(
+            f"At {place} there is now the relay {hello.relay}, not {expected.relay} as before: if that is "
+            "right, ask for a new invite or remove the address from relays.json."
+        )
+    if expected.swarm is not None and hello.swarm != expected.swarm:
+        raise Ended(f"{hello.relay} serves the swarm {hello.swarm}, this node belongs to {expected.swarm}.")
+    try:
+        nonce = await work.find(hello)
+        auth = signin.sign_in(identity.seed(), hello, SOFTWARE, pow=nonce, invite=expected.token)
+    except Refused as refused:
+        raise Ended(f"{hello.relay}: {refused.sentence} Update Shoal.") from refused
+    await connection.send(auth)
+    welcome = await _next(connection, Welcome)
+    clock.heard(welcome.time_ms)
+    return Joined(hello=hello, welcome=welcome)
+
+
+async def _next(connection: Connection, kind: type[T]) -> T:
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            while True:
+                message = await connection.receive()
+                if isinstance(message, kind):
+                    return message
+                if isinstance(message, Err):
+                    raise Ended(_refusal(connection.place, message), message.retry_after_ms)
+                if isinstance(message, Bye):
+                    raise Ended(f"{connection.place} says: {plain(message.reason)}", message.reconnect_after_ms)
+                if not isinstance(message, Notice | Stats):
+                    raise Ended(f"{connection.place} does not speak as a relay does: check the address.")
+    except TimeoutError as error:
+        raise Ended(f"{connection.place} says nothing: is it a relay?") from error
+
+
+def _refusal(place: str, err: Err) -> str:
+    what = {
+        Code.BLOCKED: "does not let this node in",
+        Code.RESTRICTED: "lets in those with an invite only",
+        Code.RATE_LIMITED: "lets nobody in just now",
+    }.get(err.code, "did not take this node's sign-in")
+    said = plain(err.msg)
+    return f"{place} {what}" + (f": {said}" if said else ".")
+
+
+def plain(text: str, most: int = 200) -> str:
+    """A relay's words on one line, without anything that a terminal or a window would act on."""
+    words = (" " if one.isspace() else one for one in text if one.isprintable() or one.isspace())
+    return unicodedata.normalize("NFC", "".join(words)).strip()[:most]

@@ -1,0 +1,65 @@
+"""Relays that this home has met: the id and the swarm behind each address, in a small file.
+
+Whoever takes over an address later has another id; nothing is signed for that one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from app.swarm.body import SwarmId
+from app.swarm.protocol import RelayId
+
+MOST = 64
+"""Addresses that are remembered; beyond that the one met first is forgotten."""
+_LARGEST = 64 * 1024
+
+
+class Relay(msgspec.Struct, frozen=True, kw_only=True):
+    relay: RelayId
+    swarm: SwarmId
+
+
+class _File(msgspec.Struct, frozen=True, kw_only=True):
+    v: Literal[1] = 1
+    relays: Annotated[dict[str, Relay], msgspec.Meta(max_length=MOST)]
+
+
+class KnownRelays:
+    """What is known by address. A file that cannot be read is as good as none: the relays are met anew."""
+
+    __slots__ = ("_path", "_relays")
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._relays: dict[str, Relay] = {}
+        with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeError), path.open("rb") as file:
+            self._relays = msgspec.json.decode(file.read(_LARGEST), type=_File).relays
+
+    def get(self, url: str) -> Relay | None:
+        return self._relays.get(url)
+
+    def last(self) -> tuple[str, Relay] | None:
+        """The address met last and what is there: where a node without an invite may go again."""
+        return next(reversed(self._relays.items()), None)
+
+    def remember(self, url: str, relay: str, swarm: str) -> None:
+        """A disk that does not take it costs the memory of this relay only."""
+        met = Relay(relay=relay, swarm=swarm)
+        if self.last() == (url, met):
+            return
+        self._relays.pop(url, None)
+        self._relays[url] = met
+        while len(self._relays) > MOST:
+            del self._relays[next(iter(self._relays))]
+        content = msgspec.json.format(msgspec.json.encode(_File(relays=self._relays)))
+        fresh = self._path.with_name(f".{self._path.name}-{os.getpid()}")
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            fresh.write_bytes(content)
+            os.replace(fresh, self._path)
