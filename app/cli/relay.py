@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what carries the groups (default memory)",
     )
     parser.add_argument(
-        "--state", type=Path, metavar="DIR", help="folder of the relay; nothing is kept there yet"
+        "--state", type=Path, metavar="DIR", help="keep groups, bans and the relay's id in this folder"
     )
     parser.add_argument("--swarm", type=_swarm, default="shoal", help="id of the swarm (default shoal)")
     parser.add_argument("--name", type=_name, help="the relay's id, which clients sign for (default HOST:PORT)")
@@ -41,11 +41,16 @@ def main(args: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 2
+    from app.relay.backplane import BackplaneError
     from app.relay.desk import Desk
+    from app.relay.journal import Journal
     from app.relay.server import serve
 
     def open_desk(bound: str) -> Desk:
-        return Desk(args.name or bound, args.swarm, secrets.token_hex(8))
+        if args.state is None:
+            return Desk(args.name or bound, args.swarm, secrets.token_hex(8))
+        journal = Journal(args.state, args.swarm)
+        return Desk(journal.relay(args.name, bound), args.swarm, secrets.token_hex(8), backplane=journal)
 
     def opened(url: str, desk: Desk) -> None:
         print(json.dumps({"url": url, "relay": desk.relay, "swarm": desk.swarm}), flush=True)
@@ -53,6 +58,9 @@ def main(args: argparse.Namespace) -> int:
 
     try:
         asyncio.run(serve(args.host, args.port, open_desk, opened))
+    except BackplaneError as error:
+        print(f"shoal relay: {error}", file=sys.stderr)
+        return 1
     except OSError as error:
         print(
             f"shoal relay: It cannot listen at {args.host[:80]} port {args.port}: {error.strerror or error}; "

@@ -12,6 +12,21 @@ _MASK = (1 << (BEHIND + 1)) - 1
 Seen = Literal["new", "used", "behind"]
 
 
+def used(highest: int, came: int, number: int) -> tuple[int, int]:
+    """The highest number and the map of those below it (bit n: highest - n has come), with one number more.
+
+    >>> used(0, 0, 7), used(7, 0b1, 9), used(9, 0b101, 8), used(9, 0b111, 9 - BEHIND - 1)
+    ((7, 1), (9, 5), (9, 7), (9, 7))
+    """
+    if number > highest:
+        ahead = number - highest
+        came = (came << ahead if ahead <= BEHIND else 0) & _MASK
+        highest = number
+    if highest - number <= BEHIND:
+        came |= 1 << (highest - number)
+    return highest, came
+
+
 class Sequences:
     """The numbers of the last `keys` keys heard of. A key that is forgotten begins anew."""
 
@@ -38,13 +53,10 @@ class Sequences:
 
     def use(self, key: bytes, number: int) -> None:
         """Remember a number, once it is certain. Nothing happens to one that has fallen behind meanwhile."""
-        highest, came = self._known.get(key, (0, 0))
-        if number > highest:
-            ahead = number - highest
-            came = (came << ahead if ahead <= BEHIND else 0) & _MASK
-            highest = number
-        if highest - number <= BEHIND:
-            came |= 1 << (highest - number)
+        self.put(key, *used(*self._known.get(key, (0, 0)), number))
+
+    def put(self, key: bytes, highest: int, came: int) -> None:
+        """Remember all of a key's numbers, as `used` gives them."""
         self._known[key] = highest, came
         self._known.move_to_end(key)
         if len(self._known) > self._keys:

@@ -37,6 +37,8 @@ CONNECTIONS_OF_AN_ADDRESS = 32
 RECONNECT_WITHIN_MS = 10_000
 """After a `bye` clients come back spread over so long."""
 CLOSING_S = 5.0
+STARTING_S = 3.0
+"""A relay whose backplane takes longer to start shows its URL meanwhile; nobody is let in yet."""
 
 _log = logging.getLogger(__name__)
 
@@ -160,6 +162,8 @@ class Server:
             return web.Response(status=400, text=f"Ask for the websocket subprotocol {SUBPROTOCOL}.\n")
         if self._leaving:
             return _later("The relay is being stopped.", 5)
+        if not self._desk.opened:
+            return _later("The relay is starting.", 2)
         if address == LOOPBACK:
             return None
         if self._addresses[address] >= CONNECTIONS_OF_AN_ADDRESS:
@@ -258,8 +262,9 @@ def bind(host: str, port: int) -> socket.socket:
 async def serve(
     host: str, port: int, open_desk: Callable[[str], Desk], opened: Callable[[str, Desk], None]
 ) -> None:
-    """Serve until SIGTERM or SIGINT. `open_desk` gets HOST:PORT as it was bound, `opened` the URL. Raises
-    OSError where that address cannot be had."""
+    """Serve until SIGTERM or SIGINT. `open_desk` gets HOST:PORT as it was bound, `opened` the URL; where the
+    backplane takes long to start that is before anybody is let in. Raises OSError where the address cannot be
+    had, and BackplaneError."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for ending in (signal.SIGTERM, signal.SIGINT):
@@ -274,10 +279,23 @@ async def serve(
     server = Server(desk)
     runner = web.AppRunner(server.application(), access_log=None, handle_signals=False)
     await runner.setup()
+    ended = asyncio.create_task(stop.wait())
+    starting = asyncio.create_task(desk.open())
     try:
         await web.SockSite(runner, listener, backlog=4096).start()
+        await _first(starting, ended, timeout=STARTING_S)
         opened(f"ws://{shown}{SOCKET_PATH}", desk)
-        await stop.wait()
+        await _first(starting, ended)
+        await ended
         await server.leave()
     finally:
+        starting.cancel()
         await runner.cleanup()
+        await desk.backplane.close()
+
+
+async def _first(starting: asyncio.Task[None], ended: asyncio.Task[Any], timeout: float | None = None) -> None:
+    """Until the relay has started or is to end. Raises what the starting raised."""
+    done, _ = await asyncio.wait({starting, ended}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+    if starting in done:
+        starting.result()

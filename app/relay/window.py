@@ -206,7 +206,7 @@ class Window:
         self._authors: dict[bytes, Author] = {}
         self._addresses: dict[str, int] = {}
         self._seen: OrderedDict[bytes, Slot] = OrderedDict()
-        self._latest = 0.0
+        self._latest = float("-inf")
         self.peers = Roster()
 
     def add(

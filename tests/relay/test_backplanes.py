@@ -1,0 +1,299 @@
+"""What every backplane promises, tried on each: memory, a journal on disk, a real NATS server."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from app.relay.backplane import Backplane, BackplaneError, Record
+from app.relay.desk import Desk
+from app.relay.journal import FILE, Journal
+from app.relay.memory import Memory
+from app.relay.standing import Ban
+from app.relay.window import Added
+
+SWARM = "example-swarm"
+ANN, BOB = b"a" * 32, b"b" * 32
+PATIENCE = 30.0
+
+
+class World:
+    """Where relays of one swarm run; what their backplanes can do differs."""
+
+    lasts = False
+    """Whether a relay that comes back has what it had."""
+    shared = False
+    """Whether several relays have the same."""
+
+    def __init__(self) -> None:
+        self._open: list[Desk] = []
+
+    def backplane(self) -> Backplane:
+        return Memory()
+
+    async def relay(self) -> Desk:
+        desk = Desk("relay.example", SWARM, "1", backplane=self.backplane(), rng=Random(1))
+        await desk.open()
+        self._open.append(desk)
+        return desk
+
+    async def restarted(self, desk: Desk) -> Desk:
+        self._open.remove(desk)
+        await desk.backplane.close()
+        return await self.relay()
+
+    async def ended(self) -> None:
+        while self._open:
+            await self._open.pop().backplane.close()
+
+
+class OnDisk(World):
+    lasts = True
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+
+    def backplane(self) -> Backplane:
+        return Journal(self.folder, SWARM)
+
+
+@pytest.fixture(params=["memory", "journal"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    yield {"memory": lambda: World(), "journal": lambda: OnDisk(tmp_path / "state")}[request.param]()
+
+
+def play(world: World, story: Callable[[World], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        try:
+            async with asyncio.timeout(2 * PATIENCE):
+                await story(world)
+        finally:
+            await world.ended()
+
+    asyncio.run(whole())
+
+
+def group(
+    n: int, key: bytes = ANN, *, key_seq: int | None = None, age_s: float = 0.0, size: int = 50
+) -> Record:
+    return Record(
+        id=n.to_bytes(32, "big"),
+        key=key,
+        key_seq=n if key_seq is None else key_seq,
+        address="somewhere",
+        family="gcd",
+        level=n % 3,
+        arrived_ms=int((time.time() - age_s) * 1000),
+        raw=b"%d" % n + b"x" * size,
+    )
+
+
+async def publish(desk: Desk, record: Record) -> Added:
+    added = desk.publish(record)
+    return added if isinstance(added, str) else await added
+
+
+async def until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not true():
+            await asyncio.sleep(0.02)
+
+
+def ids(desk: Desk) -> list[int]:
+    """The window's groups, oldest first."""
+    return [int.from_bytes(kept.id, "big") for kept in desk.window]
+
+
+def test_a_group_is_in_the_window_as_it_came_when_it_is_acknowledged(world: World) -> None:
+    async def story(world: World) -> None:
+        desk = await world.relay()
+        assert desk.backplane.ready
+        record = group(1)
+        assert await publish(desk, record) == "accepted"
+        kept = desk.window.find(record.id)
+        assert kept is not None
+        assert (kept.raw, kept.key, kept.address, kept.family, kept.level) == (
+            record.raw,
+            ANN,
+            "somewhere",
+            "gcd",
+            1,
+        )
+        assert desk.sequences.look(ANN, 1) == "used"
+        assert desk.backplane.stored == 1 and desk.stats().stored == 1
+
+    play(world, story)
+
+
+def test_an_id_and_a_number_count_once_also_while_they_are_under_way(world: World) -> None:
+    async def story(world: World) -> None:
+        desk = await world.relay()
+        same_id = [publish(desk, group(1)) for _ in range(5)]
+        same_number = [publish(desk, group(n, key_seq=77)) for n in (2, 3, 4)]
+        copied = publish(desk, group(1, BOB, key_seq=9))  # the same body, signed by another
+        answers = await asyncio.gather(*same_id, *same_number, copied)
+        assert answers[:5] == ["accepted"] + ["duplicate"] * 4
+        assert len(ids(desk)) == len(set(ids(desk))) == answers.count("accepted")
+        assert ids(desk).count(1) == 1 and answers[-1] == "duplicate"
+        assert answers[5:8] == ["accepted", "duplicate", "duplicate"]
+        assert await publish(desk, group(1)) == "duplicate"
+        assert desk.backplane.stored == 2
+
+    play(world, story)
+
+
+def test_many_at_once_are_all_there_once(world: World) -> None:
+    async def story(world: World) -> None:
+        desk = await world.relay()
+        answers = await asyncio.gather(*(publish(desk, group(n, bytes([n % 20]) * 32)) for n in range(1, 501)))
+        assert set(answers) == {"accepted"}
+        assert sorted(ids(desk)) == list(range(1, 501))
+        assert desk.backplane.stored == 500
+
+    play(world, story)
+
+
+def test_too_large_is_refused_and_stored_nowhere(world: World) -> None:
+    async def story(world: World) -> None:
+        desk = await world.relay()
+        assert await publish(desk, group(1, size=desk.window.largest)) == "too-large"
+        assert desk.sequences.look(ANN, 1) == "new"
+        again = await world.restarted(desk)
+        assert ids(again) == [] and again.backplane.stored == 0
+
+    play(world, story)
+
+
+def test_a_value_is_heard_of_and_taken_away(world: World) -> None:
+    async def story(world: World) -> None:
+        desk = await world.relay()
+        await publish(desk, group(1))
+        await publish(desk, group(2, BOB))
+        ban = Ban(until=time.time() + 60, reason="a test", by="me")
+        await desk.ban(ANN, ban)
+        await desk.ban("192.0.2.0/24", ban)
+        assert desk.standings.verdict(ANN, "") == "blocked" and ids(desk) == [2]
+        await desk.drop((2).to_bytes(32, "big"))
+        assert ids(desk) == []
+        await desk.lift(ANN)
+        assert desk.standings.verdict(ANN, "") == "welcome"
+        again = await world.restarted(desk)
+        if world.lasts:
+            assert again.standings.verdict(ANN, "192.0.2.0/24") == "blocked"
+            assert again.standings.verdict(ANN, "") == "welcome"
+            assert 2 not in ids(again)
+
+    play(world, story)
+
+
+def test_what_comes_back_after_a_restart(world: World) -> None:
+    if not world.lasts:
+        pytest.skip("memory forgets, as it says")
+
+    async def story(world: World) -> None:
+        desk = await world.relay()
+        for n in range(1, 31):
+            assert await publish(desk, group(n, age_s=100 - n)) == "accepted"
+        before, salt = ids(desk), desk.backplane.salt
+        again = await world.restarted(desk)
+        assert ids(again) == before == list(range(1, 31))
+        assert again.backplane.salt == salt and again.blind("net") == desk.blind("net")
+        assert again.backplane.stored == again.stats().stored == 30
+        assert again.sequences.look(ANN, 30) == "used"
+        kept = again.window.find((1).to_bytes(32, "big"))
+        assert kept is not None and 90 < again.clock() - kept.arrived < 90 + PATIENCE
+        assert await publish(again, group(7)) == "duplicate"
+        assert await publish(again, group(31)) == "accepted"
+        assert again.backplane.stored == 31
+
+    play(world, story)
+
+
+def test_what_is_left_out_after_a_restart(world: World) -> None:
+    if not world.lasts:
+        pytest.skip("memory forgets, as it says")
+
+    async def story(world: World) -> None:
+        desk = await world.relay()
+        await publish(desk, group(1, age_s=3601))
+        await desk.ban(BOB, Ban(until=time.time() + 0.2, reason="short", by="me"))
+        await publish(desk, group(2))
+        await asyncio.sleep(0.3)
+        again = await world.restarted(desk)
+        assert ids(again) == [2]
+        assert not again.standings.bans.all(time.time())
+        assert again.backplane.stored == 2
+
+    play(world, story)
+
+
+def test_a_journal_is_one_process_s_one_swarm_s_and_remembers_its_relay(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        journal = Journal(tmp_path, SWARM)
+        assert journal.relay(None, "127.0.0.1:1") == "127.0.0.1:1"
+        assert journal.relay("relay.example", "127.0.0.1:2") == "relay.example"
+        with pytest.raises(BackplaneError, match="in use"):
+            Journal(tmp_path, SWARM)
+        await journal.close()
+        with pytest.raises(BackplaneError, match="belongs to the swarm example-swarm"):
+            Journal(tmp_path, "other-swarm")
+        again = Journal(tmp_path, SWARM)
+        assert again.relay(None, "127.0.0.1:3") == "relay.example"
+        await again.close()
+        (tmp_path / FILE).write_bytes(b"not a database at all" * 100)
+        with pytest.raises(BackplaneError, match="damaged"):
+            Journal(tmp_path, SWARM)
+        (tmp_path / "file").write_text("")
+        with pytest.raises(BackplaneError, match="cannot be made"):
+            Journal(tmp_path / "file" / "folder", SWARM)
+
+    play(World(), story)
+
+
+def test_a_journal_keeps_to_its_bounds(tmp_path: Path) -> None:
+    from app.relay.window import Bounds, Limits
+
+    few = Limits(whole=Bounds(10, 5_000), shelf=Bounds(10, 5_000), remembered=20)
+
+    async def story(world: World) -> None:
+        journal = Journal(tmp_path, SWARM, limits=few)
+        await journal.start(lambda record: "accepted", lambda key, value: None, lambda relay, summary: None)
+        await asyncio.gather(*(journal.publish(group(n, bytes([n]) * 32)) for n in range(30)))
+        await asyncio.gather(*(journal.publish(group(n, size=990)) for n in range(100, 108)))
+        await journal.close()
+        again, came = Journal(tmp_path, SWARM, limits=few), []
+        await again.start(
+            lambda record: came.append(record) or "accepted",  # type: ignore[func-returns-value]
+            lambda key, value: None,
+            lambda relay, summary: None,
+        )
+        await again.close()
+        assert [record.id[-1] for record in came] == [103, 104, 105, 106, 107] and again.stored == 38
+
+    play(World(), story)
+
+
+def test_a_disk_that_takes_nothing_is_said_and_tried_again(tmp_path: Path) -> None:
+    from app.relay.backplane import Unavailable
+
+    async def story(world: World) -> None:
+        desk = await world.relay()
+        journal = desk.backplane
+        assert isinstance(journal, Journal)
+        await publish(desk, group(1))
+        journal._db.execute("PRAGMA query_only=1")  # SQLite refuses every write from now on
+        with pytest.raises(Unavailable):
+            await publish(desk, group(2))
+        assert not journal.ready and desk.sequences.look(ANN, 2) == "new"
+        journal._db.execute("PRAGMA query_only=0")
+        await until(lambda: journal.ready)
+        assert await publish(desk, group(2)) == "accepted"
+        assert ids(desk) == [1, 2]
+
+    play(OnDisk(tmp_path), story)
