@@ -6,21 +6,23 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from hashlib import blake2b
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from app.relay.access import Access, Open
 from app.relay.backplane import Backplane, Record
 from app.relay.memory import Memory
+from app.relay.origin import LOOPBACK
 from app.relay.presence import Presence
 from app.relay.quota import PER_ADDRESS, PER_KEY, Quotas, Rate
 from app.relay.sampling import Sampler
 from app.relay.sequence import Sequences
 from app.relay.standing import Ban, Source, Standings
+from app.relay.tally import Tally
 from app.relay.window import Added, Clock, Window
 from app.relay.window import Limits as WindowLimits
 from app.sapo.families import FAMILIES
@@ -28,14 +30,15 @@ from app.sapo.questions import VERSION
 from app.swarm import limits
 from app.swarm.protocol import STATS_SUB, VERSIONS, ZLIB, Info, Stats
 
+if TYPE_CHECKING:
+    from app.relay.checking import Checker
+
 SOFTWARE = "shoal/0.1"
 CAPABILITIES = (ZLIB, STATS_SUB)
 CONNECTIONS_OF_A_KEY = 2
-LOOPBACK = "loopback"
-"""The address of this computer itself, where many nodes may start at once: its new keys are not counted."""
-
 _BAN = msgspec.json.Decoder(Ban)
 _TALK = {"report": Rate(12, 12), "stats": Rate(60, 30)}
+_ORDER = Rate(60, 30)
 _KNOWN_KEYS = 50_000
 _DROPPED = 50_000
 
@@ -70,13 +73,22 @@ class Desk:
         self.quotas = quotas or Quotas(
             clock,
             {**PER_KEY, **_TALK},
-            {**PER_ADDRESS, **{kind: Rate(16 * rate.per_min, 16 * rate.burst) for kind, rate in _TALK.items()}},
+            {
+                **PER_ADDRESS,
+                **{kind: Rate(16 * rate.per_min, 16 * rate.burst) for kind, rate in _TALK.items()},
+                "order": _ORDER,
+            },
         )
         self.standings = Standings(wall, rng, name=relay)
         self.presence = Presence(clock)
         self.sequences = Sequences()
         self.counts: Counter[str] = Counter()
         """Answers to published groups, by code."""
+        self.tally = Tally(clock)
+        self.checker: Checker | None = None
+        """Looks at some groups again; None where nothing is checked."""
+        self.on_ban: Callable[[Source, Ban], None] = lambda source, ban: None
+        """Whoever holds the connections hears of every ban, whoever gave it."""
         self._wall = wall
         self._met: OrderedDict[bytes, None] = OrderedDict()
         self._stored: deque[float] = deque(maxlen=100_000)
@@ -162,6 +174,7 @@ class Desk:
         if added == "accepted":
             self.sequences.use(record.key, record.key_seq)
             self._stored.append(self.clock() - age_s)
+            self.tally.hour.note(record.family, age_s)
             if record.id in self._dropped:
                 self.window.drop(record.id)
         return added
@@ -184,6 +197,7 @@ class Desk:
 
     def _ban(self, source: Source, ban: Ban) -> None:
         self.standings.bans.put(source, ban)
+        self.on_ban(source, ban)
         if isinstance(source, bytes):
             self.window.drop_key(source)
         else:

@@ -55,7 +55,8 @@ _COUNTED_SOURCES = 1024
 
 
 class Session:
-    """From `hello` to `closed`. When `closing` is set the connection is to be closed after the frame."""
+    """From `hello` to `closed`. When `closing` is set the connection is to be closed after the frame; `greeted`
+    once it has signed in or asked for figures, as those do who are here for a reason."""
 
     __slots__ = (
         "_caps",
@@ -65,6 +66,7 @@ class Session:
         "_source",
         "address",
         "closing",
+        "greeted",
         "key",
         "name",
         "subscribed",
@@ -90,6 +92,7 @@ class Session:
         self.name = secrets.token_hex(8)
         self.key: bytes | None = None
         self.subscribed = False
+        self.greeted = False
         self.closing = False
 
     def hello(self) -> bytes:
@@ -143,19 +146,27 @@ class Session:
             desk.access.check(auth, self._hello)
         except Refused as refused:
             later = NOT_INVITED_S if refused.flaw is Flaw.NOT_INVITED else None
-            return _err(refused.code, refused.sentence, wait_s=later)
+            return self._turned_away(refused.code, refused.sentence, wait_s=later)
         if desk.standings.verdict(key, self.address) == "blocked":
-            return _err(Code.BLOCKED, "This key or address is banned here.")
+            return self._turned_away(Code.BLOCKED, "This key or address is banned here.")
         if desk.presence.connections(key) >= CONNECTIONS_OF_A_KEY:
-            return _err(Code.RATE_LIMITED, "This key is connected twice already.", wait_s=30.0)
+            return self._turned_away(Code.RATE_LIMITED, "This key is connected twice already.", wait_s=30.0)
         wait = desk.met(key, self.address)
         if wait > 0:
-            return _err(Code.RATE_LIMITED, "Too many new keys come from this address.", wait_s=wait)
+            return self._turned_away(
+                Code.RATE_LIMITED, "Too many new keys come from this address.", wait_s=wait
+            )
         self.closing = False
         self.key = key
         self._caps = frozenset(auth.caps) & frozenset(CAPABILITIES)
+        self.greeted = True
+        desk.tally.sign_ins["welcome"] += 1
         desk.presence.arrive(self.name, key)
         return to_frame(Welcome(session=self.name, quotas=limits.Quotas(), time_ms=desk.now_ms()))
+
+    def _turned_away(self, code: Code, sentence: str, *, wait_s: float | None = None) -> bytes:
+        self._desk.tally.sign_ins[code] += 1
+        return _err(code, sentence, wait_s=wait_s)
 
     def _ok(self, id: str, outcome: Outcome) -> bytes:
         code, sentence, wait_s = outcome
@@ -202,35 +213,36 @@ class Session:
                 return _UNAVAILABLE
             desk.sequences.use(author, body.key_seq)
             return Code.ACCEPTED, "", None
-        added = desk.publish(
-            Record(
-                id=bytes.fromhex(pub.id),
-                key=author,
-                key_seq=body.key_seq,
-                address=self._source,
-                family=body.task.family,
-                level=body.task.level,
-                arrived_ms=desk.now_ms(),
-                raw=msgspec.json.encode(pub.envelope()),
-            )
+        record = Record(
+            id=bytes.fromhex(pub.id),
+            key=author,
+            key_seq=body.key_seq,
+            address=self._source,
+            family=body.task.family,
+            level=body.task.level,
+            arrived_ms=desk.now_ms(),
+            raw=msgspec.json.encode(pub.envelope()),
         )
+        added = desk.publish(record)
         if isinstance(added, str):
-            return self._published(added, body.task.family, body.model)
-        return self._published_later(added, body.task.family, body.model)
+            return self._published(added, record, body.model)
+        return self._published_later(added, record, body.model)
 
-    async def _published_later(self, added: Awaitable[Added], family: str, model: str) -> Outcome:
+    async def _published_later(self, added: Awaitable[Added], record: Record, model: str) -> Outcome:
         try:
-            return self._published(await added, family, model)
+            return self._published(await added, record, model)
         except Unavailable as error:
             return Code.ERROR, str(error), error.retry_after_s
 
-    def _published(self, added: Added, family: str, model: str) -> Outcome:
+    def _published(self, added: Added, record: Record, model: str) -> Outcome:
         if added == "too-large":
             return Code.INVALID, "The group is too large for this relay.", None
         if added == "duplicate":
             return Code.DUPLICATE, "", None
         if self.key is not None:
-            self._desk.presence.published(self.key, family, model)
+            self._desk.presence.published(self.key, record.family, model)
+        if self._desk.checker is not None:
+            self._desk.checker.published(record.id, record.key)
         return Code.ACCEPTED, "", None
 
     def _verdict(self, key: bytes, author: bytes) -> Verdict:
@@ -268,6 +280,8 @@ class Session:
         now = desk.clock()
         ages = [max(0.0, now - group.arrived) for group in drawn.groups]
         desk.quotas.take("bytes", key, self.address, sum(len(group.raw) for group in drawn.groups))
+        desk.tally.samples += 1
+        desk.tally.items += len(drawn.groups)
         figures = {
             "t": "batch",
             "rid": sample.rid,
@@ -296,7 +310,12 @@ class Session:
         wait = desk.quotas.take("report", key, self.address)
         if wait > 0:
             return _err(Code.RATE_LIMITED, "This key or address reports too often.", wait_s=wait)
-        for author in {group.key for id in report.ids if (group := desk.window.find(bytes.fromhex(id)))}:
+        ids = [bytes.fromhex(id) for id in dict.fromkeys(report.ids)]
+        if desk.checker is not None:
+            for id in ids:
+                desk.checker.reported(key, id, report.reason)
+            return None
+        for author in {group.key for id in ids if (group := desk.window.find(id))}:
             desk.standings.report(key, author)
         return None
 
@@ -308,6 +327,7 @@ class Session:
             return _err(Code.UNSUPPORTED, "A subscription was not agreed on.")
         if ask.subscribe is not None:
             self.subscribed = ask.subscribe
+        self.greeted = True
         return self.stats()
 
 
