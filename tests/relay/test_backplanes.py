@@ -10,12 +10,14 @@ from random import Random
 
 import pytest
 
-from app.relay.backplane import Backplane, BackplaneError, Record
+from app.relay.backplane import Backplane, BackplaneError, Record, Unavailable
 from app.relay.desk import Desk
+from app.relay.jetstream import JetStream, servers
 from app.relay.journal import FILE, Journal
 from app.relay.memory import Memory
 from app.relay.standing import Ban
-from app.relay.window import Added
+from app.relay.window import Added, Bounds, Limits
+from tests.relay.natsserver import Server, free_ports
 
 SWARM = "example-swarm"
 ANN, BOB = b"a" * 32, b"b" * 32
@@ -63,9 +65,30 @@ class OnDisk(World):
         return Journal(self.folder, SWARM)
 
 
-@pytest.fixture(params=["memory", "journal"])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    yield {"memory": lambda: World(), "journal": lambda: OnDisk(tmp_path / "state")}[request.param]()
+class OnNats(World):
+    lasts = shared = True
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self.url = url
+
+    def backplane(self) -> Backplane:
+        return JetStream(servers(self.url), SWARM)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    one = Server(tmp_path / "nats", *free_ports(1))
+    one.start()
+    yield one
+    one.kill()
+
+
+@pytest.fixture(params=["memory", "journal", "nats"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+    if request.param == "nats":
+        return OnNats(request.getfixturevalue("server").url)
+    return OnDisk(tmp_path / "state") if request.param == "journal" else World()
 
 
 def play(world: World, story: Callable[[World], Awaitable[None]]) -> None:
@@ -257,7 +280,6 @@ def test_a_journal_is_one_process_s_one_swarm_s_and_remembers_its_relay(tmp_path
 
 
 def test_a_journal_keeps_to_its_bounds(tmp_path: Path) -> None:
-    from app.relay.window import Bounds, Limits
 
     few = Limits(whole=Bounds(10, 5_000), shelf=Bounds(10, 5_000), remembered=20)
 
@@ -280,7 +302,6 @@ def test_a_journal_keeps_to_its_bounds(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_takes_nothing_is_said_and_tried_again(tmp_path: Path) -> None:
-    from app.relay.backplane import Unavailable
 
     async def story(world: World) -> None:
         desk = await world.relay()
@@ -297,3 +318,120 @@ def test_a_disk_that_takes_nothing_is_said_and_tried_again(tmp_path: Path) -> No
         assert ids(desk) == [1, 2]
 
     play(OnDisk(tmp_path), story)
+
+
+def test_relays_on_one_nats_have_the_same(server: Server) -> None:
+    async def story(world: World) -> None:
+        one, two = await world.relay(), await world.relay()
+        assert one.backplane.salt == two.backplane.salt
+        answers = await asyncio.gather(*(publish((one, two)[n % 2], group(n)) for n in range(1, 101)))
+        assert set(answers) == {"accepted"}
+        await until(lambda: len(one.window) == len(two.window) == 100)
+        assert sorted(ids(one)) == sorted(ids(two)) == list(range(1, 101))
+        assert one.backplane.stored == two.backplane.stored == 100
+        assert two.sequences.look(ANN, 1) == one.sequences.look(ANN, 2) == "used"
+        # the same group by both relays at once, and two groups with one number
+        both = await asyncio.gather(publish(one, group(200)), publish(two, group(200)))
+        assert sorted(both) == ["accepted", "duplicate"]
+        await asyncio.gather(publish(one, group(300, key_seq=300)), publish(two, group(301, key_seq=300)))
+        await publish(one, group(400))
+        await until(lambda: 400 in ids(two))
+        assert len({300, 301} & set(ids(one))) == len({300, 301} & set(ids(two))) == 1
+
+    play(OnNats(server.url), story)
+
+
+def test_a_ban_holds_on_every_relay(server: Server) -> None:
+    async def story(world: World) -> None:
+        one, two = await world.relay(), await world.relay()
+        await publish(one, group(1))
+        await until(lambda: ids(two) == [1])
+        await one.ban(ANN, Ban(until=time.time() + 60, reason="a test", by="me"))
+        await until(lambda: two.standings.verdict(ANN, "") == "blocked" and ids(two) == [])
+        await two.lift(ANN)
+        await until(lambda: one.standings.verdict(ANN, "") == "welcome")
+
+    play(OnNats(server.url), story)
+
+
+def test_a_relay_waits_for_nats_and_is_not_ready_before_everything_is_there(server: Server) -> None:
+    async def story(world: World) -> None:
+        first = await world.relay()
+        for n in range(1, 201):
+            await publish(first, group(n, bytes([n]) * 32))
+        await world.ended()
+        server.kill()
+        desk = Desk("relay.example", SWARM, "2", backplane=world.backplane())
+        opening = asyncio.create_task(desk.open())
+        await asyncio.sleep(1.0)
+        assert not opening.done() and not desk.backplane.ready
+        await asyncio.to_thread(server.start)
+        await opening
+        assert desk.backplane.ready and len(desk.window) == 200
+        await desk.backplane.close()
+
+    play(OnNats(server.url), story)
+
+
+def test_a_nats_that_is_killed_is_said_and_found_again(server: Server) -> None:
+    async def story(world: World) -> None:
+        one, two = await world.relay(), await world.relay()
+        assert await publish(one, group(1)) == "accepted"
+        server.kill()
+        with pytest.raises(Unavailable) as error:
+            await publish(one, group(2))
+        assert error.value.retry_after_s > 0 and one.sequences.look(ANN, 2) == "new"
+        await until(lambda: not one.backplane.ready)
+        assert ids(one) == [1]  # it still gives out what it has
+        await asyncio.to_thread(server.start)
+        await until(lambda: one.backplane.ready and two.backplane.ready)
+        assert await publish(one, group(2)) == "accepted"
+        await until(lambda: sorted(ids(two)) == [1, 2])
+
+    play(OnNats(server.url), story)
+
+
+def test_a_mirror_whose_consumer_has_disappeared_begins_anew(server: Server) -> None:
+    async def story(world: World) -> None:
+        one, two = await world.relay(), await world.relay()
+        backplane = two.backplane
+        assert isinstance(backplane, JetStream)
+        await publish(one, group(1))
+        await until(lambda: ids(two) == [1])
+        js = backplane._js
+        for consumer in await js.consumers_info(backplane._stream):
+            await js.delete_consumer(backplane._stream, consumer.name)
+        for n in range(2, 30):
+            await publish(one, group(n))
+        await until(lambda: len(two.window) == 29)
+        assert sorted(ids(two)) == list(range(1, 30))
+
+    play(OnNats(server.url), story)
+
+
+def test_values_whose_time_is_over_leave_nats(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.relay.jetstream.PRUNE_EVERY_S", 0.1)
+
+    async def story(world: World) -> None:
+        desk = await world.relay()
+        backplane = desk.backplane
+        assert isinstance(backplane, JetStream)
+        for n in range(5):
+            await backplane.kv_put(f"drop.{n:064x}", b"", time.time() + 0.1)
+        stream = f"KV_{backplane._bucket}"
+        async with asyncio.timeout(PATIENCE):
+            while (await backplane._js.stream_info(stream)).state.messages > 1:  # the salt stays
+                await asyncio.sleep(0.05)
+        again = await world.relay()  # what was removed is not waited for
+        assert again.backplane.ready
+
+    play(OnNats(server.url), story)
+
+
+@pytest.mark.parametrize(
+    "where", ["nats://", "http://a", "nats://a:", "nats://a:x", "nats://a,,b", "nats:a", "x"]
+)
+def test_an_address_of_nats_that_is_none(where: str) -> None:
+    with pytest.raises(ValueError):
+        servers(where)
+    assert servers("tls://u:p@a,[::1]:9") == ("tls://u:p@a:4222", "tls://[::1]:9")

@@ -1,0 +1,145 @@
+"""A stream of JetStream, copied into this process: everything from its beginning, then what comes.
+
+An ordered consumer brings the messages. It is held in the memory of one server and can disappear while the
+connection stays up, and then nothing comes and nobody says so (nats.py issue 510). So once a second the mirror
+asks how far the stream has got, and where something is there that did not come it subscribes anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+import nats.errors
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+from nats.js.api import ConsumerConfig, DeliverPolicy
+from nats.js.errors import NotFoundError
+
+CHECK_S = 1.0
+SILENT_S = 10.0
+"""Without an answer for so long JetStream is taken to be down, whatever the connection says."""
+_PENDING_BYTES = 512 << 20
+_PENDING_MESSAGES = 2_000_000
+
+_log = logging.getLogger(__name__)
+
+OnMessage = Callable[[int, Msg], None]
+"""A message and its place in the stream."""
+
+
+class Mirror:
+    """`last` is the place of the latest message seen; `resets` counts how often it had to subscribe anew."""
+
+    def __init__(
+        self,
+        js: JetStreamContext,
+        stream: str,
+        subject: str,
+        on_message: OnMessage,
+        make: Callable[[], Awaitable[None]],
+    ) -> None:
+        """`make` makes the stream where there is none."""
+        self._js = js
+        self._stream = stream
+        self._subject = subject
+        self._on_message = on_message
+        self._make = make
+        self._subscription: JetStreamContext.PushSubscription | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._heard = float("-inf")
+        self._behind: tuple[int, float] | None = None
+        """What the latest message was, and when, as it was first seen that more is there."""
+        self.caught_up = asyncio.Event()
+        self.last = 0
+        self.resets = 0
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name=f"mirror of {self._stream}")
+
+    @property
+    def alive(self) -> bool:
+        """Whether everything has come that was there, and the stream has answered lately."""
+        return self.caught_up.is_set() and time.monotonic() - self._heard < SILENT_S
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._unsubscribe()
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                if self._subscription is None:
+                    await self._subscribe()
+                await self._check()
+            except NotFoundError:
+                await self._unsubscribe()
+            except (nats.errors.Error, OSError) as error:
+                _log.info("The stream %s does not answer: %r", self._stream, error)
+            await asyncio.sleep(CHECK_S if self.caught_up.is_set() else CHECK_S / 10)
+
+    async def _subscribe(self) -> None:
+        await self._make()
+        self._behind = None
+        self._subscription = await self._js.subscribe(
+            self._subject,
+            stream=self._stream,
+            cb=self._receive,
+            ordered_consumer=True,
+            idle_heartbeat=CHECK_S,
+            config=ConsumerConfig(
+                deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
+                opt_start_seq=self.last + 1,
+                inactive_threshold=60,
+            ),
+            pending_msgs_limit=_PENDING_MESSAGES,
+            pending_bytes_limit=_PENDING_BYTES,
+        )
+
+    async def _unsubscribe(self) -> None:
+        subscription, self._subscription = self._subscription, None
+        if subscription is not None:
+            with contextlib.suppress(nats.errors.Error, OSError):
+                await subscription.unsubscribe()
+
+    async def _receive(self, message: Msg) -> None:
+        place = message.metadata.sequence.stream
+        if place > self.last:
+            self.last = place
+            self._on_message(place, message)
+
+    async def _check(self) -> None:
+        """Whether the stream has something that does not come. Raises nats.errors.Error."""
+        state = (await self._js.stream_info(self._stream)).state
+        self._heard = now = time.monotonic()
+        if state.last_seq < self.last:
+            _log.warning("The stream %s has begun anew.", self._stream)
+            self.last = 0
+            await self._unsubscribe()
+            return
+        if state.last_seq > self.last and await self._gone(state.messages):
+            self.last = state.last_seq
+        if state.last_seq <= self.last:
+            self._behind = None
+            self.caught_up.set()
+        elif self._behind is None or self._behind[0] != self.last:
+            self._behind = self.last, now
+        elif now - self._behind[1] >= CHECK_S:
+            _log.warning("The stream %s went silent; subscribing anew.", self._stream)
+            self.resets += 1
+            await self._unsubscribe()
+
+    async def _gone(self, messages: int) -> bool:
+        """Whether what is missing has been removed from the stream meanwhile."""
+        if not messages:
+            return True
+        try:
+            there = await self._js.get_last_msg(self._stream, self._subject)
+        except NotFoundError:
+            return True
+        return (there.seq or 0) <= self.last

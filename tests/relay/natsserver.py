@@ -1,0 +1,125 @@
+"""Real nats-server processes for tests, on free ports of this computer's loopback."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+PATIENCE = 30.0
+
+
+@functools.cache
+def program() -> str:
+    """$NATS_SERVER, the one on PATH, or Debian's, downloaded and unpacked but not installed. Skips the test
+    where there is none."""
+    named = os.environ.get("NATS_SERVER")
+    if named:
+        return named
+    found = shutil.which("nats-server") or shutil.which("nats-server", path="/usr/sbin:/usr/local/sbin")
+    return found or _unpacked()
+
+
+def _unpacked() -> str:
+    cache = Path(tempfile.gettempdir()) / f"shoal-tests-nats-{os.getuid() if hasattr(os, 'getuid') else 0}"
+    there = cache / "usr" / "sbin" / "nats-server"
+    if there.exists():
+        return str(there)
+    if shutil.which("apt-get") is None or shutil.which("dpkg") is None:
+        pytest.skip("no nats-server: put one on PATH or name it in NATS_SERVER")
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            quiet = {"cwd": folder, "check": True, "capture_output": True, "timeout": 60}
+            subprocess.run(["apt-get", "download", "nats-server"], **quiet)  # type: ignore[call-overload]
+            (package,) = Path(folder).glob("*.deb")
+            subprocess.run(["dpkg", "-x", str(package), "root"], **quiet)  # type: ignore[call-overload]
+        except (subprocess.SubprocessError, OSError, ValueError):
+            pytest.skip("no nats-server, and Debian's cannot be downloaded here: name one in NATS_SERVER")
+        if not there.exists():
+            try:
+                shutil.copytree(Path(folder) / "root", cache, dirs_exist_ok=True)
+            except OSError:
+                if not there.exists():  # another test process was not just as quick
+                    raise
+    return str(there)
+
+
+def free_ports(n: int) -> list[int]:
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
+    ports = [one.getsockname()[1] for one in held]
+    for one in held:
+        one.close()
+    return ports
+
+
+class Server:
+    """One nats-server with JetStream and its files in a folder. It can be killed and started again."""
+
+    def __init__(self, folder: Path, port: int, name: str = "n1", routes: tuple[int, ...] = ()) -> None:
+        """`routes` are the cluster ports of all servers, this one's first; none for a server alone."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.port = port
+        self.url = f"nats://127.0.0.1:{port}"
+        self._folder = folder
+        lines = [
+            f'server_name: "{name}"',
+            "host: 127.0.0.1",
+            f"port: {port}",
+            f'jetstream {{ store_dir: "{folder / "js"}", max_mem: 64MB, max_file: 4GB }}',
+        ]
+        if routes:
+            urls = ", ".join(f'"nats-route://127.0.0.1:{one}"' for one in routes[1:])
+            lines.append(f'cluster {{ name: "c", host: 127.0.0.1, port: {routes[0]}, routes: [{urls}] }}')
+        self._config = folder / "server.conf"
+        self._config.write_text("\n".join(lines))
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with (self._folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [program(), "-c", str(self._config)], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return
+            except OSError:
+                assert time.monotonic() < deadline, (self._folder / "log").read_text()
+                time.sleep(0.05)
+
+    def kill(self) -> None:
+        """kill -9, at once."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.wait()
+            self.process = None
+
+
+class Cluster:
+    """Three servers that keep every stream three times."""
+
+    def __init__(self, folder: Path) -> None:
+        ports = free_ports(6)
+        routes = ports[3:]
+        self.servers = [
+            Server(folder / f"n{n}", ports[n], f"n{n}", (routes[n], *(routes[:n] + routes[n + 1 :])))
+            for n in range(3)
+        ]
+        self.url = "nats://" + ",".join(f"127.0.0.1:{port}" for port in ports[:3])
+
+    def start(self) -> None:
+        for one in self.servers:
+            one.start()
+
+    def kill(self) -> None:
+        for one in self.servers:
+            one.kill()
