@@ -8,8 +8,7 @@ from __future__ import annotations
 
 BENCHMARKS = {
     "relay": "app.bench.relay",
-
-
+    "autobahn": "app.bench.autobahn",
 }
 """Name to module. A module has SUMMARY, add_arguments(parser) and run(args, tell) -> figures; `tell` takes lines
 for people while it runs, and `table(figures)` of the module gives those for the end."""

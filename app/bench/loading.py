@@ -92,7 +92,9 @@ def percentile_ms(times_us: Sequence[int], percent: float) -> float:
     (2.0, 4.0)
     """
     ordered = sorted(times_us)
-    return ordered[max(0, -(-len(ordered) * percent // 100).__trunc__() - 1)] / 1000 if ordered else float("nan")
+    return (
+        ordered[max(0, -(-len(ordered) * percent // 100).__trunc__() - 1)] / 1000 if ordered else float("nan")
+    )
 
 
 def generator(cache: Path) -> tuple[Path | None, str]:
@@ -110,12 +112,17 @@ def generator(cache: Path) -> tuple[Path | None, str]:
         made = Path(folder, "load")
         try:
             done = subprocess.run(
-                [compiler, "-O2", "-std=c11", "-o", str(made), str(SOURCE), "-lm"], capture_output=True, text=True
+                [compiler, "-O2", "-std=c11", "-o", str(made), str(SOURCE), "-lm"],
+                capture_output=True,
+                text=True,
             )
         except OSError as error:
             return None, f"{compiler} does not start: {error.strerror}"
         if done.returncode:
-            return None, f"{compiler} says: {done.stderr.strip().splitlines()[0][:200] if done.stderr else 'no'}"
+            return (
+                None,
+                f"{compiler} says: {done.stderr.strip().splitlines()[0][:200] if done.stderr else 'no'}",
+            )
         os.replace(made, program)
     return program, "compiled"
 
@@ -141,7 +148,9 @@ def write_plan(
     fds = array.array("i", [one.fileno() for one in sockets])
     with path.open("wb") as file:
         file.write(
-            HEAD.pack(MAGIC, len(sockets), len(sample), len(frames), rate, seconds, patience, 0x9E3779B97F4A7C15)
+            HEAD.pack(
+                MAGIC, len(sockets), len(sample), len(frames), rate, seconds, patience, 0x9E3779B97F4A7C15
+            )
         )
         file.write(fds.tobytes() + bytes(-len(fds) * 4 % 8))
         file.write(ends.tobytes())

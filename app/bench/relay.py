@@ -52,11 +52,18 @@ Tell = Callable[[str], None]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--connections", type=_number(2, 60_000), default=5_000, help="of the open load (default: %(default)s)")
-    add("--rate", type=_number(1, 100_000), default=500, help="rounds/s of the open load (default: %(default)s)")
+    add(
+        "--rate", type=_number(1, 100_000), default=500, help="rounds/s of the open load (default: %(default)s)"
+    )
     add("--seconds", type=_number(1, 600), default=10, help="of one open load (default: %(default)s)")
     add("--rounds", type=_number(1, 10**6), default=6_000, help="of one saturated load (default: %(default)s)")
     add("--busy", type=_number(2, 10_000), default=200, help="connections of it (default: %(default)s)")
-    add("--fill", type=_number(0, 10**5), default=10_000, help="groups in the window before (default: %(default)s)")
+    add(
+        "--fill",
+        type=_number(0, 10**5),
+        default=10_000,
+        help="groups in the window before (default: %(default)s)",
+    )
     add("--repeats", type=_number(1, 99), default=5, help="of every load; medians count (default: %(default)s)")
     add(
         "--sizes",
@@ -88,9 +95,14 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         fill = list(published(min(FILL_KEYS, args.busy), args.fill, 1))
         figures = saturated(put, args, fill, tell)
         figures |= open_load(put, args, connections, fill, tell)
-        figures |= sizes(put, [size for size in args.sizes if size <= connections], figures["stats_bytes"], tell)
+        figures |= sizes(
+            put, [size for size in args.sizes if size <= connections], figures["stats_bytes"], tell
+        )
     return {
-        **{name: _round(figures.pop(name)) for name in ("cpu_us_per_round", "kb_per_connection", "sample_p99_ms")},
+        **{
+            name: _round(figures.pop(name))
+            for name in ("cpu_us_per_round", "kb_per_connection", "sample_p99_ms")
+        },
         "connections": connections,
         "connections_asked": args.connections,
         "descriptor_limit": limit,
@@ -250,11 +262,28 @@ def table(figures: dict[str, Any]) -> list[str]:
 
     lines = [
         f"{'':<34}{'relay':>10} {'bare ws':>10}",
-        row("processor time, saturated", "cpu_us_per_round", "raw_cpu_us_per_round", "us/round", "cpu_us_per_round"),
+        row(
+            "processor time, saturated",
+            "cpu_us_per_round",
+            "raw_cpu_us_per_round",
+            "us/round",
+            "cpu_us_per_round",
+        ),
         row("  of its child processes", "helpers_cpu_us_per_round", "", "us/round"),
         row("  rounds", "saturated_rounds_per_s", "raw_saturated_rounds_per_s", "1/s"),
-        row("processor time at this rate", "cpu_us_per_round_at_rate", "raw_cpu_us_per_round_at_rate", "us/round"),
-        row("memory, after traffic", "kb_per_connection", "raw_kb_per_connection", "KB/connection", "kb_per_connection"),
+        row(
+            "processor time at this rate",
+            "cpu_us_per_round_at_rate",
+            "raw_cpu_us_per_round_at_rate",
+            "us/round",
+        ),
+        row(
+            "memory, after traffic",
+            "kb_per_connection",
+            "raw_kb_per_connection",
+            "KB/connection",
+            "kb_per_connection",
+        ),
         row("memory, idle", "kb_per_idle_connection", "raw_kb_per_idle_connection", "KB/connection"),
         row("sample, median", "sample_p50_ms", "raw_sample_p50_ms", "ms"),
         row("sample, p99", "sample_p99_ms", "raw_sample_p99_ms", "ms", "sample_p99_ms"),

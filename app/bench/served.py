@@ -17,6 +17,7 @@ import gc
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -30,7 +31,8 @@ from app.bench import BenchError
 from app.bench.groups import SWARM, key_of, published
 from app.relay.desk import Desk
 from app.relay.quota import Quotas, Rate
-from app.relay.server import bind, open_socket, serve
+from app.relay.server import open_socket
+from app.relay.serving import serve
 from app.relay.standing import PROBATION
 from app.swarm.protocol import SOCKET_PATH
 
@@ -124,7 +126,9 @@ async def _raw() -> None:
     items = [json.dumps({k: v for k, v in pub.items() if k != "t"}, separators=(",", ":")) for pub in pubs]
     figures = '{"t":"batch","rid":1,"window":2000,"eligible":1990,"sources":199,"age_p50_s":1.5,"items":['
     batch = (figures + ",".join(items) + "]}").encode()
-    ok = b'{"t":"ok","id":"%s","code":"accepted","msg":"","retry_after_ms":null,"time_ms":1800000000000}' % (b"0" * 64)
+    ok = b'{"t":"ok","id":"%s","code":"accepted","msg":"","retry_after_ms":null,"time_ms":1800000000000}' % (
+        b"0" * 64
+    )
 
     async def answer(request: web.Request) -> web.StreamResponse:
         ws = open_socket()
@@ -138,7 +142,7 @@ async def _raw() -> None:
 
     application = web.Application()
     application.add_routes([web.get(SOCKET_PATH, answer)])
-    listener = bind("127.0.0.1", 0)
+    listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
     runner = web.AppRunner(application, access_log=None, handle_signals=False)
     await runner.setup()
     stop = asyncio.Event()

@@ -20,7 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         benchmark = importlib.import_module(module)
         one = kinds.add_parser(name, help=benchmark.SUMMARY, description=benchmark.SUMMARY)
         benchmark.add_arguments(one)
-        one.add_argument("--json", action="store_true", help="the figures on standard output, nothing else there")
+        one.add_argument(
+            "--json", action="store_true", help="the figures on standard output, nothing else there"
+        )
     for name in PLANNED:
         one = kinds.add_parser(name, help="not built yet")
         one.add_argument("--json", action="store_true")
