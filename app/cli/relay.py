@@ -1,4 +1,4 @@
-"""`./shoal relay`: the meeting place of a swarm, in one process with everything in memory."""
+"""`./shoal relay`: the meeting place of a swarm, and orders to one that is running."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import secrets
 import sys
 from pathlib import Path
 
+from app.cli import _joining, _operator
+
 SUMMARY = "run a relay, where nodes leave their groups and pick up those of others"
 HOST, PORT = "127.0.0.1", 8777
 MEMORY = "memory"
@@ -17,53 +19,92 @@ MEMORY = "memory"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--host", default=HOST, help=f"address to listen at (default {HOST}: this computer only)"
+        "--host", help=f"address to listen at (default {HOST}: this computer only; with --lan all networks)"
     )
     parser.add_argument("--port", type=_port, default=PORT, help=f"port, 0 for any free one (default {PORT})")
     parser.add_argument(
         "--backplane",
+        type=_servers,
         default=MEMORY,
         metavar="memory|nats://..",
-        help="what carries the groups (default memory)",
+        help="what carries the groups: memory (default), or nats://HOST[:PORT][,..] for several relays",
     )
     parser.add_argument(
-        "--state", type=Path, metavar="DIR", help="keep groups, bans and the relay's id in this folder"
+        "--state",
+        type=Path,
+        metavar="DIR",
+        help="keep groups, bans and the relay's id in this folder (not needed with nats://)",
     )
-    parser.add_argument("--swarm", type=_swarm, default="shoal", help="id of the swarm (default shoal)")
+    parser.add_argument("--swarm", type=_swarm, help="id of the swarm (default shoal)")
     parser.add_argument("--name", type=_name, help="the relay's id, which clients sign for (default HOST:PORT)")
+    _joining.add_arguments(parser)
+    _operator.add_options(parser)
+    _operator.add_orders(parser)
 
 
 def main(args: argparse.Namespace) -> int:
-    if args.backplane != MEMORY:
-        print(
-            f"shoal relay: This version has the memory backplane only and cannot use {args.backplane[:80]}; "
-            "leave --backplane out.",
-            file=sys.stderr,
-        )
-        return 2
-    from app.relay.backplane import BackplaneError
+    if args.order is not None:
+        return _operator.give(args)
+    from app.relay.access import AccessError
+    from app.relay.backplane import Backplane, BackplaneError
     from app.relay.desk import Desk
     from app.relay.journal import Journal
-    from app.relay.server import serve
-
-    def open_desk(bound: str) -> Desk:
-        if args.state is None:
-            return Desk(args.name or bound, args.swarm, secrets.token_hex(8))
-        journal = Journal(args.state, args.swarm)
-        return Desk(journal.relay(args.name, bound), args.swarm, secrets.token_hex(8), backplane=journal)
-
-    def opened(url: str, desk: Desk) -> None:
-        print(json.dumps({"url": url, "relay": desk.relay, "swarm": desk.swarm}), flush=True)
-        print(f"The relay {desk.relay} of the swarm {desk.swarm} is open at {url}.", file=sys.stderr)
+    from app.relay.serving import serve
 
     try:
-        asyncio.run(serve(args.host, args.port, open_desk, opened))
+        joining = _joining.chosen(args)
+    except (AccessError, ValueError) as error:
+        print(f"shoal relay: {error}", file=sys.stderr)
+        return 2
+    try:
+        rules = _operator.rules(args, None if joining.public is None else joining.public.url)
+    except _operator.OperatorError as error:
+        print(f"shoal relay: {error}", file=sys.stderr)
+        return error.code
+    if args.until_stdin_closes:
+        _joining.end_with_stdin()
+    host = args.host or (_joining.ANYWHERE if args.lan else HOST)
+    announcing: set[asyncio.Task[None]] = set()
+
+    def open_desk(bound: str) -> Desk:
+        name = args.name or _joining.own_id(bound)
+        backplane: Backplane | None = None
+        if args.backplane:
+            from app.relay.jetstream import JetStream
+
+            backplane = JetStream(args.backplane, joining.swarm)
+        elif args.state is not None:
+            backplane = journal = Journal(args.state, joining.swarm)
+            name = journal.relay(args.name, name)
+        return Desk(
+            name,
+            joining.swarm,
+            secrets.token_hex(8),
+            pow_bits=joining.pow_bits,
+            access=joining.access,
+            backplane=backplane,
+        )
+
+    def opened(url: str, desk: Desk) -> None:
+        near = _joining.invite(url, desk.swarm, desk.relay, None)
+        link = _joining.invite(url, desk.swarm, desk.relay, joining.public)
+        first = {"url": url, "relay": desk.relay, "swarm": desk.swarm, "invite": link.link()}
+        first |= _operator.opened(args, rules, url)
+        print(json.dumps(first), flush=True)
+        print(f"The relay {desk.relay} of the swarm {desk.swarm} is open at {url}.", file=sys.stderr)
+        print(_joining.told(link, url, desk.access.mode, args.lan), file=sys.stderr)
+        if args.lan:
+            closed_to_strangers = desk.access.mode not in ("open", "pow")
+            announcing.add(asyncio.create_task(_joining.announce(near, closed_to_strangers)))
+
+    try:
+        asyncio.run(serve(host, args.port, open_desk, opened, rules))
     except BackplaneError as error:
         print(f"shoal relay: {error}", file=sys.stderr)
         return 1
     except OSError as error:
         print(
-            f"shoal relay: It cannot listen at {args.host[:80]} port {args.port}: {error.strerror or error}; "
+            f"shoal relay: It cannot listen at {host[:80]} port {args.port}: {error.strerror or error}; "
             "choose another --host or --port.",
             file=sys.stderr,
         )
@@ -76,6 +117,17 @@ def _port(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) > 65_535:
         raise argparse.ArgumentTypeError("a port is a number from 0 to 65535")
     return int(text)
+
+
+def _servers(text: str) -> tuple[str, ...]:
+    if text == MEMORY:
+        return ()
+    from app.relay.jetstream import servers
+
+    try:
+        return servers(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}, or {MEMORY}") from None
 
 
 def _swarm(text: str) -> str:

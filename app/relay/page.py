@@ -47,6 +47,7 @@ _JOIN = {
     "open": "Everybody may join; nothing needs an account.",
     "pow": "Everybody may join; a new node first computes for a moment to prove that it is no crowd.",
     "invite": "This relay asks for an invitation: get a link from its operator and put it here instead.",
+    "private": "This swarm is private: whoever knows its six words may join.",
     "allowlist": "Only nodes that the operator has entered may join: send them your node's public key.",
 }
 _FISH = "M0 5c4-6 11-6 16-1l5-4c-1 3-1 7 0 10l-5-4C11 11 4 11 0 5z"

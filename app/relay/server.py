@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import logging
-import signal
-import socket
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Coroutine
 from random import Random
 from typing import Any
 
@@ -23,8 +20,14 @@ import msgspec
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 from aiohttp.http import WS_CLOSED_MESSAGE
 
-from app.relay.desk import LOOPBACK, Desk
+from app.relay.desk import Desk
+from app.relay.door import Door
+from app.relay.office import Office
+from app.relay.origin import LOOPBACK, Origins
+from app.relay.quota import Buckets, Rate
+from app.relay.rules import Rules
 from app.relay.session import Session
+from app.relay.standing import Ban, Source
 from app.swarm.limits import FRAME, OPEN_PUBLISHES
 from app.swarm.protocol import INFO_PATH, SOCKET_PATH, SUBPROTOCOL
 from app.swarm.refusals import Code
@@ -37,8 +40,10 @@ CONNECTIONS_OF_AN_ADDRESS = 32
 RECONNECT_WITHIN_MS = 10_000
 """After a `bye` clients come back spread over so long."""
 CLOSING_S = 5.0
-STARTING_S = 3.0
-"""A relay whose backplane takes longer to start shows its URL meanwhile; nobody is let in yet."""
+SIGN_IN_S = 15.0
+"""A connection that has said nothing of use until then is ended."""
+GREETED = Rate(60 * 200, 400)
+"""New websockets of all strangers together: 200 a second."""
 
 _log = logging.getLogger(__name__)
 
@@ -46,10 +51,13 @@ _log = logging.getLogger(__name__)
 class _Line:
     """One connection: its conversation, its one way of writing, and its publishes without an answer yet."""
 
-    __slots__ = ("_lock", "pending", "session", "socket")
+    __slots__ = ("_lock", "_transport", "pending", "session", "socket")
 
-    def __init__(self, socket: web.WebSocketResponse, session: Session) -> None:
+    def __init__(
+        self, socket: web.WebSocketResponse, session: Session, transport: asyncio.BaseTransport | None
+    ) -> None:
         self._lock = asyncio.Lock()
+        self._transport = transport
         self.pending: set[asyncio.Task[None]] = set()
         self.socket = socket
         self.session = session
@@ -59,13 +67,30 @@ class _Line:
         return self._lock.locked()
 
     async def send(self, frame: bytes) -> bool:
-        """False when the client has gone or does not take it."""
+        """False when the client has gone or does not take it; then the connection is over."""
         try:
             async with self._lock, asyncio.timeout(SEND_S):
                 await self.socket.send_frame(frame, WSMsgType.TEXT)
-        except (ConnectionError, TimeoutError):
+        except ConnectionError:
             return False
+        except TimeoutError:
+            self.session.count("slow")
+            self.abort()
+            return False
+        self.session.sent(len(frame))
         return True
+
+    def abort(self) -> None:
+        """End it without a word: whoever does not read would not read the good-bye either."""
+        if isinstance(self._transport, asyncio.Transport):
+            self._transport.abort()
+
+    async def end(self, code: int, reason: str) -> None:
+        with contextlib.suppress(TimeoutError, ConnectionError):
+            async with asyncio.timeout(CLOSING_S):
+                await self.socket.close(code=code, message=reason.encode())
+                return
+        self.abort()
 
     async def answer_later(self, answer: Coroutine[Any, Any, bytes]) -> None:
         """Send an answer when it is there. Comes back at once, or when there is room for the next one."""
@@ -81,14 +106,22 @@ class _Line:
 
 
 class Server:
-    """The relay as an application of aiohttp."""
+    """The relay as an application of aiohttp, behind its `door`."""
 
-    def __init__(self, desk: Desk, rng: Random | None = None) -> None:
-        self._desk = desk
+    def __init__(self, desk: Desk, rules: Rules | None = None, rng: Random | None = None) -> None:
+        rules = rules or Rules()
+        self.desk = desk
         self._rng = rng or Random()
+        self._origins = Origins(rules.proxies)
+        self.door = Door(self._origins, desk.clock, rules.sockets)
+        self._office = Office(desk, rules, self._origins, self._whereabouts)
+        self._rate = Buckets(GREETED, 1)
         self._lines: set[_Line] = set()
+        self._strangers: deque[tuple[float, _Line]] = deque()
         self._addresses: Counter[str] = Counter()
+        self._ending: set[asyncio.Task[None]] = set()
         self._leaving = False
+        desk.on_ban = self._banned
 
     def application(self) -> web.Application:
         application = web.Application()
@@ -98,10 +131,16 @@ class Server:
                 web.get(INFO_PATH, self._info),
                 web.get("/healthz", self._healthz),
                 web.get("/readyz", self._readyz),
+                *self._office.routes(),
             ]
         )
-        application.cleanup_ctx.append(self._pushing)
+        application.cleanup_ctx.append(self._working)
         return application
+
+    @property
+    def connections(self) -> int:
+        """Open websockets, signed in or not."""
+        return len(self._lines)
 
     async def leave(self) -> None:
         """Say `bye` to everybody and close; nobody new is let in."""
@@ -118,7 +157,7 @@ class Server:
                 await line.socket.close(code=WSCloseCode.GOING_AWAY)
 
     async def _info(self, request: web.Request) -> web.Response:
-        return web.Response(body=msgspec.json.encode(self._desk.info()), content_type="application/json")
+        return web.Response(body=msgspec.json.encode(self.desk.info()), content_type="application/json")
 
     async def _healthz(self, request: web.Request) -> web.Response:
         return web.Response(text="alive\n")
@@ -126,22 +165,24 @@ class Server:
     async def _readyz(self, request: web.Request) -> web.Response:
         if self._leaving:
             return web.Response(status=503, text="leaving\n")
-        if not self._desk.backplane.ready:
+        if not self.desk.backplane.ready:
             return web.Response(status=503, text="the backplane is not ready\n")
         return web.Response(text="ready\n")
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:
-        address = bucket(request.remote or "")
+        address = self._origins.of(request.remote or "", request.headers)
         refused = self._turned_away(request, address)
         if refused is not None:
+            self.desk.tally.ended["refused"] += 1
             return refused
         ws = open_socket()
         self._addresses[address] += 1
-        session = Session(self._desk, address)
-        line = _Line(ws, session)
+        session = Session(self.desk, address)
+        line = _Line(ws, session, request.transport)
         try:
             await ws.prepare(request)
             self._lines.add(line)
+            self._strangers.append((self.desk.clock() + SIGN_IN_S, line))
             if await line.send(session.hello()):
                 await _converse(line)
         except ConnectionError:
@@ -162,21 +203,57 @@ class Server:
             return web.Response(status=400, text=f"Ask for the websocket subprotocol {SUBPROTOCOL}.\n")
         if self._leaving:
             return _later("The relay is being stopped.", 5)
-        if not self._desk.opened:
+        if not self.desk.opened:
             return _later("The relay is starting.", 2)
         if address == LOOPBACK:
             return None
         if self._addresses[address] >= CONNECTIONS_OF_AN_ADDRESS:
             return _later("There are too many connections from this address.", 30)
-        wait = self._desk.quotas.take("connect", None, address)
-        return _later("This address connects too often.", int(wait) + 1) if wait > 0 else None
+        now = self.desk.clock()
+        if self._rate.wait("all", 1, now) > 0:
+            return _later("Too many connect at once.", self._rng.randrange(5, 30))
+        wait = self.desk.quotas.take("connect", None, address)
+        if wait > 0:
+            return _later("This address connects too often.", int(wait) + 1)
+        self._rate.take("all", 1, now)
+        return None
 
-    async def _pushing(self, application: web.Application) -> AsyncIterator[None]:
-        task = asyncio.create_task(self._push())
+    async def _working(self, application: web.Application) -> AsyncIterator[None]:
+        works = [self._push(), self._end_strangers()]
+        if self.desk.checker is not None:
+            works.append(self.desk.checker.run())
+        tasks = [asyncio.create_task(work) for work in works]
         yield
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _end_strangers(self) -> None:
+        """Whoever has neither signed in nor asked for figures in time goes."""
+        while True:
+            await asyncio.sleep(1.0)
+            now = self.desk.clock()
+            while self._strangers and self._strangers[0][0] <= now:
+                line = self._strangers.popleft()[1]
+                if line in self._lines and not line.session.greeted:
+                    line.session.count("no-sign-in")
+                    self._end(line, f"Sign in within {SIGN_IN_S:.0f} seconds.")
+
+    def _banned(self, source: Source, ban: Ban) -> None:
+        """Connections of who has been banned are ended; who is shadowed notices nothing."""
+        if not ban.shadow:
+            for line in self._lines:
+                if source in (line.session.key, line.session.address):
+                    line.session.count("banned")
+                    self._end(line, "This key or address is banned here.")
+
+    def _end(self, line: _Line, reason: str) -> None:
+        task = asyncio.get_running_loop().create_task(line.end(WSCloseCode.POLICY_VIOLATION, reason))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    def _whereabouts(self) -> dict[bytes, str]:
+        return {line.session.key: line.session.address for line in self._lines if line.session.key is not None}
 
     async def _push(self) -> None:
         while True:
@@ -216,6 +293,7 @@ async def _converse(line: _Line) -> None:
     while True:
         message = await hear(ws)
         if message.type is WSMsgType.TEXT:
+            session.came(len(message.data))
             answer = session.receive(message.data)
         elif message.type is WSMsgType.BINARY:
             answer = session.fault(Code.INVALID, "Messages are text frames.")
@@ -232,70 +310,5 @@ async def _converse(line: _Line) -> None:
             return
 
 
-def bucket(remote: str) -> str:
-    """The address that quotas count by: a network, as one household or attacker has many of them.
-
-    >>> bucket("192.0.2.77"), bucket("2001:db8:1:2ff::1"), bucket("::1"), bucket("::ffff:192.0.2.7")
-    ('192.0.2.0/24', '2001:db8:1:200::/56', 'loopback', '192.0.2.0/24')
-    """
-    try:
-        address = ipaddress.ip_address(remote.partition("%")[0])
-    except ValueError:
-        return "unknown"
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
-    if address.is_loopback:
-        return LOOPBACK
-    return str(ipaddress.ip_network((address, 24 if address.version == 4 else 56), strict=False))
-
-
 def _later(sentence: str, wait_s: int) -> web.Response:
     return web.Response(status=503, text=sentence + "\n", headers={"Retry-After": str(wait_s)})
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises OSError where the address is not of this computer or is taken."""
-    family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    return socket.create_server(where[:2], family=family, backlog=4096)
-
-
-async def serve(
-    host: str, port: int, open_desk: Callable[[str], Desk], opened: Callable[[str, Desk], None]
-) -> None:
-    """Serve until SIGTERM or SIGINT. `open_desk` gets HOST:PORT as it was bound, `opened` the URL; where the
-    backplane takes long to start that is before anybody is let in. Raises OSError where the address cannot be
-    had, and BackplaneError."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for ending in (signal.SIGTERM, signal.SIGINT):
-        try:
-            loop.add_signal_handler(ending, stop.set)
-        except NotImplementedError:  # Windows
-            signal.signal(ending, lambda *_: loop.call_soon_threadsafe(stop.set))
-    listener = bind(host, port)
-    name, number = listener.getsockname()[:2]
-    shown = f"[{name}]:{number}" if ":" in name else f"{name}:{number}"
-    desk = open_desk(f"{name}:{number}".lstrip(":"))
-    server = Server(desk)
-    runner = web.AppRunner(server.application(), access_log=None, handle_signals=False)
-    await runner.setup()
-    ended = asyncio.create_task(stop.wait())
-    starting = asyncio.create_task(desk.open())
-    try:
-        await web.SockSite(runner, listener, backlog=4096).start()
-        await _first(starting, ended, timeout=STARTING_S)
-        opened(f"ws://{shown}{SOCKET_PATH}", desk)
-        await _first(starting, ended)
-        await ended
-        await server.leave()
-    finally:
-        starting.cancel()
-        await runner.cleanup()
-        await desk.backplane.close()
-
-
-async def _first(starting: asyncio.Task[None], ended: asyncio.Task[Any], timeout: float | None = None) -> None:
-    """Until the relay has started or is to end. Raises what the starting raised."""
-    done, _ = await asyncio.wait({starting, ended}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-    if starting in done:
-        starting.result()

@@ -132,6 +132,17 @@ class Session:
         self.closing = True
         return to_frame(Bye(reason=reason, reconnect_after_ms=reconnect_after_ms))
 
+    def came(self, size: int) -> None:
+        """A frame of so many bytes was received."""
+        self._desk.tally.bytes_in += size
+
+    def sent(self, size: int) -> None:
+        self._desk.tally.bytes_out += size
+
+    def count(self, reason: str) -> None:
+        """Why the relay ended this connection."""
+        self._desk.tally.ended[reason] += 1
+
     def closed(self) -> None:
         """The connection has ended, however it did."""
         self._desk.presence.leave(self.name)

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.relay.desk import LOOPBACK, Desk
+from app.relay.desk import Desk
+from app.relay.origin import LOOPBACK
 from app.relay.quota import PER_ADDRESS, PER_KEY, Quotas, Rate
 from app.relay.session import FAULTS, Session
 from app.relay.standing import Ban

@@ -1,0 +1,103 @@
+"""A relay from its start to its end: its sockets are bound, its backplane opened, its clients served until it
+is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from aiohttp import web
+
+from app.relay.checking import Checker
+from app.relay.desk import Desk
+from app.relay.rules import Rules
+from app.relay.server import SIGN_IN_S, Server
+from app.swarm.protocol import SOCKET_PATH
+
+STARTING_S = 3.0
+"""A relay whose backplane takes longer to start shows its URL meanwhile; nobody is let in yet."""
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises OSError where the address is not of this computer or is taken."""
+    family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    return socket.create_server(where[:2], family=family, backlog=4096)
+
+
+async def serve(
+    host: str,
+    port: int,
+    open_desk: Callable[[str], Desk],
+    opened: Callable[[str, Desk], None],
+    rules: Rules | None = None,
+) -> None:
+    """Serve until SIGTERM or SIGINT. `open_desk` gets HOST:PORT as it was bound, `opened` the URL; where the
+    backplane takes long to start that is before anybody is let in. Raises OSError where the address cannot be
+    had, and BackplaneError."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        try:
+            loop.add_signal_handler(ending, stop.set)
+        except NotImplementedError:  # Windows
+            signal.signal(ending, lambda *_: loop.call_soon_threadsafe(stop.set))
+    listener = bind(host, port)
+    name, number = listener.getsockname()[:2]
+    shown = f"[{name}]:{number}" if ":" in name else f"{name}:{number}"
+    desk = open_desk(f"{name}:{number}".lstrip(":"))
+    rules = rules or Rules()
+    if rules.checks:
+        desk.checker = Checker(desk)
+    server = Server(desk, rules)
+    # whoever does not get their request's head over in time is a slow loris
+    runner = web.AppRunner(
+        server.application(), access_log=None, handle_signals=False, keepalive_timeout=SIGN_IN_S
+    )
+    await runner.setup()
+    assert runner.server is not None
+    server.door.watch(runner.server)
+    ended = asyncio.create_task(stop.wait())
+    starting = asyncio.create_task(desk.open())
+    try:
+        await web.SockSite(runner, listener, backlog=4096).start()
+        async with _measured(server, rules.metrics):
+            await _first(starting, ended, timeout=STARTING_S)
+            opened(f"ws://{shown}{SOCKET_PATH}", desk)
+            await _first(starting, ended)
+            await ended
+            await server.leave()
+    finally:
+        starting.cancel()
+        await runner.cleanup()
+        await desk.close()
+
+
+async def _first(starting: asyncio.Task[None], ended: asyncio.Task[Any], timeout: float | None = None) -> None:
+    """Until the relay has started or is to end. Raises what the starting raised."""
+    done, _ = await asyncio.wait({starting, ended}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+    if starting in done:
+        starting.result()
+
+
+@contextlib.asynccontextmanager
+async def _measured(server: Server, listener: socket.socket | None) -> AsyncIterator[None]:
+    """With the metrics at their own listener, if there is one."""
+    if listener is None:
+        yield
+        return
+    from app.relay.metrics import Figures, Lag, application
+
+    lag = Lag()
+    measuring = asyncio.create_task(lag.run())
+    runner = web.AppRunner(application(Figures(server, lag)), access_log=None, handle_signals=False)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, listener).start()
+        yield
+    finally:
+        measuring.cancel()
+        await runner.cleanup()
