@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -17,13 +18,19 @@ from app.node import events, settings, solo
 from app.node.errors import NodeError, UsageError
 from app.node.home import folder, held, identity
 from app.node.node import Node
+from app.node.peers import Swarm, default_external
 from app.node.quiet import sentence
 from app.node.terminal import Terminal, closing
 from app.sapo.recipes import RECIPES
 from engines.models import locate, read_settings
 
+if TYPE_CHECKING:
+    from app.node.swarming import Find
+
 SUMMARY = "run a node that learns, with a view in this terminal or JSON lines"
 
+PASSPHRASE = "SHOAL_PASSPHRASE"
+"""Environment variable that opens, or makes, a key file where the system has no keyring."""
 _REFRESH_S = 0.25
 _LAST_RESORT_S = 2.5
 """A stop that takes longer than this ends the process anyway: everything worth keeping is on the disk."""
@@ -31,7 +38,12 @@ _LAST_RESORT_S = 2.5
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--solo", action="store_true", help="learn alone and open no network socket at all")
-    parser.add_argument("--relay", metavar="URL", help="the swarm to learn with (not in this version)")
+    parser.add_argument(
+        "--relay",
+        action="append",
+        metavar="URL",
+        help="the swarm to learn with: a relay's address or an invite link; several are tried in turn",
+    )
     parser.add_argument(
         "--rounds", type=_positive, metavar="N", help="stop after N rounds; without it, go on until Ctrl-C"
     )
@@ -43,11 +55,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--local", type=_positive, metavar="I", help="own questions a round (the model's own setting)"
     )
     parser.add_argument(
-        "--external", type=_natural, metavar="J", default=0, help="peers' groups a round (0 when alone)"
+        "--external", type=_natural, metavar="J", help="peers' groups a round (half of I, at most 8)"
     )
     parser.add_argument("--recipe", choices=tuple(RECIPES), default="default")
     parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
     parser.add_argument("--families", metavar="A,B", help="puzzle families to learn (the model's own setting)")
+    parser.add_argument(
+        "--rest", type=_factor, metavar="F", default=0.0, help="rest F round lengths after each round (0)"
+    )
     parser.add_argument("--seed", type=_natural, metavar="S", help="make the run repeatable")
     parser.add_argument(
         "--probe-every", type=_positive, metavar="K", default=10, help="rounds between measurements (10)"
@@ -61,6 +76,7 @@ def main(args: argparse.Namespace) -> int:
     output = sys.stdout  # kept: a puzzle library prints, so the name is redirected while questions are made
     try:
         _refuse(args)
+        find = None if args.solo or not args.relay else _find(args.relay)
         model = locate(args.model)
         if not (model / "config.json").is_file():
             raise NodeError(f"There is no model in {model}: it needs a config.json and weights beside it.")
@@ -68,8 +84,6 @@ def main(args: argparse.Namespace) -> int:
     except UsageError as error:
         print(f"shoal run: {error}", file=sys.stderr)
         return 2
-    if not args.solo:
-        print("This version has no swarm yet, so the node learns alone.", file=sys.stderr)
     home = folder(args.home)
     with held(home):
         own = identity(home, args.seed)
@@ -82,7 +96,7 @@ def main(args: argparse.Namespace) -> int:
             if write is not None:
                 write(event)
 
-        node = Node(plan, model, home, own, tell)
+        node = Node(plan, model, home, own, tell, swarm=_swarm(plan, home, find) if find else None)
         view = Terminal(Console(stderr=True), lambda: node.snapshot) if live else None
         asyncio.run(_run(node, plan.solo, view))
         print(closing(node.snapshot), file=sys.stderr)
@@ -143,10 +157,43 @@ def _say(event: events.Event) -> None:
 
 
 def _refuse(args: argparse.Namespace) -> None:
-    if args.relay:
-        raise UsageError("This version has no swarm yet: leave out --relay, and the node learns alone.")
-    if args.external:
-        raise UsageError("This version has no peers to take groups from: leave out --external.")
+    if args.solo and args.relay:
+        raise UsageError("--solo opens no network socket and --relay needs one: leave one of them out.")
+    if args.solo and args.external:
+        raise UsageError("A node alone has no peers to take groups from: leave out --solo or --external.")
+    if args.shuffled_rewards and not args.solo:
+        raise UsageError(
+            "--shuffled-rewards is for nodes alone: add --solo, so that peers get no false groups."
+        )
+
+
+def _find(relays: list[str]) -> Find:
+    """Raises UsageError for what is no address. Imported here: solo never loads what belongs to the swarm."""
+    from app.node.whereabouts import given
+
+    return given(relays)
+
+
+def _swarm(plan: settings.Settings, home: Path, find: Find) -> Swarm:
+    from app.node.swarming import Swarming
+
+    return Swarming(
+        home,
+        find,
+        recipe=RECIPES[plan.recipe],
+        external=plan.external,
+        families=tuple(plan.families),
+        passphrase=os.environ.get(PASSPHRASE),
+    )
+
+
+def _public_name(model: str) -> str:
+    """What peers are told of `--model`. A folder's name is nobody's business."""
+    from engines.models.locate import STARTER
+
+    if model != STARTER and Path(model).expanduser().exists():
+        return "local"
+    return model
 
 
 def _settings(args: argparse.Namespace, model: Path) -> settings.Settings:
@@ -154,11 +201,13 @@ def _settings(args: argparse.Namespace, model: Path) -> settings.Settings:
     families = settings.starting_levels(model, own.families)
     if args.families is not None:
         families = settings.chosen_families(args.families, own.families)
+    groups = args.local or own.groups
     return settings.Settings(
         model=model.name if Path(args.model).exists() else args.model,
+        public_model=_public_name(args.model),
         families=families,
-        groups=args.local or own.groups,
-        external=args.external,
+        groups=groups,
+        external=_external(args, groups),
         max_tokens=own.max_tokens,
         learning_rate=own.learning_rate,
         rank=own.rank,
@@ -169,7 +218,14 @@ def _settings(args: argparse.Namespace, model: Path) -> settings.Settings:
         rounds=args.rounds,
         seed=args.seed,
         shuffled_rewards=args.shuffled_rewards,
+        rest=args.rest,
     )
+
+
+def _external(args: argparse.Namespace, groups: int) -> int:
+    if args.solo:
+        return 0
+    return default_external(groups) if args.external is None else args.external
 
 
 def _positive(text: str) -> int:
@@ -178,6 +234,16 @@ def _positive(text: str) -> int:
 
 def _natural(text: str) -> int:
     return _number(text, 0)
+
+
+def _factor(text: str) -> float:
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = -1.0
+    if not 0 <= factor <= 1000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1000")
+    return factor
 
 
 def _number(text: str, least: int) -> int:

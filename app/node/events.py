@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TextIO
+from typing import Literal, TextIO
 
 import msgspec
 
@@ -94,6 +94,49 @@ class Noted(_Event, frozen=True, tag="note"):
     sentence: str
 
 
+class Named(_Event, frozen=True, tag="identity"):
+    """Who this node is to others. `kept` is "keyring", "file" or, for this run only, "memory"."""
+
+    name: str
+    public_key: str
+    kept: str
+
+
+class LinkChanged(_Event, frozen=True, tag="link"):
+    """The connection to a relay: "connected", "lost", or not had ("refused"). Until it is back the
+    node goes on alone. `retry_s` is when the next try comes."""
+
+    state: Literal["connected", "lost", "refused"]
+    url: str
+    relay: str | None
+    swarm: str | None
+    sentence: str
+    retry_s: float | None
+
+
+class SwarmDone(_Event, frozen=True, tag="swarm"):
+    """What went to the swarm and came from it, after every round and at the end. `received`, `accepted` and
+    `refused` (by reason) count groups of peers in this run, `published` own ones; `created`, `acknowledged`,
+    `waiting`, `held` and `dropped` count everything this home ever made. `peers`, `window` and `stored` are the
+    relay's figures, None while it is away."""
+
+    round: int
+    connected: bool
+    published: int
+    received: int
+    accepted: int
+    refused: dict[str, int]
+    ready: int
+    created: int
+    acknowledged: int
+    waiting: int
+    held: int
+    dropped: int
+    peers: int | None
+    window: int | None
+    stored: int | None
+
+
 class Ended(_Event, frozen=True, tag="end"):
     """The last line. `reason` is "rounds", "stopped" or "failed"."""
 
@@ -104,7 +147,18 @@ class Ended(_Event, frozen=True, tag="end"):
     stderr: float | None
 
 
-Event = Started | RoundDone | ProbeDone | Checkpointed | TrainerRestarted | Noted | Ended
+Event = (
+    Started
+    | RoundDone
+    | ProbeDone
+    | Checkpointed
+    | TrainerRestarted
+    | Noted
+    | Named
+    | LinkChanged
+    | SwarmDone
+    | Ended
+)
 
 
 def round_done(row: RoundRow) -> RoundDone:

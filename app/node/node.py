@@ -19,7 +19,7 @@ from app.node.figures import questions_mark
 from app.node.home import model_folder, model_mark
 from app.node.keeping import free_older, keep
 from app.node.link import TRAINER, Link, TrainerDied
-from app.node.peers import Swarm
+from app.node.peers import OwnGroup, Swarm
 from app.node.probing import probe
 from app.node.records import EventRow, ProbeRow
 from app.node.resume import open_history, other_models, resume, set_history_aside, with_families
@@ -186,7 +186,8 @@ class Node:
             what = "brought no step" if played.stats is None else "took nothing from peers"
             self._note(f"Round {played.state.round} {what}: {played.refusal}")
         if self._swarm is not None:
-            self._swarm.settle(played.verdicts_P, time.monotonic() - began)
+            own_P = [OwnGroup(*pair) for pair in zip(played.questions_P, played.verdicts_P, strict=True)]
+            self._swarm.settle(own_P, time.monotonic() - began)
         if self._settings.rest and self._state.round != self._ends_at:
             self._watch.report(Phase.RESTING)
             await asyncio.sleep(self._settings.rest * (time.monotonic() - began))
@@ -274,9 +275,11 @@ class Node:
         )
 
     def _hear(self, event: events.Event) -> None:
-        """What the swarm tells; its sentences are kept in the history too."""
+        """What the swarm tells, which knows no rounds; its sentences are kept in the history too."""
         if isinstance(event, events.Noted):
             self._note(event.sentence)
+        elif isinstance(event, events.SwarmDone):
+            self._tell(msgspec.structs.replace(event, round=self._state.round))
         else:
             self._tell(event)
 

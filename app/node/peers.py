@@ -16,6 +16,7 @@ from app.node.messages import Foreign, Reading
 from app.node.snapshot import SwarmView
 from app.sapo.groups import ScoredGroup
 from app.sapo.prompts import messages
+from app.sapo.questions import Question
 from app.sapo.recipes import Recipe, TrainGroup, Weights
 from app.sapo.sandbox import Sandbox
 from engines.contract import Row
@@ -47,6 +48,14 @@ class PeerGroup:
     scored: ScoredGroup
 
 
+@dataclass(frozen=True)
+class OwnGroup:
+    """A group of this node's own, with the verifier's verdicts."""
+
+    question: Question
+    scored: ScoredGroup
+
+
 class Peers(Protocol):
     """The swarm, as a round sees it. None of these waits for anybody."""
 
@@ -58,7 +67,7 @@ class Peers(Protocol):
         """The round was lost: what is out may be taken again."""
         ...
 
-    def settle(self, own_P: Sequence[ScoredGroup], seconds: float) -> None:
+    def settle(self, own_P: Sequence[OwnGroup], seconds: float) -> None:
         """The round, which took `seconds`, is safe: what is out has been used, and informative ones of the own
         groups may be published."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.node import events
+from app.node.swarm_view import counted
 
 
 def sentence(event: events.Event) -> str | None:
@@ -17,7 +18,7 @@ def sentence(event: events.Event) -> str | None:
             return (
                 f"Round {event.round}: "
                 f"{event.informative_own} of {event.own_groups} groups informative{learned}, "
-                f"training answers right {100 * event.train_solved:.0f} %, "
+                f"{_peers(event)}training answers right {100 * event.train_solved:.0f} %, "
                 f"showing work {100 * event.worked_share:.0f} %, {event.seconds:.1f} s."
             )
         case events.ProbeDone():
@@ -27,5 +28,17 @@ def sentence(event: events.Event) -> str | None:
             )
         case events.TrainerRestarted() | events.Noted():
             return event.sentence
-        case events.Checkpointed() | events.Ended():
+        case events.Named():
+            until = " until it ends" if event.kept == "memory" else ""
+            return f"This node is {event.name}{until}."
+        case events.LinkChanged():
+            alone = "" if event.state == "connected" else " Learning goes on alone, and nothing is lost."
+            return f"{event.sentence}{alone}"
+        case events.Checkpointed() | events.SwarmDone() | events.Ended():
             return None
+
+
+def _peers(event: events.RoundDone) -> str:
+    if not event.informative_peer:
+        return ""
+    return f"{event.informative_peer} more from {counted(len(event.peers), 'peer')}, "

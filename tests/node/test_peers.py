@@ -11,7 +11,7 @@ import pytest
 
 from app.node import events, node
 from app.node.messages import Foreign, Read
-from app.node.peers import PeerGroup, default_external, mixed, peer_rows
+from app.node.peers import OwnGroup, PeerGroup, default_external, mixed, peer_rows
 from app.node.reading import PROMPT_TOKENS, encoded, read
 from app.node.snapshot import Phase, SwarmView
 from app.sapo.groups import Group, ScoredGroup
@@ -65,11 +65,11 @@ class Shelf:
         self.diary.append("give back")
         self.shelf, self.out = self.out + self.shelf, []
 
-    def settle(self, own_P: Sequence[ScoredGroup], seconds: float) -> None:
+    def settle(self, own_P: Sequence[OwnGroup], seconds: float) -> None:
         assert seconds > 0
         self.used += self.out
         self.out = []
-        self.published += [scored for scored in own_P if scored.informative]
+        self.published += [own.scored for own in own_P if own.scored.informative]
 
     async def flush(self) -> None:
         self.diary.append("flush")

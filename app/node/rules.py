@@ -1,0 +1,360 @@
+"""When to run: one pure function of the clock, the facts, the owner's settings and the decision before.
+
+The order is fixed (see Reason) and the first obstacle is the one that is told, as in BOINC's client
+(client/cs_prefs.cpp). What is unknown counts as in use. Nothing flaps: a load must last before it stops a node
+that runs, and a stopped node starts only after a quiet while, with limits a little lower than those that
+stopped it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from math import inf
+from typing import NamedTuple
+
+import msgspec
+
+from app.desktop.facts import Facts
+from app.node.effort import EFFORTS, Dial, Effort
+from app.node.orders import Moment, Orders, Snooze
+from app.node.reasons import Reason
+from app.node.schedule import Schedule
+
+CALM_S = 60.0
+"""Seconds of quiet before a stopped node starts again."""
+MEMORY_CALM_S = 300.0
+"""Our own stopping frees the memory, so its being free says little at first."""
+HOLD_S = 2.0
+"""Seconds that a load must last before a running node stops: longer than one reading, short enough to give way
+within five seconds."""
+GAP_S = 30.0
+"""Nobody asked for longer than this: the computer slept, and who wakes it uses it."""
+STALLED_LIMIT = 0.10
+_EASED = 0.8
+_COOLER_C = 10.0
+_FREER = 3.0
+
+
+class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The owner's choices. A limit of None switches its rule off. Raises ValueError for limits that make no
+    sense."""
+
+    contribute_when_idle: bool = True
+    """Only while nobody uses the computer; False: also then, as far as the other rules allow."""
+    idle_s: float = 180.0
+    on_battery: bool = False
+    with_saver: bool = False
+    during_full_screen: bool = False
+    exclusive_apps: tuple[str, ...] = ()
+    cpu_limit: float | None = 0.25
+    gpu_limit: float | None = 0.25
+    memory_limit: float | None = 0.05
+    """The share of the memory that must stay free."""
+    temperature_limit_c: float | None = 90.0
+    schedule: Schedule = Schedule()
+    dial: Dial = Dial.BALANCED
+    orders: Orders = Orders()
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.idle_s <= 24 * 3600:
+            raise ValueError("The idle time lies between a second and a day.")
+        for limit in (self.cpu_limit, self.gpu_limit):
+            if limit is not None and not 0 < limit <= 1:
+                raise ValueError("A limit for other programs' load lies between 0 and 100 %.")
+        if self.memory_limit is not None and not 0 < self.memory_limit <= 0.3:
+            raise ValueError("The memory that stays free lies between 0 and 30 %.")
+        if self.temperature_limit_c is not None and not 40 <= self.temperature_limit_c <= 110:
+            raise ValueError("The temperature limit lies between 40 and 110 °C.")
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True):
+    """What the next decision needs of this one. Moments are of the steady clock."""
+
+    at: float
+    input_at: float = -inf
+    """The latest known input; an unknown idle time counts as input."""
+    eased: bool = False
+    """The node did not run, so the lower limits count."""
+    began: Mapping[Reason, float] = {}
+    """Since when each cause has been there, or unknown, without a break."""
+    last: Mapping[Reason, float] = {}
+    """When each was last in the way of a node that did not run."""
+    snooze: Snooze | None = None
+    snooze_end: float = -inf
+    """Of the last snooze that was ordered, also when it is over."""
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """`until`: seconds since 1970 at which this may change by itself, None where only the world can change
+    it."""
+
+    run: bool
+    reason: Reason
+    until: float | None = None
+    effort: Effort
+    values: Mapping[str, str] = {}
+    """For the places in the reason's texts."""
+    orders: Orders
+    """The orders as they stand now: a snooze that is over is gone. To be kept where they differ."""
+    memory: Memory
+
+    @property
+    def sentence(self) -> str:
+        return self.reason.sentence.format_map(self.values)
+
+    @property
+    def short(self) -> str:
+        """The on-screen form: "idle 2:13 of 3:00"."""
+        return self.reason.short.format_map(self.values)
+
+
+class Obstacle(NamedTuple):
+    reason: Reason
+    until: float | None = None
+    values: Mapping[str, str] = {}
+
+
+class Cause(NamedTuple):
+    """Something about the computer that is in the way of running.
+
+    `holds(facts, settings, eased)` takes unknown facts for false: those count by themselves. `eased`: the node
+    does not run, so the lower limit is the one to pass.
+    """
+
+    reason: Reason
+    unknown: Reason
+    fields: tuple[str, ...]
+    wanted: Callable[[RuleSettings], bool]
+    holds: Callable[[Facts, RuleSettings, bool], bool]
+    hold_s: float = 0.0
+    calm_s: float = CALM_S
+
+
+def _memory_short(facts: Facts, settings: RuleSettings, eased: bool) -> bool:
+    least = (settings.memory_limit or 0.0) * (_FREER if eased else 1.0)
+    most = STALLED_LIMIT * (_EASED if eased else 1.0)
+    free, stalled = facts.memory_free, facts.memory_stalled
+    return (free is not None and free < least) or (stalled is not None and stalled > most)
+
+
+def _hot(facts: Facts, settings: RuleSettings, eased: bool) -> bool:
+    limit_c = (settings.temperature_limit_c or inf) - (_COOLER_C if eased else 0.0)
+    return facts.too_hot is True or (facts.temperature_c is not None and facts.temperature_c > limit_c)
+
+
+def _over(share: float | None, limit: float | None, eased: bool) -> bool:
+    return share is not None and limit is not None and share > limit * (_EASED if eased else 1.0)
+
+
+POWER = (
+    Cause(
+        Reason.ON_BATTERY,
+        Reason.POWER_UNKNOWN,
+        ("on_battery",),
+        lambda settings: not settings.on_battery,
+        lambda facts, settings, eased: facts.on_battery is True,
+    ),
+    Cause(
+        Reason.SAVER,
+        Reason.SAVER_UNKNOWN,
+        ("saver",),
+        lambda settings: not settings.with_saver,
+        lambda facts, settings, eased: facts.saver is True,
+    ),
+)
+"""Looked at before the idle time."""
+LOAD = (
+    Cause(
+        Reason.EXCLUSIVE_APP,
+        Reason.APPS_UNKNOWN,
+        ("exclusive_app",),
+        lambda settings: bool(settings.exclusive_apps),
+        lambda facts, settings, eased: bool(facts.exclusive_app),
+    ),
+    Cause(
+        Reason.FULL_SCREEN,
+        Reason.SCREEN_UNKNOWN,
+        ("full_screen",),
+        lambda settings: not settings.during_full_screen,
+        lambda facts, settings, eased: facts.full_screen is True,
+    ),
+    Cause(
+        Reason.MEMORY,
+        Reason.MEMORY_UNKNOWN,
+        ("memory_free", "memory_stalled"),
+        lambda settings: settings.memory_limit is not None,
+        _memory_short,
+        HOLD_S,
+        MEMORY_CALM_S,
+    ),
+    Cause(
+        Reason.HOT,
+        Reason.HEAT_UNKNOWN,
+        ("temperature_c", "too_hot"),
+        lambda settings: settings.temperature_limit_c is not None,
+        _hot,
+        HOLD_S,
+    ),
+    Cause(
+        Reason.CPU,
+        Reason.CPU_UNKNOWN,
+        ("cpu_others",),
+        lambda settings: settings.cpu_limit is not None,
+        lambda facts, settings, eased: _over(facts.cpu_others, settings.cpu_limit, eased),
+        HOLD_S,
+    ),
+    Cause(
+        Reason.GPU,
+        Reason.GPU_UNKNOWN,
+        ("gpu_others",),
+        lambda settings: settings.gpu_limit is not None,
+        lambda facts, settings, eased: _over(facts.gpu_others, settings.gpu_limit, eased),
+        HOLD_S,
+    ),
+)
+"""Looked at after the idle time."""
+
+
+def decide(now: Moment, facts: Facts, settings: RuleSettings, before: Decision | None) -> Decision:
+    """Whether to run now, and why (not). To be asked every second; `before` is the last answer, None at first.
+
+    Gives the same answer to the same question, and touches nothing.
+    """
+    ran = before is not None and before.run
+    orders, memory = _remember(now, facts, settings, before, ran)
+    obstacle = next(_obstacles(now, facts, settings, orders, memory, ran), None)
+    effort = EFFORTS[settings.dial]
+    if obstacle is None:
+        return Decision(
+            run=True,
+            reason=Reason.FINISHING if orders.finish else Reason.RUNNING,
+            until=settings.schedule.next_change(now.wall, now.zone),
+            effort=effort,
+            orders=orders,
+            memory=memory,
+        )
+    return Decision(
+        run=False,
+        reason=obstacle.reason,
+        until=obstacle.until,
+        effort=effort,
+        values=obstacle.values,
+        orders=orders,
+        memory=memory,
+    )
+
+
+def _obstacles(
+    now: Moment, facts: Facts, settings: RuleSettings, orders: Orders, memory: Memory, ran: bool
+) -> Iterator[Obstacle]:
+    """All that is in the way, in the order of Reason."""
+    if orders.paused:
+        yield Obstacle(Reason.PAUSED)
+    if orders.snooze is not None:
+        until = now.wall + memory.snooze_end - now.steady
+        yield Obstacle(Reason.SNOOZED, until, {"until": now.shown(until)})
+    if not settings.schedule.open(now.wall, now.zone):
+        opens = settings.schedule.next_change(now.wall, now.zone)
+        yield Obstacle(Reason.OUTSIDE_HOURS, opens, {"until": "…" if opens is None else now.shown(opens)})
+    yield from _in_the_way(POWER, now, facts, settings, memory, ran)
+    idle_s = now.steady - memory.input_at
+    if settings.contribute_when_idle and idle_s < settings.idle_s:
+        if facts.idle_s is None:
+            yield Obstacle(Reason.USE_UNKNOWN)
+        else:
+            until = now.wall + settings.idle_s - idle_s
+            yield Obstacle(Reason.IN_USE, until, {"have": span(idle_s), "need": span(settings.idle_s)})
+    yield from _in_the_way(LOAD, now, facts, settings, memory, ran)
+    quiet = [
+        (memory.last[cause.reason] + cause.calm_s - now.steady, cause.calm_s)
+        for cause in (*POWER, *LOAD)
+        if cause.reason in memory.last
+    ]
+    left_s, calm_s = max(quiet, default=(0.0, 0.0))
+    if left_s > 0 and not ran:
+        values = {"have": span(calm_s - left_s), "need": span(calm_s)}
+        yield Obstacle(Reason.SETTLING, now.wall + left_s, values)
+
+
+def _in_the_way(
+    causes: tuple[Cause, ...], now: Moment, facts: Facts, settings: RuleSettings, memory: Memory, ran: bool
+) -> Iterator[Obstacle]:
+    for cause in causes:
+        began = memory.began.get(cause.reason)
+        if began is not None and (not ran or now.steady - began >= cause.hold_s):
+            held = cause.holds(facts, settings, memory.eased)
+            reason = cause.reason if held else cause.unknown
+            yield Obstacle(reason, values=_values(reason, facts))
+
+
+def _values(reason: Reason, facts: Facts) -> dict[str, str]:
+    match reason:
+        case Reason.EXCLUSIVE_APP:
+            return {"app": facts.exclusive_app or ""}
+        case Reason.CPU:
+            return {"percent": f"{100 * (facts.cpu_others or 0):.0f}"}
+        case Reason.GPU:
+            return {"percent": f"{100 * (facts.gpu_others or 0):.0f}"}
+    return {}
+
+
+def _remember(
+    now: Moment, facts: Facts, settings: RuleSettings, before: Decision | None, ran: bool
+) -> tuple[Orders, Memory]:
+    """The orders and the memory after looking at the facts."""
+    old = before.memory if before is not None else Memory(at=now.steady)
+    eased = before is not None and not ran
+    slept = not 0 <= now.steady - old.at <= GAP_S
+    began: dict[Reason, float] = {}
+    last: dict[Reason, float] = {}
+    for cause in (*POWER, *LOAD):
+        if not cause.wanted(settings):
+            continue
+        if cause.reason in old.last:
+            last[cause.reason] = min(old.last[cause.reason], now.steady)
+        if cause.holds(facts, settings, eased) or any(facts.unknown(field) for field in cause.fields):
+            began[cause.reason] = min(old.began.get(cause.reason, now.steady), now.steady)
+            if not ran or now.steady - began[cause.reason] >= cause.hold_s:
+                last[cause.reason] = now.steady
+    orders, snooze_end = _orders(now, settings.orders, old, ran)
+    input_at = now.steady if slept or facts.idle_s is None else now.steady - facts.idle_s
+    memory = Memory(
+        at=now.steady,
+        input_at=max(input_at, min(old.input_at, now.steady)),
+        eased=eased,
+        began=began,
+        last=last,
+        snooze=settings.orders.snooze,
+        snooze_end=snooze_end,
+    )
+    return orders, memory
+
+
+def _orders(now: Moment, orders: Orders, old: Memory, ran: bool) -> tuple[Orders, float]:
+    """The orders as they stand now, and the end of the snooze on the steady clock.
+
+    A snooze is timed by the steady clock from the moment it is first seen, so that setting the clock neither
+    ends nor prolongs it.
+    """
+    if orders.finish and not ran:
+        orders = Orders(paused=True, snooze=orders.snooze)
+    if orders.snooze is None:
+        return orders, -inf
+    if orders.snooze == old.snooze:
+        end = min(old.snooze_end, now.steady + orders.snooze.left_s(orders.snooze.began))
+    else:
+        end = now.steady + orders.snooze.left_s(now.wall)
+    if end <= now.steady:
+        return msgspec.structs.replace(orders, snooze=None), end
+    return orders, end
+
+
+def span(seconds: float) -> str:
+    """A span of time as a stopwatch shows it; what is not a whole second has not passed.
+
+    >>> span(133.9), span(180), span(3723)
+    ('2:13', '3:00', '1:02:03')
+    """
+    minutes, rest_s = divmod(max(0, int(seconds)), 60)
+    hours, rest_min = divmod(minutes, 60)
+    return f"{hours}:{rest_min:02}:{rest_s:02}" if hours else f"{minutes}:{rest_s:02}"

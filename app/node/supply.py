@@ -1,0 +1,169 @@
+"""Peers' groups for the next rounds: fetched a few at a time, checked, ready before they are wanted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import cast
+
+from app.node.peers import PeerGroup
+from app.sapo.mixing import Offer, choose
+from app.sapo.recipes import Recipe
+from app.swarm.client import Client, Complaint
+from app.swarm.intake import Intake
+from app.swarm.pool import Checked, Pool
+
+PULL_S = 6.0
+"""Between two samples, at least: relays allow twelve a minute."""
+SOON_S, IDLE_S = 1.0, 15.0
+"""After a sample that brought nothing: soon at first, doubling, because a swarm that has just begun fills fast."""
+SHORTEST_ROUND_S = 30.0
+"""Groups age in rounds of the node that takes them. A shorter round counts as this long, so that a fast node
+finds something too; a slow node's rounds count as they are."""
+MOST_AGE_S, LEAST_AGE_S = 1800, 120
+MOST = 64
+_LEAST_ACCEPTED = 0.5
+"""Least share that is taken to pass the check: where all fail it, twice as many are fetched and no more."""
+
+
+def wanted(external: int, ready: int, round_s: float, accepted: float) -> int:
+    """How many groups to ask for: what the rounds until the next sample will take, less what is ready, and more
+    where some of them fail the check.
+
+    >>> wanted(8, 0, 60.0, 1.0), wanted(8, 5, 60.0, 0.75), wanted(8, 8, 60.0, 1.0)
+    (8, 4, 0)
+    >>> wanted(8, 0, 2.0, 1.0), wanted(8, 0, 2.0, 0.1)
+    (24, 48)
+    """
+    rounds = math.ceil(PULL_S / max(round_s, 0.5))
+    missing = external * rounds - ready
+    return max(0, min(MOST, math.ceil(missing / max(accepted, _LEAST_ACCEPTED))))
+
+
+def oldest_s(max_age: int | None, round_s: float) -> int:
+    """Seconds beyond which a group is of no use to this node's next round.
+
+    >>> oldest_s(4, 2.0), oldest_s(4, 100.0), oldest_s(4, 9000.0), oldest_s(None, 2.0)
+    (120, 400, 1800, 1800)
+    """
+    if max_age is None:
+        return MOST_AGE_S
+    return int(max(LEAST_AGE_S, min(MOST_AGE_S, max_age * max(round_s, SHORTEST_ROUND_S))))
+
+
+class Supply:
+    """`run` it in a task. A group is out from `take` until `settle` or `give_back`, and is used once."""
+
+    def __init__(
+        self,
+        client: Client,
+        open_intake: Callable[[str], Intake],
+        recipe: Recipe,
+        external: int,
+        families: Sequence[str],
+    ) -> None:
+        """`open_intake` makes the check for a swarm, whose id is known with the first connection."""
+        self._client, self._open_intake, self._pool = client, open_intake, Pool()
+        self._recipe, self._external, self._families = recipe, external, tuple(families)
+        self._returned: list[Checked] = []
+        self._out: list[Checked] = []
+        self._suspects: set[str] = set()
+        self._wake = asyncio.Event()
+        self._passed: deque[bool] = deque([True] * 16, maxlen=64)
+        self._intake: Intake | None = None
+        self.round_s = SHORTEST_ROUND_S
+        self.received = self.accepted = 0
+        self.refused: Counter[str] = Counter()
+        self.taken = self.taken_last = 0
+        self.sources: set[str] = set()
+
+    @property
+    def ready(self) -> int:
+        """Groups that the next round may choose from."""
+        oldest = math.inf if self._recipe.max_age is None else self._recipe.max_age
+        return sum(offer.age <= oldest for offer in self._offers())
+
+    async def run(self) -> None:
+        """Fetches and checks for ever. Raises SandboxError when nothing can be scored any more."""
+        empty = 0
+        while True:
+            self._wake.clear()
+            swarm, fetched = self._client.status.swarm, None
+            if swarm is not None and self._client.status.connected:
+                fetched = await self._fetch(swarm)
+            if fetched is None:  # offline, or enough is ready: until a round takes some
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(1.0):
+                        await self._wake.wait()
+                continue
+            empty = 0 if fetched else min(empty + 1, 10)
+            await asyncio.sleep(PULL_S if fetched else min(IDLE_S, SOON_S * 2 ** (empty - 1)))
+
+    async def _fetch(self, swarm: str) -> int | None:
+        """One sample, checked; how many came. None where none was asked for or could be had."""
+        share = sum(self._passed) / len(self._passed)
+        k = wanted(self._external, self.ready, self.round_s, share)
+        batch = await self._client.sample(k, self._families, self._oldest_s()) if k else None
+        if batch is None:
+            return None
+        if self._intake is None:
+            self._intake = self._open_intake(swarm)
+        sifted = await asyncio.to_thread(self._intake.sift, batch.items, self._client.now_ms)
+        self.received += len(batch.items)
+        self.accepted += len(sifted.checked)
+        for checked in sifted.checked:
+            self._pool.add(checked, self._client.now_ms)
+            self._passed.append(True)
+        for reason, number in sifted.refused.items():
+            total = self.refused.pop(reason.value, 0) + number
+            self.refused[reason.value] = total  # at the end: the latest reason is the last
+            self._passed.extend([False] * number)
+        for complaint, ids in sifted.reports.items():
+            self._client.report(ids, cast(Complaint, complaint))
+        return len(batch.items)
+
+    def take(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
+        offers, returned = self._offers(), self._returned
+        chosen = choose(recipe, offers, most, rng)
+        of_pool = len(offers) - len(returned)
+        pooled = iter(self._pool.take([at for at in chosen if at < of_pool]))
+        self._out = [next(pooled) if at < of_pool else returned[at - of_pool] for at in chosen]
+        self._returned = [one for one in returned if one not in self._out]
+        self._wake.set()
+        return [PeerGroup(peer=one.name, question=one.text, scored=one.scored) for one in self._out]
+
+    def give_back(self) -> None:
+        """The trainer died over a round with these. Once may be chance; a group that was there twice is not
+        given a third chance to be the reason."""
+        self._returned += [one for one in self._out if one.id not in self._suspects]
+        self._suspects.update(one.id for one in self._out)
+        self._out = []
+
+    def settle(self, round_s: float) -> None:
+        self.taken += len(self._out)
+        self.taken_last = len(self._out)
+        self.sources.update(one.peer for one in self._out)
+        self._suspects.difference_update(one.id for one in self._out)
+        self._out = []
+        self.round_s = round_s
+
+    def _offers(self) -> list[Offer]:
+        """The pool's, and behind them what was given back."""
+        now_ms = self._client.now_ms
+        round_ms = 1000 * max(self.round_s, SHORTEST_ROUND_S)
+        returned = [
+            Offer(
+                peer=one.peer,
+                age=max(0, int((now_ms - one.created_ms) / round_ms)),
+                rewards_G=one.scored.rewards_G,
+            )
+            for one in self._returned
+        ]
+        return self._pool.offers(now_ms, self.round_s) + returned
+
+    def _oldest_s(self) -> int:
+        return oldest_s(self._recipe.max_age, self.round_s)

@@ -1,0 +1,258 @@
+"""A node's part in a swarm: its key, its connection, what it gives, and the supply of what others gave.
+
+Everything here happens beside the rounds. A round takes what is ready and waits for nobody; without a relay it
+finds nothing new, and what the node publishes waits in the outbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from random import Random
+
+from app.node import events
+from app.node.peers import OwnGroup, PeerGroup
+from app.node.snapshot import SwarmView
+from app.node.supply import Supply
+from app.sapo import seeds
+from app.sapo.recipes import Recipe
+from app.sapo.sandbox import Sandbox, SandboxError
+from app.swarm.client import Client
+from app.swarm.identity import IdentityError
+from app.swarm.intake import Intake
+from app.swarm.invite import Invite
+from app.swarm.keeping import Kept, open_identity
+from app.swarm.outbox import Outbox, OutboxError
+from app.swarm.status import Link
+
+FLUSH_S, FLUSH_ALONE_S = 30.0, 5.0
+"""How long the end of a run waits for a relay's answers, and for a relay that is away."""
+_CLOSE_S = 1.5
+_REFRESH_S = 0.5
+_EARLY = 64
+"""Groups kept while the key is still being fetched."""
+_LATEST = 0.3
+"""Weight of the latest round in the mean length of a round."""
+
+Find = Callable[[], AbstractAsyncContextManager[Sequence[Invite]]]
+"""Where the swarm is: relays to try, for as long as the context is open. May take a while to enter. Raises
+NowhereError."""
+
+
+class NowhereError(Exception):
+    """There is no swarm to be had; the message says why, and the node learns alone."""
+
+
+class Swarming:
+    """See `app.node.peers.Swarm`. `folder` is for the key's record, the outbox and the relays met before."""
+
+    def __init__(
+        self,
+        folder: Path,
+        find: Find,
+        *,
+        recipe: Recipe,
+        external: int,
+        families: Sequence[str],
+        passphrase: str | None = None,
+    ) -> None:
+        self._folder, self._find, self._passphrase = folder, find, passphrase
+        self._recipe, self._external, self._families = recipe, external, tuple(families)
+        self._view = SwarmView()
+        self._early: deque[OwnGroup] = deque(maxlen=_EARLY)
+        self._client: Client | None = None
+        self._supply: Supply | None = None
+        self._outbox: Outbox | None = None
+        self._published = self._acknowledged_before = 0
+        self._round_s: float | None = None
+        self._settled_at: float | None = None
+        self._rng = Random()
+
+    def open(
+        self, sandbox: Sandbox, tell: Callable[[events.Event], None], show: Callable[[SwarmView], None]
+    ) -> None:
+        self._sandbox, self._tell, self._show = sandbox, tell, show
+        show(self._view)
+        self._life = asyncio.create_task(self._live(), name="swarm")
+
+    def take(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
+        return [] if self._supply is None else self._supply.take(recipe, most, rng)
+
+    def give_back(self) -> None:
+        if self._supply is not None:
+            self._supply.give_back()
+
+    def settle(self, own_P: Sequence[OwnGroup], seconds: float) -> None:
+        self._publish(own_P)
+        now = time.monotonic()
+        length = seconds if self._settled_at is None else now - self._settled_at  # with rest and probes
+        self._settled_at = now
+        mean = length if self._round_s is None else self._round_s
+        self._round_s = (1 - _LATEST) * mean + _LATEST * length
+        if self._supply is not None:
+            self._supply.settle(self._round_s)
+        self._refresh()
+        self._tell(self._figures())
+
+    async def flush(self) -> None:
+        began = time.monotonic()
+        while self._client is not None and not self._life.done():
+            status = self._client.status
+            patience = FLUSH_S if status.connected else FLUSH_ALONE_S
+            if not status.waiting + status.held or time.monotonic() - began > patience:
+                return
+            await asyncio.sleep(0.05)
+
+    async def close(self) -> None:
+        self._tell(self._figures())
+        self._life.cancel()
+        await asyncio.wait({self._life}, timeout=_CLOSE_S)  # a relay that has gone silent is not waited for
+        if self._outbox is not None:
+            self._outbox.close()
+
+    async def _live(self) -> None:
+        """Until it is cancelled. What ends it earlier costs the node its swarm, never a round."""
+        try:
+            kept = await open_identity(self._folder, passphrase=self._passphrase)
+            self._introduce(kept)
+            async with self._find() as invites, asyncio.TaskGroup() as together:
+                client, supply = self._join(kept, invites)
+                together.create_task(client.run())
+                together.create_task(supply.run())
+                together.create_task(self._keep_showing())
+        except* (IdentityError, NowhereError, OutboxError, SandboxError, sqlite3.Error, OSError) as errors:
+            self._alone(_first(errors))
+
+    def _introduce(self, kept: Kept) -> None:
+        identity = kept.identity
+        self._view = SwarmView(name=identity.name, sentence=self._view.sentence)
+        self._show(self._view)
+        self._tell(events.Named(name=identity.name, public_key=identity.key.hex(), kept=kept.where.value))
+        if kept.note:
+            self._note(kept.note)
+
+    def _join(self, kept: Kept, invites: Sequence[Invite]) -> tuple[Client, Supply]:
+        identity = kept.identity
+        self._outbox = outbox = Outbox(self._folder / "outbox.sqlite")
+        own_keys = {identity.key} | outbox.keys()
+        client = Client(
+            [invite.url for invite in invites],
+            identity,
+            outbox,
+            memory=self._folder / "relays.json",
+            invite=invites[0],
+            tell=self._linked,
+        )
+        self._acknowledged_before = client.status.acknowledged
+        supply = Supply(
+            client,
+            lambda swarm: Intake(self._sandbox, swarm, own_keys, families=self._families),
+            self._recipe,
+            self._external,
+            self._families,
+        )
+        if self._round_s is not None:
+            supply.round_s = self._round_s
+        self._client, self._supply = client, supply
+        early = tuple(self._early)
+        self._early.clear()
+        self._publish(early)
+        return client, supply
+
+    def _publish(self, own_P: Sequence[OwnGroup]) -> None:
+        """As many of a round's lessons as the relay takes in, chosen by chance. Held-out questions, which a
+        round never draws, would not be among them."""
+        lessons = [own for own in own_P if own.scored.informative and not seeds.held_out(own.question.text)]
+        if self._client is None:
+            self._early.extend(lessons)
+            return
+        for own in self._rng.sample(lessons, min(len(lessons), self._client.room())):
+            self._published += self._client.publish(own.scored.group, own.scored.rewards_G)
+
+    def _linked(self, link: Link) -> None:
+        self._tell(
+            events.LinkChanged(
+                state=link.state,
+                url=link.url,
+                relay=link.relay,
+                swarm=link.swarm,
+                sentence=link.sentence,
+                retry_s=link.retry_s,
+            )
+        )
+        self._refresh()
+
+    async def _keep_showing(self) -> None:
+        while True:
+            self._refresh()
+            await asyncio.sleep(_REFRESH_S)
+
+    def _refresh(self) -> None:
+        if self._client is None or self._supply is None:
+            return
+        status, supply = self._client.status, self._supply
+        soon = status.next_try_s is not None and status.next_try_s >= 1
+        view = SwarmView(
+            name=self._view.name,
+            connected=status.connected,
+            relay=status.relay or "",
+            sentence=f"{status.sentence} Next try in {status.next_try_s:.0f} s." if soon else status.sentence,
+            peers=max(0, (status.peers or 1) - 1),
+            ready=supply.ready,
+            taken=supply.taken,
+            taken_last=supply.taken_last,
+            sources=len(supply.sources),
+            given=status.acknowledged - self._acknowledged_before,
+            waiting=status.waiting + status.held,
+            received=supply.received,
+            refused=dict(supply.refused),
+        )
+        if view != self._view:
+            self._view = view
+            self._show(view)
+
+    def _figures(self) -> events.SwarmDone:
+        status = self._client.status if self._client is not None else None
+        supply = self._supply
+        return events.SwarmDone(
+            round=0,
+            connected=status is not None and status.connected,
+            published=self._published,
+            received=supply.received if supply else 0,
+            accepted=supply.accepted if supply else 0,
+            refused=dict(supply.refused) if supply else {},
+            ready=supply.ready if supply else 0,
+            created=status.created if status else 0,
+            acknowledged=status.acknowledged if status else 0,
+            waiting=status.waiting if status else 0,
+            held=(status.held if status else 0) + len(self._early),
+            dropped=status.dropped if status else 0,
+            peers=status.peers if status else None,
+            window=status.window if status else None,
+            stored=status.stored if status else None,
+        )
+
+    def _alone(self, sentence: str) -> None:
+        sentence = f"{sentence} The node learns alone until it is started again."
+        self._view = SwarmView(name=self._view.name, sentence=sentence)
+        self._show(self._view)
+        self._note(sentence)
+
+    def _note(self, sentence: str) -> None:
+        self._tell(events.Noted(round=0, sentence=sentence))
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> str:
+    error = errors.exceptions[0]
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, OSError):
+        return f"The swarm's folder cannot be used ({error.strerror or error})."
+    if isinstance(error, sqlite3.Error):
+        return f"The outbox cannot be used ({error})."
+    return str(error)
