@@ -16,8 +16,8 @@ _NIGHT_ENDS = 4
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """Now, on two clocks: `wall` (seconds since 1970) may be set forward and back, `steady` may not. `zone` None
-    is the system's time zone."""
+    """Now, on two clocks: `wall` (seconds since 1970) may be set forward and back, `steady` may not. `zone`
+    None is the system's time zone."""
 
     wall: float
     steady: float

@@ -1,0 +1,64 @@
+"""Starting at login: off until the owner turns it on. One file per system behind this interface."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Protocol
+
+NAME = "Shoal"
+COMMENT = "Lets a small reasoning model learn while nobody uses this computer"
+
+
+class AutostartError(Exception):
+    """The system did not take the change. The message is one sentence for the owner."""
+
+
+class Autostart(Protocol):
+    """Raises AutostartError from all three where the system refuses."""
+
+    where: str
+    """What "remove everything" names: a file, or a key of the registry."""
+
+    def command(self) -> list[str] | None:
+        """What starts at login, None while nothing does (also when the owner switched it off elsewhere)."""
+
+    def turn_on(self, command: Sequence[str]) -> None:
+        """Starts `command` (full path first) at every login from the next one on."""
+
+    def turn_off(self) -> None:
+        """Nothing starts any more, and nothing of it is left. Also where nothing was there."""
+
+
+class NoAutostart:
+    """The null version: a system that we do not know how to ask."""
+
+    where = ""
+
+    def command(self) -> list[str] | None:
+        return None
+
+    def turn_on(self, command: Sequence[str]) -> None:
+        raise AutostartError(
+            "Shoal does not know how to start at login on this system; add it to its settings."
+        )
+
+    def turn_off(self) -> None:
+        pass
+
+
+def autostart(platform: str = sys.platform) -> Autostart:
+    """This system's own."""
+    if platform == "win32":
+        from app.desktop.autostart_windows import WindowsAutostart
+
+        return WindowsAutostart()
+    if platform == "darwin":
+        from app.desktop.autostart_macos import MacAutostart
+
+        return MacAutostart()
+    if platform.startswith("linux"):
+        from app.desktop.autostart_linux import LinuxAutostart
+
+        return LinuxAutostart()
+    return NoAutostart()

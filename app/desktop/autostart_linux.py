@@ -1,0 +1,119 @@
+"""Starting at login on Linux: a desktop entry in the autostart folder (XDG autostart and desktop entry
+specifications)."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from app.desktop.autostart import COMMENT, NAME, AutostartError
+
+FILE = "shoal.desktop"
+_DELAY_S = 10
+"""After the login, so that a tray is there (GNOME honours it)."""
+_RESERVED = re.compile(r"[\s\"'\\><~|&;$*?#()`]")
+_ESCAPES = {"s": " ", "n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
+
+
+def folder(environment: Mapping[str, str], user: Path) -> Path:
+    """Where a person's autostart entries are. A relative XDG_CONFIG_HOME is ignored, as the standard says."""
+    config = environment.get("XDG_CONFIG_HOME", "")
+    return (Path(config) if config.startswith("/") else user / ".config") / "autostart"
+
+
+class LinuxAutostart:
+    def __init__(self, place: Path | None = None) -> None:
+        self._file = (place or folder(os.environ, Path.home())) / FILE
+        self.where = str(self._file)
+
+    def command(self) -> list[str] | None:
+        try:
+            text = self._file.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise AutostartError(f"{self._file} cannot be read ({error.strerror}).") from error
+        return read_entry(text)
+
+    def turn_on(self, command: Sequence[str]) -> None:
+        fresh = self._file.with_suffix(".new")
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            fresh.write_text(entry(command), encoding="utf-8")
+            fresh.replace(self._file)
+        except OSError as error:
+            raise AutostartError(f"{self._file} cannot be written ({error.strerror}).") from error
+
+    def turn_off(self) -> None:
+        try:
+            self._file.unlink(missing_ok=True)
+        except OSError as error:
+            raise AutostartError(f"{self._file} cannot be removed ({error.strerror}).") from error
+
+
+def entry(command: Sequence[str]) -> str:
+    """The desktop entry that starts `command`. Raises AutostartError for one that an entry cannot hold."""
+    return "\n".join(
+        [
+            "[Desktop Entry]",
+            "Type=Application",
+            f"Name={NAME}",
+            f"Comment={COMMENT}",
+            f"Exec={exec_line(command)}",
+            "Terminal=false",
+            "StartupNotify=false",
+            "X-GNOME-Autostart-enabled=true",
+            f"X-GNOME-Autostart-Delay={_DELAY_S}",
+            "",
+        ]
+    )
+
+
+def read_entry(text: str) -> list[str] | None:
+    """The command of an entry, None where it is switched off (by GNOME's or KDE's settings)."""
+    keys: dict[str, str] = {}
+    group = ""
+    for line in text.splitlines():
+        if line.startswith("["):
+            group = line.strip()
+        elif group == "[Desktop Entry]" and "=" in line and not line.startswith("#"):
+            key, value = line.split("=", 1)
+            keys[key.strip()] = value.strip()
+    if keys.get("Hidden") == "true" or keys.get("X-GNOME-Autostart-enabled") == "false":
+        return None
+    return read_exec(keys.get("Exec", "")) or None
+
+
+def exec_line(command: Sequence[str]) -> str:
+    """The value of Exec: every word quoted where it must be, "%" doubled, and then escaped as every string is.
+
+    >>> print(exec_line(["/opt/my shoal/shoal", "--share", "50%", "a$b"]))
+    "/opt/my shoal/shoal" --share 50%% "a\\\\$b"
+    """
+    if not command or not command[0].startswith("/") or "=" in command[0]:
+        raise AutostartError("Starting at login needs the full path of the program, without an equals sign.")
+    if any(character < " " for word in command for character in word):
+        raise AutostartError("A command that starts at login cannot contain control characters.")
+    words = []
+    for word in command:
+        quoted = re.sub(r'(["`$\\])', r"\\\1", word)
+        words.append(f'"{quoted}"' if not word or _RESERVED.search(word) else word)
+    return " ".join(words).replace("%", "%%").replace("\\", "\\\\")
+
+
+def read_exec(value: str) -> list[str]:
+    """The words of an Exec value. Field codes, which stand for files to open, are left out.
+
+    >>> read_exec(exec_line(["/opt/my shoal/shoal", "--share", "50%", "a$b", ""]))
+    ['/opt/my shoal/shoal', '--share', '50%', 'a$b', '']
+    """
+    text = re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[0]), value)
+    words = []
+    for found in re.finditer(r'"((?:[^"\\]|\\.)*)"|([^\s"]+)', text):
+        if found[1] is not None:
+            words.append(re.sub(r"\\(.)", r"\1", found[1]).replace("%%", "%"))
+        elif not re.fullmatch(r"%[a-zA-Z]", found[2]):
+            words.append(found[2].replace("%%", "%"))
+    return words

@@ -1,0 +1,103 @@
+"""Who is asked for what on this system. Decided once, from the platform and the session's environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from app.desktop.apps import ExclusiveApps
+from app.desktop.bus import Bus
+from app.desktop.condition_macos import MacHeat, MacSaver
+from app.desktop.facts import ABSENT, FirstThatAnswers, NoSource, Source
+from app.desktop.gpu import GpuOfOthers, Nvml
+from app.desktop.idle_logind import LogindIdle
+from app.desktop.idle_macos import MacIdle
+from app.desktop.idle_mutter import MutterIdle
+from app.desktop.idle_windows import WindowsIdle
+from app.desktop.idle_x11 import X11Idle
+from app.desktop.load import CpuOfOthers, MemoryFree, MemoryStalled
+from app.desktop.power_linux import LinuxPower
+from app.desktop.power_psutil import PsutilPower
+from app.desktop.saver_linux import PROFILES, PlatformSaver, ProfileSaver
+from app.desktop.saver_windows import WindowsSaver
+from app.desktop.screen_awake import GnomeAwake, KdeAwake
+from app.desktop.screen_windows import WindowsScreen
+from app.desktop.screen_x11 import X11Screen
+from app.desktop.temperature import Temperature
+
+
+def sources(platform: str, environment: Mapping[str, str], apps: ExclusiveApps) -> dict[str, Source]:
+    """One source for every field of Facts; `platform` is sys.platform. Nothing is asked yet.
+
+    Every source is asked from a thread of its own, so each has its own bus and its own X connection.
+    """
+    nvml = Nvml()
+    found: dict[str, Source] = {
+        "exclusive_app": apps,
+        "cpu_others": CpuOfOthers(),
+        "gpu_others": GpuOfOthers(nvml),
+        "memory_free": MemoryFree(),
+        "temperature_c": Temperature(nvml),
+        "memory_stalled": NoSource("memory pressure", "Only Linux tells it.", absent=True),
+        "too_hot": NoSource("thermal state", "Only macOS tells it.", absent=True),
+    }
+    if platform == "win32":
+        return found | {
+            "idle_s": WindowsIdle(),
+            "on_battery": PsutilPower(),
+            "saver": WindowsSaver(),
+            "full_screen": WindowsScreen(),
+        }
+    if platform == "darwin":
+        return found | {
+            "idle_s": MacIdle(),
+            "on_battery": PsutilPower(),
+            "saver": MacSaver(),
+            "full_screen": NoSource("full-screen program", "macOS tells no program about others.", absent=True),
+            "too_hot": MacHeat(),
+        }
+    return found | {
+        "idle_s": _linux_idle(environment),
+        "on_battery": LinuxPower(),
+        "saver": _linux_saver(),
+        "full_screen": _linux_screen(environment),
+        "memory_stalled": MemoryStalled(),
+    }
+
+
+def session(environment: Mapping[str, str]) -> str:
+    """ "wayland", "x11" or "none" (a text console, a service, a login over the network).
+
+    What the login says comes first: under Wayland there is an X server too, and asking that one for the idle
+    time gives wrong answers or none. A session begun by startx says "tty" and has a local display.
+    """
+    kind = environment.get("XDG_SESSION_TYPE", "")
+    if kind == "wayland" or environment.get("WAYLAND_DISPLAY"):
+        return "wayland"
+    if kind == "x11" or environment.get("DISPLAY", "").startswith(":"):
+        return "x11" if environment.get("DISPLAY") else "none"
+    return "none"
+
+
+def _linux_idle(environment: Mapping[str, str]) -> Source:
+    match session(environment):
+        case "x11":
+            return FirstThatAnswers(X11Idle(environment["DISPLAY"]), MutterIdle(Bus("SESSION")))
+        case "wayland":
+            return FirstThatAnswers(MutterIdle(Bus("SESSION")), LogindIdle(Bus("SYSTEM")))
+        case _:
+            return LogindIdle(Bus("SYSTEM"))
+
+
+def _linux_screen(environment: Mapping[str, str]) -> Source:
+    match session(environment):
+        case "x11":
+            return X11Screen(environment["DISPLAY"])
+        case "wayland":
+            return FirstThatAnswers(GnomeAwake(Bus("SESSION")), KdeAwake(Bus("SESSION")), otherwise=ABSENT)
+        case _:
+            return NoSource("full-screen program", "There is no screen.", absent=True)
+
+
+def _linux_saver() -> Source:
+    bus = Bus("SYSTEM")
+    return FirstThatAnswers(*(ProfileSaver(bus, service) for service in PROFILES), PlatformSaver())

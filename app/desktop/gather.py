@@ -1,0 +1,173 @@
+"""All facts at once, without waiting for anybody: every source is asked in a thread of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from app.desktop.apps import ExclusiveApps
+from app.desktop.choose import sources
+from app.desktop.clock import steady_s
+from app.desktop.facts import FIELDS, Absent, Facts, Source, SourceError, Value
+
+PERIODS_S: Mapping[str, float] = {
+    "idle_s": 1.0,
+    "on_battery": 2.0,
+    "saver": 4.0,
+    "full_screen": 2.0,
+    "exclusive_app": 2.0,
+    "cpu_others": 1.5,
+    "gpu_others": 1.5,
+    "memory_free": 2.0,
+    "memory_stalled": 2.0,
+    "temperature_c": 3.0,
+    "too_hot": 3.0,
+}
+"""How often each is asked, so that the owner's computer is given back within five seconds."""
+TIME_OUT_S = 2.5
+"""A source that takes longer than this counts as unknown until it answers."""
+_MOST_TOLD = 8
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One fact for `doctor` and the diagnostics. `why` says why it is unknown, "" where it is not."""
+
+    field: str
+    source: str
+    value: Value | None
+    absent: bool
+    why: str
+
+
+class Gatherer:
+    """Not for several threads. `gather` never waits; close it when done.
+
+    `tell` gets one sentence when a fact cannot be found out, once for every sentence of a source.
+    """
+
+    def __init__(
+        self,
+        tell: Callable[[str], None] = lambda sentence: None,
+        chosen: Mapping[str, Source] | None = None,
+        clock: Callable[[], float] = steady_s,
+        time_out_s: float = TIME_OUT_S,
+    ) -> None:
+        self._apps = ExclusiveApps()
+        self._clock = clock
+        if chosen is None:
+            chosen = sources(sys.platform, os.environ, self._apps)
+        self._askers = [_Asker(field, source, tell, time_out_s) for field, source in chosen.items()]
+
+    def watch_apps(self, names: Iterable[str]) -> None:
+        """The owner's list of programs that want the computer for themselves."""
+        self._apps.watch(names)
+
+    def start(self, wait_s: float = 2.0) -> None:
+        """Asks everybody and waits until all have answered, at most `wait_s`. Blocks: about half a second.
+
+        Without it the first facts are unknown, which counts as in use.
+        """
+        end = time.monotonic() + wait_s
+        while True:
+            self.gather()
+            if all(asker.answered for asker in self._askers) or time.monotonic() >= end:
+                return
+            time.sleep(0.01)
+
+    def gather(self) -> Facts:
+        """What is known now. Takes well under a millisecond."""
+        now = self._clock()
+        values: dict[str, Any] = {}
+        absent: set[str] = set()
+        for asker in self._askers:
+            value = asker.value(now)
+            if isinstance(value, Absent):
+                absent.add(asker.field)
+            else:
+                values[asker.field] = value
+        return Facts(**values, absent=frozenset(absent))
+
+    def rows(self) -> tuple[Row, ...]:
+        """What is known and from whom, in the order of the fields."""
+        rows = {asker.field: asker.row(self._clock()) for asker in self._askers}
+        return tuple(rows[field] for field in FIELDS if field in rows)
+
+    def close(self) -> None:
+        """Lets the threads end. One that hangs in its source ends with the process."""
+        for asker in self._askers:
+            asker.close()
+
+
+class _Asker:
+    """One source, its thread and its last answer."""
+
+    def __init__(self, field: str, source: Source, tell: Callable[[str], None], time_out_s: float) -> None:
+        self.field = field
+        self.answered = False
+        self._source = source
+        self._tell = tell
+        self._time_out_s = time_out_s
+        self._told: set[str] = set()
+        self._asked_at: float | None = None
+        self._due_at = float("-inf")
+        self._known: Value | Absent | None = None
+        self._why = "It has not been asked yet."
+        self._answer: tuple[Value | Absent | None, str] | None = None
+        self._closing = False
+        self._ask = threading.Semaphore(0)
+        self._thread = threading.Thread(target=self._serve, name=f"fact {field}", daemon=True)
+        self._thread.start()
+
+    def value(self, now: float) -> Value | Absent | None:
+        """The last answer, None while there is none. Asks again when it is time."""
+        answer, self._answer = self._answer, None
+        if answer is not None:
+            self._known, self._why = answer
+            self._asked_at, self.answered = None, True
+            if self._why:
+                self._say(f"Shoal cannot find out the {self._source.name}: {self._why}")
+        elif self._asked_at is not None and now - self._asked_at > self._time_out_s:
+            self._known, self._why = None, f"It has not answered for {self._time_out_s:g} s."
+            self._say(f"Shoal cannot find out the {self._source.name}: {self._why}")
+        if self._asked_at is None and now >= self._due_at:
+            self._asked_at, self._due_at = now, now + PERIODS_S.get(self.field, 2.0)
+            self._ask.release()
+        return self._known
+
+    def row(self, now: float) -> Row:
+        value = self.value(now)
+        absent = isinstance(value, Absent)
+        return Row(
+            field=self.field,
+            source=self._source.name,
+            value=None if isinstance(value, Absent) else value,
+            absent=absent,
+            why=self._why if value is None else "",
+        )
+
+    def close(self) -> None:
+        self._closing = True
+        self._ask.release()
+
+    def _say(self, sentence: str) -> None:
+        if sentence not in self._told and len(self._told) < _MOST_TOLD:
+            self._told.add(sentence)
+            self._tell(sentence)
+
+    def _serve(self) -> None:
+        while True:
+            self._ask.acquire()
+            if self._closing:
+                return
+            try:
+                self._answer = (self._source.read(), "")
+            except SourceError as error:
+                self._answer = (None, str(error))
+            except Exception as error:  # whatever a system's library throws, the fact is unknown, no more
+                self._answer = (None, f"{type(error).__name__}: {error}")

@@ -1,0 +1,118 @@
+"""How busy others keep this computer: processor and memory."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from app.desktop.facts import ABSENT, Absent, SourceError
+from app.desktop.own import own_processes
+
+_FIRST_S = 0.5
+"""The first reading waits this long: a load is a difference of two."""
+_CONSERVED = os.name == "posix" and Path("/proc/self/stat").exists()
+"""Here a parent inherits the time of the children that it has waited for, so nothing is lost with a process."""
+
+
+class CpuOfOthers:
+    """All that the system did, less what we did, since the last reading.
+
+    Without the subtraction a node would take its own training for somebody else's work and never run.
+    """
+
+    name = "processor load of others"
+
+    def __init__(self, own: Callable[[], set[int]] = own_processes) -> None:
+        self._own = own
+        self._last: tuple[float, float, dict[int, float]] | None = None
+
+    def read(self) -> float:
+        if self._last is None:
+            self._last = self._taken()
+            time.sleep(_FIRST_S)
+        busy_before, all_before, own_before = self._last
+        busy, everything, own = self._last = self._taken()
+        return share_of_others(busy - busy_before, everything - all_before, own_s(own_before, own, _CONSERVED))
+
+    def _taken(self) -> tuple[float, float, dict[int, float]]:
+        own = {pid: spent for pid in self._own() if (spent := _spent(pid)) is not None}
+        times = psutil.cpu_times()
+        everything = sum(times) - getattr(times, "guest", 0.0) - getattr(times, "guest_nice", 0.0)
+        unused = times.idle + getattr(times, "iowait", 0.0) + getattr(times, "steal", 0.0)
+        return everything - unused, everything, own
+
+
+def own_s(before: dict[int, float], now: dict[int, float], conserved: bool) -> float:
+    """Processor seconds that we spent between two readings of {process: seconds}.
+
+    `conserved`: a parent's figure holds that of the children it has waited for, so the sums' difference is
+    right whatever ended. Elsewhere what a process did after the last reading before its end is lost.
+
+    >>> own_s({1: 5.0, 2: 3.0}, {1: 8.5, 3: 0.5}, conserved=True)  # 1 inherited the 3.0 of 2
+    1.0
+    >>> own_s({1: 5.0, 2: 3.0}, {1: 5.5, 3: 0.5}, conserved=False)
+    1.0
+    """
+    if conserved:
+        return max(0.0, sum(now.values()) - sum(before.values()))
+    return sum(max(0.0, spent - before.get(pid, 0.0)) for pid, spent in now.items())
+
+
+def share_of_others(busy_s: float, all_s: float, ours_s: float) -> float:
+    """In [0, 1]; all three in processor seconds. Nothing is said about no time at all, so that is 0.
+
+    >>> share_of_others(busy_s=3.0, all_s=8.0, ours_s=1.0)
+    0.25
+    """
+    return min(1.0, max(0.0, busy_s - ours_s) / all_s) if all_s > 0 else 0.0
+
+
+def _spent(pid: int) -> float | None:
+    try:
+        return float(
+            sum(psutil.Process(pid).cpu_times()[:4])
+        )  # user, system, and the same two of ended children
+    except psutil.Error:
+        return None
+
+
+class MemoryFree:
+    name = "free memory"
+
+    def read(self) -> float:
+        memory = psutil.virtual_memory()
+        return float(memory.available / memory.total)
+
+
+class MemoryStalled:
+    """Linux tells how long programs wait for memory, which a full cache does not make them do."""
+
+    name = "memory pressure (Linux)"
+
+    def __init__(self, file: Path = Path("/proc/pressure/memory")) -> None:
+        self._file = file
+
+    def read(self) -> float | Absent:
+        """Raises SourceError for a file of another shape."""
+        try:
+            text = self._file.read_text(encoding="ascii", errors="replace")
+        except OSError:
+            return ABSENT  # older kernels, and some that are built without
+        return stalled(text)
+
+
+def stalled(text: str) -> float:
+    """Share of the last ten seconds, from /proc/pressure/memory. Raises SourceError.
+
+    >>> stalled("some avg10=2.50 avg60=0.00 avg300=0.00 total=12\\nfull avg10=0.00")
+    0.025
+    """
+    try:
+        words = dict(word.split("=", 1) for word in text.splitlines()[0].split()[1:])
+        return float(words["avg10"]) / 100
+    except (IndexError, KeyError, ValueError) as error:
+        raise SourceError("The kernel's report of memory pressure has an unknown shape.") from error
