@@ -211,7 +211,7 @@ class Client:
         relay = met.relay if met else None
         if invite is not None and invite.url == url and invite.relay is not None:
             relay = invite.relay
-        return Expected(relay=relay, swarm=self._publisher.swarm, token=invite.token if invite else None)
+        return Expected(relay=relay, swarm=self._publisher.swarm, invite=invite)
 
     async def _wait(self, seconds: float) -> None:
         self._next_try = time.monotonic() + seconds

@@ -173,6 +173,8 @@ def _not_had(place: str, proxy: str | None, error: Exception) -> Ended:
             )
         case aiohttp.ClientConnectorError():
             return Ended(f"{place} cannot be reached ({error.os_error.strerror or 'no connection'}).")
+        case aiohttp.ClientOSError() | aiohttp.ServerDisconnectedError():
+            return Ended(f"The connection to {place} broke off.")
     return Ended(f"{place} cannot be spoken to ({type(error).__name__}): check the address.")
 
 

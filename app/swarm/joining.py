@@ -11,26 +11,28 @@ from typing import TypeVar
 import msgspec
 
 from app.swarm import signin
+from app.swarm.admission import credential
 from app.swarm.clock import RelayClock
 from app.swarm.connection import Connection, Ended
 from app.swarm.identity import Identity
+from app.swarm.invite import Invite
 from app.swarm.protocol import Bye, Err, Hello, Notice, Stats, Welcome
 from app.swarm.refusals import Code, Refused
 
 SOFTWARE = "shoal/0.1"
 ANSWER_S = 20.0
-MOST_WORK = 26
-"""Bits of work that a node does for a relay: about a minute and a half of one core."""
+MOST_WORK = 28
+"""Bits of work that a node does for a relay: about four minutes of one core."""
 
 T = TypeVar("T")
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom the node means to meet, as far as it knows; and the token that its invite brought."""
+    """Whom the node means to meet, as far as it knows; and the invite it may have to show."""
 
     relay: str | None = None
     swarm: str | None = None
-    token: str | None = None
+    invite: Invite | None = None
 
 
 class Joined(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +104,8 @@ async def join(
         raise Ended(f"{hello.relay} serves the swarm {hello.swarm}, this node belongs to {expected.swarm}.")
     try:
         nonce = await work.find(hello)
-        auth = signin.sign_in(identity.seed(), hello, SOFTWARE, pow=nonce, invite=expected.token)
+        shown = credential(expected.invite, hello, identity.seed())
+        auth = signin.sign_in(identity.seed(), hello, SOFTWARE, pow=nonce, invite=shown)
     except Refused as refused:
         raise Ended(f"{hello.relay}: {refused.sentence} Update Shoal.") from refused
     await connection.send(auth)
