@@ -25,7 +25,7 @@ from app.sapo.recipes import RECIPES
 from engines.models import locate, read_settings
 
 if TYPE_CHECKING:
-    from app.node.swarming import Find
+    from app.node.whereabouts import Joins
 
 SUMMARY = "run a node that learns, with a view in this terminal or JSON lines"
 
@@ -43,6 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="URL",
         help="the swarm to learn with: a relay's address or an invite link; several are tried in turn",
+    )
+    parser.add_argument(
+        "--private",
+        action="store_true",
+        help="a private swarm: its six words are asked for, or read from SHOAL_PRIVATE or standard input",
     )
     parser.add_argument(
         "--rounds", type=_positive, metavar="N", help="stop after N rounds; without it, go on until Ctrl-C"
@@ -76,7 +81,7 @@ def main(args: argparse.Namespace) -> int:
     output = sys.stdout  # kept: a puzzle library prints, so the name is redirected while questions are made
     try:
         _refuse(args)
-        find = None if args.solo or not args.relay else _find(args.relay)
+        joins = None if args.solo else _joins(args)
         model = locate(args.model)
         if not (model / "config.json").is_file():
             raise NodeError(f"There is no model in {model}: it needs a config.json and weights beside it.")
@@ -96,7 +101,7 @@ def main(args: argparse.Namespace) -> int:
             if write is not None:
                 write(event)
 
-        node = Node(plan, model, home, own, tell, swarm=_swarm(plan, home, find) if find else None)
+        node = Node(plan, model, home, own, tell, swarm=_swarm(plan, home, joins) if joins else None)
         view = Terminal(Console(stderr=True), lambda: node.snapshot) if live else None
         asyncio.run(_run(node, plan.solo, view))
         print(closing(node.snapshot), file=sys.stderr)
@@ -161,25 +166,32 @@ def _refuse(args: argparse.Namespace) -> None:
         raise UsageError("--solo opens no network socket and --relay needs one: leave one of them out.")
     if args.solo and args.external:
         raise UsageError("A node alone has no peers to take groups from: leave out --solo or --external.")
+    if args.solo and args.private:
+        raise UsageError("--private is for a swarm: leave out --solo, or --private.")
     if args.shuffled_rewards and not args.solo:
         raise UsageError(
             "--shuffled-rewards is for nodes alone: add --solo, so that peers get no false groups."
         )
 
 
-def _find(relays: list[str]) -> Find:
-    """Raises UsageError for what is no address. Imported here: solo never loads what belongs to the swarm."""
-    from app.node.whereabouts import given
+def _joins(args: argparse.Namespace) -> Joins:
+    """Which swarm to join. Raises UsageError. Imported here: solo never loads what belongs to the swarm."""
+    from app.node.whereabouts import Joins
 
-    return given(relays)
+    private = None
+    if args.private:
+        from app.cli._joining import ask_private
+
+        private = ask_private()
+    return Joins.named(args.relay or (), private)
 
 
-def _swarm(plan: settings.Settings, home: Path, find: Find) -> Swarm:
+def _swarm(plan: settings.Settings, home: Path, joins: Joins) -> Swarm:
     from app.node.swarming import Swarming
 
     return Swarming(
         home,
-        find,
+        lambda say: joins.find(home, say),
         recipe=RECIPES[plan.recipe],
         external=plan.external,
         families=tuple(plan.families),

@@ -29,8 +29,7 @@ def sentence(event: events.Event) -> str | None:
         case events.TrainerRestarted() | events.Noted():
             return event.sentence
         case events.Named():
-            until = " until it ends" if event.kept == "memory" else ""
-            return f"This node is {event.name}{until}."
+            return f"This node is {event.name}."
         case events.LinkChanged():
             alone = "" if event.state == "connected" else " Learning goes on alone, and nothing is lost."
             return f"{event.sentence}{alone}"

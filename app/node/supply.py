@@ -20,7 +20,7 @@ from app.swarm.pool import Checked, Pool
 PULL_S = 6.0
 """Between two samples, at least: relays allow twelve a minute."""
 SOON_S, IDLE_S = 1.0, 15.0
-"""After a sample that brought nothing: soon at first, doubling, because a swarm that has just begun fills fast."""
+"""After a sample that brought nothing: soon at first, doubling, as a swarm that has just begun fills fast."""
 SHORTEST_ROUND_S = 30.0
 """Groups age in rounds of the node that takes them. A shorter round counts as this long, so that a fast node
 finds something too; a slow node's rounds count as they are."""

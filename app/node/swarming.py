@@ -49,12 +49,13 @@ class NowhereError(Exception):
 
 
 class Swarming:
-    """See `app.node.peers.Swarm`. `folder` is for the key's record, the outbox and the relays met before."""
+    """See `app.node.peers.Swarm`. `folder` is for the key's record, the outbox and the relays met before, and
+    `find` gets what says a sentence to the owner."""
 
     def __init__(
         self,
         folder: Path,
-        find: Find,
+        find: Callable[[Callable[[str], None]], AbstractAsyncContextManager[Sequence[Invite]]],
         *,
         recipe: Recipe,
         external: int,
@@ -120,7 +121,7 @@ class Swarming:
         try:
             kept = await open_identity(self._folder, passphrase=self._passphrase)
             self._introduce(kept)
-            async with self._find() as invites, asyncio.TaskGroup() as together:
+            async with self._find(self.say) as invites, asyncio.TaskGroup() as together:
                 client, supply = self._join(kept, invites)
                 together.create_task(client.run())
                 together.create_task(supply.run())
@@ -134,7 +135,7 @@ class Swarming:
         self._show(self._view)
         self._tell(events.Named(name=identity.name, public_key=identity.key.hex(), kept=kept.where.value))
         if kept.note:
-            self._note(kept.note)
+            self.say(kept.note)
 
     def _join(self, kept: Kept, invites: Sequence[Invite]) -> tuple[Client, Supply]:
         identity = kept.identity
@@ -241,9 +242,10 @@ class Swarming:
         sentence = f"{sentence} The node learns alone until it is started again."
         self._view = SwarmView(name=self._view.name, sentence=sentence)
         self._show(self._view)
-        self._note(sentence)
+        self.say(sentence)
 
-    def _note(self, sentence: str) -> None:
+    def say(self, sentence: str) -> None:
+        """A sentence for the owner; while the node is open."""
         self._tell(events.Noted(round=0, sentence=sentence))
 
 

@@ -1,24 +1,45 @@
-"""Where a node's swarm comes from: what the owner named, or what is found when nothing was named."""
+"""Which swarm a node joins: what the owner named, or whatever there is when nothing was named."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 from app.node.errors import UsageError
-from app.node.swarming import Find
+from app.swarm.admission import joining
 from app.swarm.invite import Invite, InviteError, where
+from app.swarm.private import Private
 
 
-def given(texts: Sequence[str]) -> Find:
-    """Addresses and invite links from the command line. Raises UsageError."""
-    try:
-        invites = [where(text) for text in texts]
-    except InviteError as error:
-        raise UsageError(str(error)) from error
+@dataclass(frozen=True)
+class Joins:
+    """`invites` empty: the relay of last time, one on this network, or one of this node's own."""
 
-    @asynccontextmanager
-    async def find() -> AsyncIterator[Sequence[Invite]]:
-        yield invites
+    invites: tuple[Invite, ...]
+    private: Private | None
 
-    return find
+    @classmethod
+    def named(cls, relays: Sequence[str], private: Private | None) -> Joins:
+        """From addresses and invite links. Raises UsageError."""
+        try:
+            invites = [where(text) for text in relays]
+        except InviteError as error:
+            raise UsageError(str(error)) from error
+        return cls(
+            invites=tuple(one if private is None else joining(private, one) for one in invites), private=private
+        )
+
+    def find(self, home: Path, say: Callable[[str], None]) -> AbstractAsyncContextManager[Sequence[Invite]]:
+        """See `app.node.swarming.Find`."""
+        if self.invites:
+            return _these(self.invites)
+        from app.node.swarm_choice import anywhere
+
+        return anywhere(home, private=self.private, say=say)()
+
+
+@asynccontextmanager
+async def _these(invites: Sequence[Invite]) -> AsyncIterator[Sequence[Invite]]:
+    yield invites
