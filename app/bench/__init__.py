@@ -8,10 +8,11 @@ from __future__ import annotations
 
 BENCHMARKS = {
     "relay": "app.bench.relay",
+    "fuzz": "app.bench.fuzz",
     "autobahn": "app.bench.autobahn",
 }
-"""Name to module. A module has SUMMARY, add_arguments(parser) and run(args, tell) -> figures; `tell` takes lines
-for people while it runs, and `table(figures)` of the module gives those for the end."""
+"""Name to module. A module has SUMMARY, add_arguments(parser) and run(args, tell) -> figures; `tell` takes
+lines for people while it runs, and `table(figures)` of the module gives those for the end."""
 
 PLANNED = ("sampler", "learner", "round", "window")
 """Named in the design, not built yet."""

@@ -1,8 +1,9 @@
-"""Autobahn|Testsuite, sections 1 to 7 and 10, against the relay's websocket and beside it against aiohttp alone.
+"""Autobahn|Testsuite, sections 1 to 7 and 10, against the relay's websocket and beside it against aiohttp
+alone.
 
 The suite is a Python 2 program. It is fetched from the package index into a folder (`--suite` keeps it for the
-next time), so this needs Python 2.7 with pip, and the network once. Left out are section 9 (messages larger than
-the relay takes) and 12 and 13 (compression, which it does not offer).
+next time), so this needs Python 2.7 with pip, and the network once. Left out are section 9 (messages larger
+than the relay takes) and 12 and 13 (compression, which it does not offer).
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python -m app.bench.echo relay|aiohttp
 
-`relay` opens its websocket and reads from it as the relay does, with the relay's own functions; only the answer is
-another, as an echo is no part of its protocol. `aiohttp` is the library with its defaults, which the relay is to
-be held against. The first line of output is the port; the end of standard input ends the process.
+`relay` opens its websocket and reads from it as the relay does, with the relay's own functions; only the
+answer is another, as an echo is no part of its protocol. `aiohttp` is the library with its defaults, which the
+relay is to be held against. The first line of output is the port; the end of standard input ends the process.
 """
 
 from __future__ import annotations

@@ -25,8 +25,10 @@ COMPLETIONS = 8
 BODY_BYTES = 3_800
 """Of a body, as research on the relay took it: 4.2 KB as an envelope."""
 
-_WORDS = ("first", "we", "take", "the", "numbers", "apart", "and", "look", "at", "what", "remains", "then", "so", "it",
-          "is", "divided", "again", "until", "nothing", "is", "left", "check", "this", "once", "more", "carry", "one")  # fmt: skip
+_WORDS = (
+    "first", "we", "take", "the", "numbers", "apart", "and", "look", "at", "what", "remains", "then", "so",
+    "it", "is", "divided", "again", "until", "nothing", "left", "check", "this", "once", "more", "carry", "one",
+)  # fmt: skip
 
 
 def seed_of(number: int) -> bytes:
@@ -65,6 +67,6 @@ def _group(number: int, sequence: int, rng: Random) -> Group:
 
 
 def _texts(rng: Random) -> Sequence[str]:
-    length = (BODY_BYTES - 380) // COMPLETIONS - 12
+    length = (BODY_BYTES - 300) // COMPLETIONS - 8
     line = " ".join(rng.choices(_WORDS, k=120))
     return [line[start : start + length] for start in (rng.randrange(40) for _ in range(COMPLETIONS))]

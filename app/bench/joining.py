@@ -1,7 +1,8 @@
-"""Opens websocket connections and signs in, and leaves plain sockets behind that another program can go on with.
+"""Opens websocket connections and signs in, and leaves plain sockets behind that another program can go on
+with.
 
-By hand, because a websocket library would keep the sockets to itself. Nothing of a stream is read beyond what is
-waited for, or the next reader would miss it: a socket is handed on only when no byte of it is left here.
+By hand, because a websocket library would keep the sockets to itself. Nothing of a stream is read beyond what
+is waited for, or the next reader would miss it: a socket is handed on only when no byte of it is left here.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ class Wire:
         """Asks for a websocket; `upgraded` waits for it."""
         self.socket.sendall(
             f"GET {self._where.path} HTTP/1.1\r\nHost: {self._where.netloc}\r\nUpgrade: websocket\r\n"
-            "Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
-            f"Sec-WebSocket-Protocol: {SUBPROTOCOL}\r\n\r\n".encode()
+            "Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+            f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: {SUBPROTOCOL}\r\n\r\n".encode()
         )
 
     def upgraded(self) -> None:

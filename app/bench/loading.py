@@ -1,8 +1,9 @@
-"""The load: frames made beforehand, sent over open connections by a compiled program, or by Python where there is
-no compiler.
+"""The load: frames made beforehand, sent over open connections by a compiled program, or by Python where there
+is no compiler.
 
-A generator in Python costs more than the relay that it measures. `load.c` is compiled once into a folder and named
-by the hash of its source; without a compiler several processes of `slow_load.py` do the same from the same plan.
+A generator in Python costs more than the relay that it measures. `load.c` is compiled once into a folder and
+named by the hash of its source; without a compiler several processes of `slow_load.py` do the same from the
+same plan.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ Us = array.array  # of 32-bit microseconds
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a load has met. `others` counts refusals by code and other messages by type; `overrun` rounds were not
-    sent because a connection had too many without an answer; `late` is how far sends came behind their time."""
+    """What a load has met. `others` counts refusals by code and other messages by type; `overrun` rounds were
+    not sent because a connection had too many without an answer; `late` is how far sends came behind their
+    time."""
 
     accepted: int
     batches: int
@@ -61,8 +63,8 @@ class Load(NamedTuple):
     generator: str
 
     def check(self, rounds: int, least_items: float) -> None:
-        """Raises BenchError unless every publish was accepted and every sample brought a batch, with so many groups
-        on average."""
+        """Raises BenchError unless every publish was accepted and every sample brought a batch, with so many
+        groups on average."""
         counts = self.counts
         met = ", ".join(f"{n} x {name}" for name, n in counts.others.items() if name not in ("stats", "notice"))
         if (
@@ -75,13 +77,13 @@ class Load(NamedTuple):
         ):
             raise BenchError(
                 f"Of {rounds} rounds {counts.accepted} were accepted and {counts.batches} got a batch; "
-                f"{counts.unanswered} had no answer, {counts.overrun} could not be sent, {counts.dead} connections were "
-                f"lost{'; refused: ' + met if met else ''}: this would be no measurement."
+                f"{counts.unanswered} had no answer, {counts.overrun} could not be sent, {counts.dead} "
+                f"connections were lost{'; refused: ' + met if met else ''}: this would be no measurement."
             )
         if counts.items < least_items * counts.batches:
             raise BenchError(
-                f"A batch had {counts.items / max(1, counts.batches):.2f} groups on average, not {least_items:g}: "
-                "the window was too empty for this measurement."
+                f"A batch had {counts.items / max(1, counts.batches):.2f} groups on average, not "
+                f"{least_items:g}: the window was too empty for this measurement."
             )
 
 
@@ -137,9 +139,9 @@ def write_plan(
     seconds: float = 600.0,
     patience: float = 30.0,
 ) -> None:
-    """`rounds` are published one after the other, round i on connection i % connections. With a `rate` it is an open
-    load of so many rounds/s, otherwise every connection does one round after another; none begins after
-    `seconds`, and a relay that is silent for `patience` seconds is given up."""
+    """`rounds` are published one after the other, round i on connection i % connections. With a `rate` it is
+    an open load of so many rounds/s, otherwise every connection does one round after another; none begins
+    after `seconds`, and a relay that is silent for `patience` seconds is given up."""
     frames = [masked(frame) for frame in rounds]
     sample = masked(sample)
     ends = array.array("Q", [0])
@@ -200,11 +202,11 @@ def put_on(
         found.append(_times(times, counts[-1]))
         plan.unlink()
         times.unlink()
-    return Load(
-        _sum(counts),
-        *(array.array("I", b"".join(one.tobytes() for one in kind)) for kind in zip(*found, strict=True)),
-        "compiled" if program is not None else f"{shares} Python processes",
+    published, sampled, late = (
+        array.array("I", b"".join(one.tobytes() for one in kind)) for kind in zip(*found, strict=True)
     )
+    how = "compiled" if program is not None else f"{shares} Python processes"
+    return Load(_sum(counts), published, sampled, late, how)
 
 
 def _times(path: Path, counts: Counts) -> list[Us[int]]:

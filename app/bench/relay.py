@@ -1,8 +1,8 @@
 """What a relay costs: processor time a round, memory a connection, waiting times, bytes a node.
 
-A round is one publish of a signed 4 KB group, which the relay checks, and one sample of eight. Beside it, in the
-same run and under the same load, stands aiohttp's bare websocket answering with bytes that are ready: the least
-that a relay built on it could cost.
+A round is one publish of a signed 4 KB group, which the relay checks, and one sample of eight. Beside it, in
+the same run and under the same load, stands aiohttp's bare websocket answering with bytes that are ready: the
+least that a relay built on it could cost.
 
 Three parts. Saturated: a few hundred connections do one round after another; the processor time of the relay's
 process over the rounds done. Open: many connections, rounds that come when they come whatever the relay does;
@@ -17,11 +17,16 @@ import os
 import platform
 import resource
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
+
+import msgspec
 
 from app.bench import BenchError
 from app.bench.groups import FAMILIES, SWARM, published
@@ -31,7 +36,8 @@ from app.bench.served import Served
 from app.home import home
 from app.swarm.body import unseal
 from app.swarm.limits import OLDEST_S
-from app.swarm.protocol import AskStats, Batch, Sample, Welcome, item, to_frame
+from app.swarm.protocol import AskStats, Batch, Pub, Sample, item, to_frame
+from app.swarm.signing import verifies
 
 SUMMARY = "the relay: processor time a round, memory a connection, waiting times, bytes a node"
 BUDGET = {"cpu_us_per_round": 150.0, "kb_per_connection": 20.0, "sample_p99_ms": 50.0, "mb_per_hour": 2.5}
@@ -77,12 +83,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
-    limit = _descriptors()
-    connections = min(args.connections, limit - SPARE_DESCRIPTORS)
+    files = _descriptors()
+    connections = min(args.connections, files - SPARE_DESCRIPTORS)
     if connections < args.connections:
-        tell(f"A process may have {limit} descriptors here: {connections} connections, not {args.connections}.")
+        tell(f"A process may have {files} descriptors here: {connections} connections, not {args.connections}.")
     if connections < 2:
-        raise BenchError(f"A process may have {limit} descriptors here, too few: raise it with ulimit -n.")
+        raise BenchError(f"A process may have {files} descriptors here, too few: raise it with ulimit -n.")
     program, how = (None, "asked for") if args.no_compiler else generator(home(args.home) / "cache")
     if program is None:
         tell(f"The load comes from Python processes ({how}): it costs more than the relay and holds it up.")
@@ -94,6 +100,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         tell("Groups are being written and signed ...")
         fill = list(published(min(FILL_KEYS, args.busy), args.fill, 1))
         figures = saturated(put, args, fill, tell)
+        figures |= limit(fill, figures["raw_cpu_us_per_round"], figures["cpu_us_per_round"])
         figures |= open_load(put, args, connections, fill, tell)
         figures |= sizes(
             put, [size for size in args.sizes if size <= connections], figures["stats_bytes"], tell
@@ -105,7 +112,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         },
         "connections": connections,
         "connections_asked": args.connections,
-        "descriptor_limit": limit,
+        "descriptor_limit": files,
         "rate": args.rate,
         "repeats": args.repeats,
         **{name: _round(figure) for name, figure in figures.items()},
@@ -164,7 +171,7 @@ def saturated(put: Putting, args: argparse.Namespace, fill: Sequence[bytes], tel
                 rounds = list(published(args.busy, args.rounds, 10**6 * (repeat + 1)))
                 for server, through in ((relay, wires), (raw, bare)):
                     kind = "relay" if server is relay else "raw"
-                    costs[kind].append(costing(server, lambda w=through, r=rounds: put(w, r), len(rounds)))
+                    costs[kind].append(costing(server, partial(put, through, rounds), len(rounds)))
                 tell(
                     f"Saturated {repeat + 1}/{args.repeats}: {costs['relay'][-1].cpu_us:.0f} us a round, "
                     f"bare websocket {costs['raw'][-1].cpu_us:.0f} us."
@@ -178,6 +185,22 @@ def saturated(put: Putting, args: argparse.Namespace, fill: Sequence[bytes], tel
         "saturated_rounds_per_s": median(args.rounds / cost.load.counts.seconds for cost in costs["relay"]),
         "raw_saturated_rounds_per_s": median(args.rounds / cost.load.counts.seconds for cost in costs["raw"]),
         "saturated_connections": args.busy,
+    }
+
+
+def limit(frames: Sequence[bytes], raw_us: float, ours_us: float) -> dict[str, Any]:
+    """The least that a checked round could cost here: the bare websocket, one hash and one signature."""
+    pubs = [msgspec.json.decode(frame, type=Pub) for frame in frames[:100]]
+    bodies = [pub.body.encode() for pub in pubs]
+    signed = [(bytes.fromhex(pub.pk), bytes.fromhex(pub.id), bytes.fromhex(pub.sig)) for pub in pubs]
+    hash_us = _least_us(lambda: [sha256(body) for body in bodies]) / len(pubs)
+    signature_us = _least_us(lambda: [verifies(*one) for one in signed]) / len(pubs)
+    least = raw_us + hash_us + signature_us
+    return {
+        "signature_us": signature_us,
+        "hash_us": hash_us,
+        "limit_cpu_us_per_round": least,
+        "cpu_ratio_to_limit": ours_us / least,
     }
 
 
@@ -203,11 +226,12 @@ def open_load(
                 costs = []
                 for repeat in range(args.repeats):
                     rounds = list(published(connections, many, 10**6 * (repeat + 100)))
-                    costs.append(costing(server, lambda w=wires, r=rounds: put(w, r, rate=args.rate), many))
+                    costs.append(costing(server, partial(put, wires, rounds, rate=args.rate), many))
                     load = costs[-1].load
                     tell(
-                        f"{connections} connections, {args.rate} rounds/s, {repeat + 1}/{args.repeats}, {kind}: "
-                        f"sample p99 {percentile_ms(load.sample_us, 99):.1f} ms, {costs[-1].cpu_us:.0f} us a round."
+                        f"{connections} connections, {args.rate} rounds/s, {repeat + 1}/{args.repeats}, "
+                        f"{kind}: sample p99 {percentile_ms(load.sample_us, 99):.1f} ms, "
+                        f"{costs[-1].cpu_us:.0f} us a round."
                     )
                 figures[name + "kb_per_connection"] = (server.rss() - empty) / connections / 1024
                 if kind == "relay":
@@ -269,6 +293,7 @@ def table(figures: dict[str, Any]) -> list[str]:
             "us/round",
             "cpu_us_per_round",
         ),
+        row("  least: websocket, hash, signature", "limit_cpu_us_per_round", "", "us/round"),
         row("  of its child processes", "helpers_cpu_us_per_round", "", "us/round"),
         row("  rounds", "saturated_rounds_per_s", "raw_saturated_rounds_per_s", "1/s"),
         row(
@@ -293,15 +318,18 @@ def table(figures: dict[str, Any]) -> list[str]:
         row("sent late by the load, p99", "sent_late_p99_ms", "raw_sent_late_p99_ms", "ms"),
         row("connecting and signing in", "joins_per_s", "raw_joins_per_s", "1/s"),
         row("  processor time", "join_cpu_us", "raw_join_cpu_us", "us"),
-        f"The relay takes {figures['cpu_ratio_to_raw']:.2f} times the processor time of the bare websocket.",
+        f"The relay takes {figures['cpu_ratio_to_raw']:.2f} times the processor time of the bare websocket, "
+        f"{figures['cpu_ratio_to_limit']:.2f} times that of websocket, hash ({figures['hash_us']:.0f} us) and "
+        f"signature ({figures['signature_us']:.0f} us).",
         f"{figures['connections']} connections ({figures['descriptor_limit']} descriptors a process), "
         f"{figures['rate']} rounds/s; {figures['saturated_connections']} when saturated; "
         f"medians of {figures['repeats']}; load: {figures['load_generator']}.",
     ]
     for size, one in figures["traffic"].items():
         lines.append(
-            f"A node in a swarm of {size:>5}: {one['kb_per_round']:.1f} KB a round of {one['items_per_batch']:.2f} peer "
-            f"groups, {one['mb_per_hour']:.2f} MB an hour at one round a minute (budget {BUDGET['mb_per_hour']:g})."
+            f"A node in a swarm of {size:>5}: {one['kb_per_round']:.1f} KB a round of "
+            f"{one['items_per_batch']:.2f} peer groups, {one['mb_per_hour']:.2f} MB an hour at one round a "
+            f"minute (budget {BUDGET['mb_per_hour']:g})."
         )
     return [*lines, figures["machine"]]
 
@@ -357,13 +385,20 @@ def _machine(load: float) -> str:
     )
 
 
+def _least_us(work: Callable[[], object]) -> float:
+    took = []
+    for _ in range(20):
+        began = time.process_time_ns()
+        work()
+        took.append(time.process_time_ns() - began)
+    return min(took) / 1000
+
+
 def _round(figure: Any) -> Any:
     return round(figure, 3) if isinstance(figure, float) else figure
 
 
 def _now() -> float:
-    import time
-
     return time.perf_counter()
 
 

@@ -41,7 +41,7 @@ class Line:
 
 class Generator:
     def __init__(self, plan: bytes) -> None:
-        magic, connections, _, rounds, rate, seconds, patience, seed = HEAD.unpack_from(plan)
+        _magic, connections, _, rounds, rate, seconds, patience, seed = HEAD.unpack_from(plan)
         at = HEAD.size
         fds = array.array("i", plan[at : at + 4 * connections])
         at += (4 * connections + 7) // 8 * 8

@@ -31,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     if args.benchmark in PLANNED:
         print(
-            f"shoal bench: There is no benchmark {args.benchmark} yet in this version; it has {', '.join(BENCHMARKS)}.",
+            f"shoal bench: This version has no benchmark {args.benchmark} yet; take one of "
+            f"{', '.join(BENCHMARKS)}.",
             file=sys.stderr,
         )
         return 2

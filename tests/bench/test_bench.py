@@ -1,0 +1,153 @@
+"""Every benchmark runs with small numbers and gives its keys; what it cannot measure it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from app.bench import PLANNED, BenchError, autobahn, fuzz, spoiling
+from app.bench.groups import SWARM, published
+from app.bench.loading import Counts, Load, generator
+from app.swarm.body import unseal
+from app.swarm.protocol import Pub, from_client
+
+if sys.platform == "win32":
+    pytest.skip("sockets are handed to another program", allow_module_level=True)
+
+ROOT = Path(__file__).parents[2]
+SMALL = (
+    "--connections=12", "--rate=40", "--seconds=1", "--rounds=60", "--busy=12", "--fill=120", "--repeats=1",
+    "--sizes=10,12",
+)  # fmt: skip
+
+compiled = pytest.mark.skipif(
+    not sys.platform.startswith("linux") or not any(map(shutil.which, ("cc", "gcc", "clang"))),
+    reason="the load generator is compiled with a C compiler on Linux",
+)
+
+
+def bench(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "app.cli", "bench", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "SHOAL_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@compiled
+def test_the_load_generator_compiles_without_a_warning(tmp_path: Path) -> None:
+    program, how = generator(tmp_path)
+    assert program is not None and how == "compiled" and os.access(program, os.X_OK)
+    assert generator(tmp_path) == (program, how)
+    source = ROOT / "app" / "bench" / "load.c"
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))))
+    done = subprocess.run(
+        [compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(source)], capture_output=True
+    )
+    assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.parametrize("how", [pytest.param((), marks=compiled, id="compiled"), ("--no-compiler",)])
+def test_the_relay_is_measured(tmp_path: Path, how: tuple[str, ...]) -> None:
+    done = bench(tmp_path, "relay", "--json", *SMALL, *how)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 1
+    figures: dict[str, Any] = json.loads(lines[0])
+    for key in (
+        "cpu_us_per_round",
+        "kb_per_connection",
+        "sample_p99_ms",
+        "raw_sample_p99_ms",
+        "descriptor_limit",
+    ):
+        assert isinstance(figures[key], int | float), key
+    assert figures["connections"] == 12 and figures["sample_p99_ms"] >= figures["sample_p50_ms"] > 0
+    assert figures["load_generator"] == ("2 Python processes" if how else "compiled")
+    assert set(figures["traffic"]) == {"10", "12"}
+    for size in figures["traffic"].values():
+        # eight groups down and one up, of about 4.2 KB each
+        assert 30 < size["kb_per_round"] < 50 and size["items_per_batch"] > 7.4
+
+
+def test_what_is_not_built_is_refused() -> None:
+    for name in PLANNED:
+        done = bench(ROOT, name, "--json")
+        assert (done.returncode, done.stdout) == (2, "") and "no benchmark" in done.stderr
+    assert bench(ROOT, "relay", "--rate", "0").returncode == 2
+
+
+def test_groups_of_the_bench_are_whole_and_their_authors_take_turns() -> None:
+    pubs = [from_client(frame) for frame in published(3, 7, 5)]
+    bodies = [unseal(pub, SWARM) for pub in pubs if isinstance(pub, Pub)]
+    assert [body.key_seq for body in bodies] == [5, 5, 5, 6, 6, 6, 7]
+    assert len({pub.pk for pub in pubs if isinstance(pub, Pub)}) == 3
+    assert all(3_600 < len(pub.body) < 4_200 for pub in pubs if isinstance(pub, Pub))
+
+
+def load(**changed: Any) -> Load:
+    counts = dict(
+        accepted=10, batches=10, items=80, unanswered=0, dead=0, overrun=0, bytes_in=1, bytes_out=1,
+        seconds=1.0, cpu_s=0.1, published=10, sampled=10, late=0, others={},
+    )  # fmt: skip
+    none: Any = []
+    return Load(Counts(**(counts | changed)), none, none, none, "compiled")
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [
+        (dict(accepted=9, others={"rate-limited": 1}), "rate-limited"),
+        (dict(unanswered=1), "no answer"),
+        (dict(dead=1), "lost"),
+        (dict(overrun=1), "could not be sent"),
+        (dict(items=40), "4.00 groups"),
+    ],
+)
+def test_a_load_that_met_refusals_is_no_measurement(changed: dict[str, Any], word: str) -> None:
+    load(others={"stats": 3}).check(10, 7.5)
+    with pytest.raises(BenchError, match=word):
+        load(**changed).check(10, 7.5)
+
+
+def test_a_thousand_spoiled_messages(tmp_path: Path) -> None:
+    """The short form of `./shoal bench fuzz`."""
+    done = bench(tmp_path, "fuzz", "--json", "--cases", "500", "--seed", "3")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert figures["passed"] and not figures["ran"] and figures["cases"] == 1000
+    assert set(figures["counts"]["readers"]) == {"from_client", "from_relay", "info", "unseal"}
+    assert {"taken", "wrong-shape", "bad-signature"} <= set(figures["counts"]["intake"]["check"])
+
+
+def test_fuzzing_would_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that raises anything else, and code that runs, are found."""
+    made = fuzz._readers(spoiling.Spoiler(Random(1), tmp_path / "canary"), Random(1))
+    arguments = type("Arguments", (), {"cases": 200, "seed": 1})
+
+    def careless(message: bytes) -> str:
+        raise KeyError(message[:1])
+
+    found = fuzz._part(lambda: (*made()[:2], careless), arguments, "readers", lambda line: None)  # type: ignore[arg-type]
+    assert "KeyError" in found["problems"][0] and len(found["problems"]) == 5
+
+
+def test_worse_than_aiohttp_is_seen() -> None:
+    fine, bad = {"behavior": "OK", "behaviorClose": "OK"}, {"behavior": "FAILED", "behaviorClose": "OK"}
+    assert autobahn._rank(bad) > autobahn._rank({**fine, "behavior": "NON-STRICT"}) > autobahn._rank(fine)
+    assert autobahn._rank({**fine, "behaviorClose": "WRONG CODE"}) == autobahn._rank(bad)
+    assert autobahn._exceptions({"10.1": bad, "9.2": bad, "1.1": fine}) == {
+        "9.2": "FAILED, close OK",
+        "10.1": "FAILED, close OK",
+    }
