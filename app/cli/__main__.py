@@ -16,7 +16,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
-COMMANDS = ("run", "lab", "doctor", "test", "starter")
+COMMANDS = ("run", "swarm", "relay", "lab", "doctor", "test", "starter")
 """The order in which --help lists them; files that are not named here come after these."""
 
 ALONE = ("run", "--solo")

@@ -26,6 +26,9 @@ from engines.contract import AdapterError, Completion, Engine, EngineError
 SOLO = "--solo"
 """The trainer's only flag: no network, whatever is asked."""
 
+THREADS = "SHOAL_THREADS"
+"""Environment variable: how many processor threads the engine takes, for several nodes on one computer."""
+
 OpenEngine = Callable[[str, int | None, int], Engine]
 """(model path, rank, seed) to an engine."""
 
@@ -50,7 +53,8 @@ def _open_torch(model: str, rank: int | None, seed: int) -> Engine:
         raise EngineError(
             f"The torch engine is not fully installed ({error}): run `./shoal` again to repair it."
         ) from error
-    return open_engine(Path(model), rank=rank, seed=seed)
+    threads = os.environ.get(THREADS, "")
+    return open_engine(Path(model), rank=rank, seed=seed, threads=int(threads) if threads.isdecimal() else None)
 
 
 def serve(open_engine: OpenEngine, beforehand: Callable[[], None] | None = None) -> NoReturn:
