@@ -12,6 +12,7 @@ import secrets
 import signal
 import sys
 import threading
+import time
 import urllib.parse
 from pathlib import Path
 
@@ -164,6 +165,7 @@ async def announce(link: Invite, private: bool) -> None:
         relay=link.relay or "",
         port=parts.port or 80,
         path=parts.path,
+        since_ms=int(time.time() * 1000),
         private=private,
     )
     try:

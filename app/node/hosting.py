@@ -1,8 +1,8 @@
 """A relay of this computer's own, for a node that found no other: a child process that ends with the node.
 
 The child's standard input is a pipe that only the node holds. However the node ends, the system closes it, and
-the child says good-bye to its clients and goes. HOME/relay/SWARM/ has what the relay keeps, its port included, so that it is
-found again where it was.
+the child says good-bye to its clients and goes. HOME/relay/SWARM/ has what the relay keeps, its port included,
+so that it is found again where it was.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import time
+import urllib.parse
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +25,7 @@ import msgspec
 
 from app.node.errors import NodeError
 from app.swarm.backoff import Pace
-from app.swarm.invite import Invite, parse, where
+from app.swarm.invite import Invite, parse
 from app.swarm.private import Private
 from app.swarm.protocol import SOCKET_PATH
 
@@ -100,7 +101,7 @@ class Hosting:
             self._say(f"The relay on this computer ended by itself; it starts again in {wait:.0f} seconds.")
             await asyncio.sleep(wait)
             with contextlib.suppress(HostingError):
-                await self._open(_port(self.own))
+                await self._open(urllib.parse.urlsplit(self.own.url).port or PORT)
 
     async def close(self) -> None:
         """Ends it: it says good-bye to its clients, for which it is not waited longer than a second."""
@@ -135,11 +136,10 @@ class Hosting:
         try:
             line = await asyncio.wait_for(process.stdout.readline(), OPENING_S)
             said = json.loads(line)
-            url, invite = where(said["url"]).url if _named(said["url"]) else said["url"], parse(said["invite"])
+            self._settle(urllib.parse.urlsplit(said["url"]).port or PORT, parse(said["invite"]))
         except (TimeoutError, ValueError, KeyError, TypeError) as error:
             await self.close()
             raise HostingError(self._why(mark)) from error
-        self._settle(url, invite)
 
     async def _spawn(self, port: int) -> Process:
         command = [sys.executable, "-m", "app.cli", "relay", "--port", str(port), "--state", str(self._folder)]
@@ -163,8 +163,7 @@ class Hosting:
                 f"A relay cannot be started on this computer ({error.strerror}): name another one with --relay."
             ) from error
 
-    def _settle(self, url: str, invite: Invite) -> None:
-        port = int(url.rsplit(":", 1)[1].partition("/")[0])
+    def _settle(self, port: int, invite: Invite) -> None:
         token = None if self._private is None else self._private.token
         self.own = Invite(
             url=f"ws://127.0.0.1:{port}{SOCKET_PATH}", swarm=invite.swarm, relay=invite.relay, token=token
@@ -209,18 +208,10 @@ def _sentence(invite: Invite, port: int, lan: bool, private: bool) -> str:
     if not lan:
         return f"No swarm was found, so this node hosts one for this computer alone, at port {port}."
     return (
-        f"No swarm was found, so this node hosts one: computers on this network find it by themselves{words}, at port "
-        f"{port} of this one, unencrypted; it ends with this node. Invite others with {invite.link()}"
+        f"No swarm was found, so this node hosts one: computers on this network find it by themselves{words}. "
+        f"Port {port} of this computer is open to them, unencrypted, until this node ends (never with "
+        f"--solo). Invite others with {invite.link()}"
     )
-
-
-def _named(url: str) -> bool:
-    """Whether an address is one to be reached at, not only one to listen at."""
-    return not url.startswith(("ws://0.0.0.0:", "ws://[::]:"))
-
-
-def _port(invite: Invite) -> int:
-    return int(invite.url.rsplit(":", 1)[1].partition("/")[0])
 
 
 def _path() -> str:

@@ -10,13 +10,14 @@ import contextlib
 import ipaddress
 import urllib.parse
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from app.node.hosting import Hosting, HostingError, own_relays
+from app.node.swarming import Find, NowhereError
 from app.swarm.admission import joining
 from app.swarm.invite import Invite
 from app.swarm.known import KnownRelays
@@ -44,8 +45,8 @@ def choose(
     found: Sequence[Found] = (),
     private: Private | None = None,
 ) -> Choice:
-    """What was named; else the relay of last time if it is `reached`, announces itself under another address, or
-    is out in the world, where it will be again; else the first on this network; else one of our own.
+    """What was named; else the relay of last time if it is `reached`, announces itself under another address,
+    or is out in the world, where it will be again; else the first on this network; else one of our own.
 
     Those who hold a private swarm's words join only that one; others pass over relays that want more than work.
     """
@@ -68,10 +69,12 @@ def choose(
 
 
 def gives_way(own: Invite, found: Sequence[Found]) -> Invite | None:
-    """Where several computers began to host at once, all but the one with the smallest id join that one."""
-    rivals = [one.invite for one in found if one.invite.swarm == own.swarm and one.invite.relay != own.relay]
-    first = min(rivals, key=lambda one: one.relay or "", default=None)
-    return first if first is not None and (first.relay or "") < (own.relay or "") else None
+    """Where several computers began to host at once, all join the one that was first. None for that one, and
+    where it does not hear itself."""
+    same = [one for one in found if one.invite.swarm == own.swarm]
+    ours = next((one for one in same if one.invite.relay == own.relay), None)
+    first = min(same, key=lambda one: (one.since_ms, one.invite.relay or ""), default=None)
+    return None if first is None or ours is None or first is ours else first.invite
 
 
 def on_a_network(invite: Invite) -> bool:
@@ -89,9 +92,9 @@ def anywhere(
     private: Private | None = None,
     say: Callable[[str], None],
     host: bool = True,
-) -> Callable[[], AbstractAsyncContextManager[Sequence[Invite]]]:
-    """Looks for a swarm when entered, which takes 2 seconds and up to a minute where one is hosted; hosts it while the
-    context is open. `say` gets sentences for the owner. Raises HostingError when entered."""
+) -> Find:
+    """Looks for a swarm when entered, which takes 2 seconds, and longer where one is hosted; hosts it while the
+    context is open. `say` gets sentences for the owner. Raises NowhereError when entered."""
 
     @asynccontextmanager
     async def find() -> AsyncIterator[Sequence[Invite]]:
@@ -105,8 +108,11 @@ def anywhere(
             yield choice.invites
             return
         if not host:
-            raise HostingError("No swarm was found on this network: name one with --relay.")
-        hosting = await Hosting.start(home, private=private, say=say)
+            raise NowhereError("No swarm was found on this network: name one with --relay.")
+        try:
+            hosting = await Hosting.start(home, private=private, say=say)
+        except HostingError as error:
+            raise NowhereError(str(error)) from error
         try:
             other = gives_way(hosting.own, [one for one in await _look(say) if not one.private or private])
             if other is not None:

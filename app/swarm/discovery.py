@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import socket
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -35,11 +36,13 @@ _TXT_VERSION = "1"
 
 
 class Advert(msgspec.Struct, frozen=True, kw_only=True):
-    """What a relay tells its network. `private`: only those with the swarm's six words get in."""
+    """What a relay tells its network. `private`: not everybody gets in. `since_ms`: when it opened, in Unix
+    milliseconds."""
 
     swarm: str
     relay: str
     port: int
+    since_ms: int
     path: str = SOCKET_PATH
     private: bool = False
 
@@ -49,6 +52,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     invite: Invite
     private: bool
+    since_ms: int
 
 
 class DiscoveryError(Exception):
@@ -74,6 +78,7 @@ async def advertise(
             "proto": ",".join(map(str, VERSIONS)),
             "path": advert.path,
             "private": "1" if advert.private else "0",
+            "since": str(advert.since_ms),
         },
         server=f"{name}.local.",
     )
@@ -91,8 +96,8 @@ async def advertise(
 
 
 async def find(timeout_s: float = FIND_S, interfaces: Sequence[str] | None = None) -> list[Found]:
-    """The relays that answer within the time, in an order that follows from their ids. Raises DiscoveryError
-    where this computer has no network to ask."""
+    """The relays that answer within the time, the oldest first. Raises DiscoveryError where this computer has
+    no network to ask."""
     network = _network(interfaces)
     heard: dict[str, asyncio.Task[Found | None]] = {}
 
@@ -115,9 +120,14 @@ async def find(timeout_s: float = FIND_S, interfaces: Sequence[str] | None = Non
 
 
 def order(found: Iterable[Found]) -> list[Found]:
-    """Each address once, by relay id, so that all nodes of a network agree which comes first."""
+    """Each address once, the oldest first, so that all nodes of a network agree which that is."""
     unique = {one.invite.url: one for one in found}
-    return sorted(unique.values(), key=lambda one: (one.invite.relay or "", one.invite.url))[:MOST_FOUND]
+    return sorted(unique.values(), key=rank)[:MOST_FOUND]
+
+
+def rank(found: Found) -> tuple[int, str, str]:
+    """What relays of one network are ordered by."""
+    return found.since_ms, found.invite.relay or "", found.invite.url
 
 
 def label(relay: str) -> str:
@@ -142,9 +152,11 @@ def read(addresses: Iterable[str], port: int | None, txt: Mapping[bytes, bytes |
             swarm=entries[b"swarm"].decode("ascii"),
             relay=entries[b"relay"].decode("ascii"),
         )
+        if not re.fullmatch(rb"[0-9]{1,15}", entries[b"since"]):
+            return None
     except (KeyError, UnicodeDecodeError, InviteError):
         return None
-    return Found(invite=invite, private=entries.get(b"private") == b"1")
+    return Found(invite=invite, private=entries.get(b"private") == b"1", since_ms=int(entries[b"since"]))
 
 
 def lan_address() -> str | None:

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,7 +37,7 @@ from app.swarm.invite import Invite
 
 ROOT = Path(__file__).parents[2]
 TXT = {
-    b"v": b"1", b"swarm": b"shoal", b"relay": b"r1", b"proto": b"1", b"path": b"/v1/ws", b"private": b"0",
+    b"v": b"1", b"swarm": b"shoal", b"relay": b"r1", b"proto": b"1", b"path": b"/v1/ws", b"private": b"0", b"since": b"5",
 }  # fmt: skip
 LOOPBACK = ["127.0.0.1"]
 
@@ -44,15 +45,16 @@ LOOPBACK = ["127.0.0.1"]
 @asynccontextmanager
 async def announced(relay: str, port: int = 8777, **options: Any) -> AsyncIterator[None]:
     """A real announcement on loopback."""
-    async with advertise(Advert(swarm="shoal", relay=relay, port=port, **options), LOOPBACK, LOOPBACK):
+    advert = Advert(swarm="shoal", relay=relay, port=port, since_ms=port, **options)
+    async with advertise(advert, LOOPBACK, LOOPBACK):
         yield
 
 
 async def found(wanted: int) -> list[Found]:
     """What is found within ten seconds: this machine may be busy."""
     relays: list[Found] = []
-    for _ in range(10):
-        relays = [one for one in await find(1.0, LOOPBACK) if (one.invite.relay or "").startswith("test-")]
+    for _ in range(5):
+        relays = [one for one in await find(2.0, LOOPBACK) if (one.invite.relay or "").startswith("test-")]
         if len(relays) >= wanted:
             break
     return relays
@@ -155,10 +157,12 @@ def test_nothing_of_the_computer_or_its_owner_is_told() -> None:
 def test_an_announcement_becomes_an_invite() -> None:
     relay = read(["fe80::1", "fd00::2", "192.168.1.20"], 8777, TXT)
     assert relay == Found(
-        invite=Invite(url="ws://192.168.1.20:8777/v1/ws", swarm="shoal", relay="r1"), private=False
+        invite=Invite(url="ws://192.168.1.20:8777/v1/ws", swarm="shoal", relay="r1"), private=False, since_ms=5
     )
     six = read(["fd00::2"], 80, {**TXT, b"private": b"1", b"more": None})
-    assert six == Found(invite=Invite(url="ws://[fd00::2]/v1/ws", swarm="shoal", relay="r1"), private=True)
+    assert six == Found(
+        invite=Invite(url="ws://[fd00::2]/v1/ws", swarm="shoal", relay="r1"), private=True, since_ms=5
+    )
     for address in (
         "8.8.8.8",
         "2606:4700::1111",
@@ -169,7 +173,7 @@ def test_an_announcement_becomes_an_invite() -> None:
         "nonsense",
     ):
         assert read([address], 8777, TXT) is None, address
-    for name in (b"v", b"swarm", b"relay", b"proto", b"path"):
+    for name in (b"v", b"swarm", b"relay", b"proto", b"path", b"since"):
         for value in (None, b"", b"\xff", b"a b", b"?x", b"#"):
             assert read(["10.0.0.1"], 8777, {**TXT, name: value}) is None, (name, value)
     assert read(["10.0.0.1"], None, TXT) is None
@@ -193,10 +197,16 @@ def test_no_announcement_breaks_the_reader(
 
 def test_all_nodes_agree_on_the_order() -> None:
     relays = [
-        Found(invite=Invite(url=f"ws://10.0.0.{n}:1/v1/ws", swarm="shoal", relay=f"r{n:03}"), private=False)
+        Found(
+            invite=Invite(url=f"ws://10.0.0.{n}:1/v1/ws", swarm="shoal", relay=f"r{n:03}"),
+            private=False,
+            since_ms=n,
+        )
         for n in range(1, 100)
     ]
     assert order([*reversed(relays), *relays]) == relays[:MOST_FOUND]
+    together = [msgspec.structs.replace(one, since_ms=7) for one in relays[:9]]
+    assert order(reversed(together)) == together
 
 
 def test_the_address_for_others_is_this_computer_s() -> None:
