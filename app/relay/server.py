@@ -243,7 +243,8 @@ class Server:
         """Connections of who has been banned are ended; who is shadowed notices nothing."""
         if not ban.shadow:
             for line in self._lines:
-                if source in (line.session.key, line.session.address):
+                if source in (line.session.key, line.session.address) and not line.session.closing:
+                    line.session.closing = True
                     line.session.count("banned")
                     self._end(line, "This key or address is banned here.")
 
