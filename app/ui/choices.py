@@ -1,0 +1,148 @@
+"""The window's settings: each declared once, with its type, default, label, help and words to find it by.
+
+Choices lie in HOME/window.json, the window's own memory (its size, the last page) in HOME/window-state.json. Both are
+replaced as a whole; a damaged file is set aside and the defaults hold.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from app.ui.texts import mark
+
+Kind = Literal["choice", "switch", "number"]
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """`options` are (value, label) of a choice; `least` and `most` bound a number."""
+
+    key: str
+    kind: Kind
+    default: Any
+    group: str
+    label: str
+    help: str
+    words: str = ""
+    options: tuple[tuple[Any, str], ...] = ()
+    least: int = 0
+    most: int = 0
+    restarts: bool = False
+    """Holds from the learner's next start."""
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        key="theme", kind="choice", default="system", group=mark("Appearance"), label=mark("Colours"),
+        help=mark("Light, dark, or as the rest of your desktop."), words=mark("dark mode theme night"),
+        options=(("system", mark("Follow the system")), ("light", mark("Light")), ("dark", mark("Dark"))),
+    ),
+    Setting(
+        key="learn_at_start", kind="switch", default=True, group=mark("Learning"),
+        label=mark("Learn as soon as Shoal opens"),
+        help=mark("Off: it waits until you press Start. A pause with an end is kept either way."),
+        words=mark("autostart begin automatic"),
+    ),
+    Setting(
+        key="recipe", kind="choice", default="default", group=mark("Learning"), label=mark("Recipe"),
+        help=mark("How answers become a step. Recommended is what Shoal was tuned with; Paper follows SAPO to the letter."),
+        words=mark("algorithm sapo grpo loss"), restarts=True,
+        options=(("default", mark("Recommended")), ("faithful", mark("Paper"))),
+    ),
+    Setting(
+        key="probe_every", kind="number", default=10, least=1, most=1000, group=mark("Learning"),
+        label=mark("Rounds between measurements"),
+        help=mark("The curve gets a point this often. Each one costs about as much time as a round."),
+        words=mark("probe held-out curve points"), restarts=True,
+    ),
+    Setting(
+        key="close_to_tray", kind="switch", default=True, group=mark("Window"),
+        label=mark("Keep learning when the window is closed"),
+        help=mark("The icon in the system tray stays. Where there is no tray, closing asks instead."),
+        words=mark("tray background quit hide close"),
+    ),
+    Setting(
+        key="tell_failures", kind="switch", default=True, group=mark("Window"),
+        label=mark("Tell me when learning stops because of a problem"),
+        help=mark("One notification from the tray; there are no others."), words=mark("notifications alerts messages"),
+    ),
+)  # fmt: skip
+
+
+class Memory(msgspec.Struct, kw_only=True):
+    """What the window remembers by itself. `learning` is False while paused; `paused_until` ends a pause."""
+
+    version: int = 1
+    asked: bool = False
+    """Whether the person has ever started learning."""
+    learning: bool = False
+    paused_until: float | None = None
+    page: str = "overview"
+    geometry: str = ""
+
+
+class Choices:
+    """Settings by key, with defaults; `put` saves at once."""
+
+    def __init__(self, home: Path) -> None:
+        self._path, self._state_path = home / "window.json", home / "window-state.json"
+        self._values: dict[str, Any] = {}
+        found = _read(self._path, dict[str, Any])
+        for setting in SETTINGS:
+            value = (found or {}).get(setting.key, setting.default)
+            self._values[setting.key] = value if allowed(setting, value) else setting.default
+        self.memory = _read(self._state_path, Memory) or Memory()
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key]
+
+    def put(self, key: str, value: Any) -> None:
+        """Raises ValueError for a value the setting does not allow, OSError when it cannot be saved."""
+        setting = next(setting for setting in SETTINGS if setting.key == key)
+        if not allowed(setting, value):
+            raise ValueError(f"{key} cannot be {value!r}")
+        self._values[key] = value
+        _write(self._path, {key: self._values[key] for key in sorted(self._values)})
+
+    def remember(self, **fields: object) -> None:
+        """Raises OSError when it cannot be saved."""
+        for name, value in fields.items():
+            setattr(self.memory, name, value)
+        _write(self._state_path, self.memory)
+
+
+def allowed(setting: Setting, value: object) -> bool:
+    """Whether a setting can have this value."""
+    match setting.kind:
+        case "switch":
+            return isinstance(value, bool)
+        case "choice":
+            return value in [option for option, _ in setting.options]
+        case "number":
+            return isinstance(value, int) and not isinstance(value, bool) and setting.least <= value <= setting.most
+
+
+def _read(path: Path, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError):
+        try:
+            path.replace(path.with_suffix(".damaged"))
+        except OSError:
+            pass
+        return None
+
+
+def _write(path: Path, value: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}-{os.getpid()}")
+    with fresh.open("wb") as file:
+        file.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)

@@ -1,0 +1,214 @@
+"""The node's process: started, listened to, ended; started again with back-off when it dies.
+
+The node writes one JSON object a line to standard output. Its standard error goes to a log file; only the last
+sentence there is used, and only when the process ended without an `end` event. Closing its standard input ends it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signal
+
+from app.ui.model import Problem
+from app.ui.texts import tr
+
+ROOT = Path(__file__).parents[2]
+NODE = ("-m", "app.cli._attached", "run", "--json")
+MAX_LINE = 16 * 2**20
+LOG_BYTES = 2**20
+GRACE_MS = 8_000
+"""A node that does not end by itself within this time is ended."""
+CRASHES = 5
+"""A node that dies this often in a row without finishing a round is not started again by itself."""
+
+
+def wait_before_restart(crashes: int) -> float:
+    """Seconds before the node is started again after so many deaths in a row.
+
+    >>> [wait_before_restart(crashes) for crashes in (1, 2, 3, 4, 5)]
+    [1.0, 4.0, 16.0, 60.0, 60.0]
+    """
+    return min(60.0, 4.0 ** (crashes - 1))
+
+
+class Link(QObject):
+    """One node at a time. Signals: `line` for every message, `stopped` when it ended as it was told to, `again` with
+    a sentence and the seconds until the next start, `failed` with a Problem when nothing more is tried."""
+
+    line = Signal(bytes)
+    started = Signal()
+    stopped = Signal()
+    again = Signal(str, float)
+    failed = Signal(object)
+
+    def __init__(self, home: Path, command: Sequence[str] = NODE, program: str = sys.executable) -> None:
+        super().__init__()
+        self._home, self._command, self._program = home, list(command), program
+        self._options: list[str] = []
+        self._process: QProcess | None = None
+        self._wanted = False
+        self._crashes = 0
+        self._reached_start = False
+        self._last_words = ""
+        self._reason_of_end: tuple[str, str] | None = None
+        self._restart = QTimer(self, singleShot=True)
+        self._restart.timeout.connect(self._launch)
+        self._patience = QTimer(self, singleShot=True)
+        self._patience.timeout.connect(self._end_it)
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None
+
+    @property
+    def pid(self) -> int:
+        return self._process.processId() if self._process else 0
+
+    def start(self, options: Sequence[str]) -> None:
+        """Starts a node with these options, now or as soon as the one before has ended."""
+        self._options, self._wanted, self._crashes = list(options), True, 0
+        if self._process is None:
+            self._launch()
+
+    def stop(self) -> None:
+        """Ends the node: its pipe closes, and it saves what is to be saved. `stopped` follows."""
+        self._wanted = False
+        self._restart.stop()
+        if self._process is None:
+            self.stopped.emit()
+            return
+        self._process.closeWriteChannel()
+        self._patience.start(GRACE_MS)
+
+    def stop_and_wait(self) -> None:
+        """For the end of the window: returns when the node is gone."""
+        self._wanted = False
+        self._restart.stop()
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.disconnect(self)
+        process.closeWriteChannel()
+        if not process.waitForFinished(GRACE_MS):
+            process.kill()
+            process.waitForFinished(1000)
+
+    def finished_something(self) -> None:
+        """A round is done: earlier deaths do not count any more."""
+        self._crashes = 0
+        self._reached_start = True
+
+    def _launch(self) -> None:
+        if self._process is not None or not self._wanted:
+            return
+        self._last_words, self._reason_of_end, self._reached_start = "", None, False
+        process = QProcess(self)
+        environment = QProcessEnvironment.systemEnvironment()
+        environment.insert("PYTHONPATH", str(ROOT))
+        environment.insert("PYTHONSAFEPATH", "1")
+        environment.insert("PYTHONUTF8", "1")
+        process.setProcessEnvironment(environment)
+        process.readyReadStandardOutput.connect(self._read)
+        process.readyReadStandardError.connect(self._listen)
+        process.finished.connect(self._ended)
+        process.errorOccurred.connect(self._went_wrong)
+        self._process = process
+        process.start(self._program, [*self._command, "--home", str(self._home), *self._options])
+        self.started.emit()
+
+    def _read(self) -> None:
+        process = self._process
+        while process is not None and process is self._process and process.canReadLine():
+            line = bytes(process.readLine().data())
+            if line.startswith(b'{"event":"start"'):
+                self._reached_start = True
+            elif line.startswith(b'{"event":"end"'):
+                self._remember_end(line)
+            self.line.emit(line)
+        if process is not None and process is self._process and process.bytesAvailable() > MAX_LINE:
+            self._last_words = tr("It sent a message that is too long.")
+            process.kill()
+
+    def _remember_end(self, line: bytes) -> None:
+        import json
+
+        event = json.loads(line)
+        self._reason_of_end = (str(event.get("reason", "")), str(event.get("sentence", "")))
+
+    def _listen(self) -> None:
+        assert self._process is not None
+        said = bytes(self._process.readAllStandardError().data())
+        log = self._home / "logs" / "node.log"
+        try:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            if log.exists() and log.stat().st_size > LOG_BYTES:
+                log.replace(log.with_suffix(".old.log"))
+            with log.open("ab") as file:
+                file.write(said)
+        except OSError:
+            pass  # a full disk is told by the node itself
+        for words in said.decode("utf-8", "replace").splitlines():
+            if words.startswith("shoal"):
+                self._last_words = words.partition(": ")[2] or words
+
+    def _went_wrong(self, error: QProcess.ProcessError) -> None:
+        if error is QProcess.ProcessError.FailedToStart:
+            self._process = None
+            self.failed.emit(
+                Problem(
+                    title=tr("The learner cannot be started"),
+                    sentence=tr("The system refused to start {program}.", program=self._program),
+                    remedy=tr("Run ./shoal setup, which repairs the installation."),
+                )
+            )
+
+    def _ended(self, code: int, status: QProcess.ExitStatus) -> None:
+        self._read()
+        self._listen()
+        self._patience.stop()
+        process, self._process = self._process, None
+        if process is not None:
+            process.deleteLater()
+        if not self._wanted:
+            self.stopped.emit()
+        elif self._reason_of_end is not None and self._reason_of_end[0] in ("rounds", "stopped"):
+            self._wanted = False
+            self.stopped.emit()
+        else:
+            self._died(code, status)
+
+    def _died(self, code: int, status: QProcess.ExitStatus) -> None:
+        """A refusal of the node's own (exit code 1 and a sentence) is final, unless it came before the start: an
+        earlier node may just be ending. Everything else is a crash, and is tried again."""
+        self._crashes += 1
+        sentence = (self._reason_of_end or ("", ""))[1] or self._last_words
+        refused = status is QProcess.ExitStatus.NormalExit and code in (1, 2) and bool(sentence)
+        if (refused and (self._reached_start or self._crashes > 2)) or self._crashes >= CRASHES:
+            self._wanted = False
+            self.failed.emit(problem(sentence))
+            return
+        wait = wait_before_restart(self._crashes)
+        self._restart.start(int(wait * 1000))
+        self.again.emit(sentence or tr("The learner ended unexpectedly; everything up to its last safe point is kept."), wait)
+
+    def _end_it(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+
+
+def problem(sentence: str) -> Problem:
+    """A node's last sentence ("what: what to do.") as title, sentence and remedy."""
+    what, colon, remedy = sentence.partition(": ")
+    if not sentence:
+        what, remedy = tr("The learner ended several times in a row."), tr("Look at the log under Settings, and start it again.")
+    elif not colon:
+        what, semicolon, remedy = sentence.partition("; ")
+        remedy = remedy if semicolon else tr("Put that right and start it again.")
+    return Problem(
+        title=tr("Learning stopped"),
+        sentence=what.rstrip(".") + ".",
+        remedy=remedy[:1].upper() + remedy[1:].rstrip(".") + ".",
+    )

@@ -1,0 +1,67 @@
+"""What all pages share: a title, room for buttons beside it, and a body that scrolls when it must."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+
+from app.ui.choices import Choices
+from app.ui.model import View
+from app.ui.theme import Theme
+from app.ui.widgets.pieces import Label, column, row
+
+WIDEST = 1240
+"""Wider windows leave room at the right instead of stretching lines."""
+
+
+@dataclass(frozen=True)
+class Actions:
+    """What a page may ask for."""
+
+    start: Callable[[], None]
+    pause: Callable[[], None]
+    go: Callable[[str], None]
+    """To another page, by its key."""
+    set_choice: Callable[[str, object], None]
+    choices: Choices
+
+
+class Page(QScrollArea):
+    """A page; `body` is filled by the one who makes it. `key` names it for good, `title` is for people."""
+
+    def __init__(self, theme: Theme, actions: Actions, title: str) -> None:
+        super().__init__()
+        self.theme, self.actions = theme, actions
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.title = Label(title, "title")
+        self.header: QHBoxLayout = row(gap=8)
+        self.body: QVBoxLayout = column(gap=16)
+        inside = QWidget()
+        inside.setProperty("look", "page")
+        inside.setMaximumWidth(WIDEST)
+        top = row(self.title, 1)
+        top.addLayout(self.header)
+        whole = column(top, gap=18, margins=(32, 26, 32, 28))
+        whole.addLayout(self.body, 1)
+        inside.setLayout(whole)
+        inside.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        outside = QWidget()
+        outside.setProperty("look", "page")
+        around = row(inside, gap=0)
+        outside.setLayout(around)
+        self.setWidget(outside)
+
+    def show_view(self, view: View) -> None:
+        raise NotImplementedError
+
+    def add(self, item: QWidget | QLayout, stretch: int = 0) -> None:
+        if isinstance(item, QWidget):
+            self.body.addWidget(item, stretch)
+        else:
+            self.body.addLayout(item, stretch)

@@ -1,0 +1,154 @@
+"""History: every run, round and sentence, searchable and exportable."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from pathlib import Path
+
+from PySide6.QtWidgets import QFileDialog, QFrame, QLineEdit, QStackedLayout, QWidget
+
+from app.ui.model import Happening, Round, Run, View
+from app.ui.pages import words
+from app.ui.pages.frame import Actions, Page
+from app.ui.texts import counted, number, percent, span, tr
+from app.ui.theme import Theme
+from app.ui.widgets.pieces import Empty, IconButton, Label, Segments, column, row
+from app.ui.widgets.table import Column, Rows, Table
+
+ROUNDS, RUNS, EVENTS = "rounds", "runs", "events"
+
+
+class History(Page):
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__(theme, actions, tr("History"))
+        self._which = Segments([(ROUNDS, tr("Rounds")), (RUNS, tr("Runs")), (EVENTS, tr("Events"))], tr("What to list"))
+        self._which.chosen.connect(self._choose)
+        self._find = QLineEdit()
+        self._find.setPlaceholderText(tr("Search"))
+        self._find.setAccessibleName(tr("Search the history"))
+        self._find.setClearButtonEnabled(True)
+        self._find.setFixedWidth(200)
+        self._find.textChanged.connect(self._search)
+        export = IconButton(theme, "export", tr("Export this list as CSV"), tr("Export"))
+        export.clicked.connect(self._save)
+        for part in (self._which, self._find, export):
+            self.header.addWidget(part)
+        self._tables = {ROUNDS: _rounds(), RUNS: _runs(), EVENTS: _events()}
+        self._count = Label("", "faint")
+        box = QFrame()
+        box.setProperty("look", "card")
+        self._lists = QStackedLayout()
+        for table in self._tables.values():
+            self._lists.addWidget(table)
+        inside = column(gap=6, margins=(2, 6, 2, 10))
+        inside.addLayout(self._lists, 1)
+        box.setLayout(inside)
+        full = QWidget()
+        whole = column(box, self._count, gap=8)
+        whole.setStretch(0, 1)
+        full.setLayout(whole)
+        self._stack = QStackedLayout()
+        self._stack.addWidget(
+            Empty(theme, "history", tr("Nothing has happened yet"), tr("Finished rounds are listed here, and stay until you delete them."))
+        )  # fmt: skip
+        self._stack.addWidget(full)
+        self.add(self._stack, 1)
+
+    def show_view(self, view: View) -> None:
+        self._stack.setCurrentIndex(1 if view.rounds or view.runs or view.happenings else 0)
+        self._tables[ROUNDS].show_rows(view.rounds)
+        self._tables[RUNS].show_rows(view.runs)
+        self._tables[EVENTS].show_rows(view.happenings)
+        self._say_count()
+
+    def _choose(self, which: object) -> None:
+        self._lists.setCurrentWidget(self._tables[str(which)])
+        self._say_count()
+
+    def _search(self, text: str) -> None:
+        for table in self._tables.values():
+            table.rows.search(text)
+        self._say_count()
+
+    def _say_count(self) -> None:
+        rows = self._table.rows
+        self._count.say(counted("{n} row", "{n} rows", rows.rowCount()))
+
+    @property
+    def _table(self) -> Table:
+        return self._tables[str(self._which.value)]
+
+    def csv(self) -> str:
+        """The list in sight, as it is shown."""
+        rows = self._table.rows
+        text = io.StringIO()
+        write = csv.writer(text, lineterminator="\n").writerow
+        write([column.title for column in rows.columns])
+        for one in rows.shown:
+            write([column.text(one).replace("\u2009", "") for column in rows.columns])
+        return text.getvalue()
+
+    def _save(self) -> None:
+        start = str(Path.home() / f"shoal-{self._which.value}.csv")
+        path, _ = QFileDialog.getSaveFileName(self, tr("Save the list"), start, "*.csv")
+        if path:
+            Path(path).write_text(self.csv(), encoding="utf-8")
+
+
+def _when(at: float) -> str:
+    return words.moment(at, time.time())
+
+
+def _rounds() -> Table:
+    def right(one: Round) -> str:
+        return tr("{share} of {n}", share=percent(one.train_solved), n=number(one.answered))
+
+    columns = [
+        Column(tr("Round"), lambda one: number(one.round), lambda one: one.round),
+        Column(tr("When"), lambda one: _when(one.at), lambda one: one.at, wide=True),
+        Column(tr("Practice answers right"), right, lambda one: one.train_solved),
+        Column(tr("Own groups used"), lambda one: number(one.informative_own), lambda one: one.informative_own, right=True),
+        Column(tr("Peers' groups"), lambda one: number(one.informative_peer), lambda one: one.informative_peer, right=True),
+        Column(tr("Took"), lambda one: span(one.seconds), lambda one: one.seconds, right=True),
+    ]
+    table = Table(Rows(columns), tr("Rounds"))
+    table.set_widths(90, 0, 180, 140, 120, 90)
+    return table
+
+
+def _runs() -> Table:
+    def outcome(run: Run) -> str:
+        names = {"rounds": tr("all rounds done"), "stopped": tr("stopped"), "failed": tr("stopped by a problem")}
+        return names.get(run.outcome or "", run.outcome or "") or tr("ended without a word, or still running")
+
+    def rounds(run: Run) -> str:
+        return f"{number(run.first_round)} – {number(run.last_round)}" if run.last_round else tr("none finished")
+
+    columns = [
+        Column(tr("Run"), lambda run: number(run.run), lambda run: run.run),
+        Column(tr("Started"), lambda run: _when(run.started), lambda run: run.started),
+        Column(tr("Lasted"), lambda run: span(run.ended - run.started) if run.ended else "–", lambda run: (run.ended or run.started) - run.started, right=True),
+        Column(tr("Rounds"), rounds, lambda run: run.first_round),
+        Column(tr("Engine"), lambda run: run.engine),
+        Column(tr("How it ended"), outcome, wide=True),
+    ]
+    table = Table(Rows(columns), tr("Runs"))
+    table.set_widths(70, 160, 90, 120, 120, 0)
+    return table
+
+
+def _events() -> Table:
+    columns: list[Column] = [
+        Column(tr("When"), lambda one: _when(one.at), lambda one: one.at),
+        Column(tr("Round"), lambda one: number(one.round), lambda one: one.round, right=True),
+        Column(tr("What happened"), _sentence, wide=True),
+    ]
+    table = Table(Rows(columns), tr("Events"))
+    table.set_widths(170, 80, 0)
+    return table
+
+
+def _sentence(one: Happening) -> str:
+    return one.sentence

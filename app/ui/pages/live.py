@@ -1,0 +1,309 @@
+"""Live: questions and answers as they come, with the verdict on each; the model's own and its peers'."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter, QPen
+from PySide6.QtWidgets import (
+    QAbstractItemView, QComboBox, QFrame, QListView, QScrollArea, QStackedLayout, QStyle, QStyledItemDelegate,
+    QStyleOptionViewItem, QWidget,
+)  # fmt: skip
+
+from app.sapo.families import FAMILIES
+from app.ui.model import Group, View
+from app.ui.pages import words
+from app.ui.pages.frame import Actions, Page
+from app.ui.texts import counted, tr
+from app.ui.theme import Theme
+from app.ui.theme.palette import BODY, SMALL
+from app.ui.theme.theme import font, mono
+from app.ui.widgets.icons import drawn
+from app.ui.widgets.pieces import Elided, Empty, Label, Segments, column, row
+
+ALL, OWN, PEERS = "all", "own", "peers"
+_ROW = 84
+_Index = QModelIndex | QPersistentModelIndex
+_ROOT = QModelIndex()
+
+
+class Live(Page):
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__(theme, actions, tr("Live"))
+        self._view = View()
+        self._source = Segments([(ALL, tr("All")), (OWN, tr("Own")), (PEERS, tr("Peers"))], tr("Whose answers"))
+        self._source.chosen.connect(lambda _: self._filter())
+        self._family = QComboBox()
+        self._family.setAccessibleName(tr("Family of puzzles"))
+        self._family.setMinimumWidth(190)
+        self._family.addItem(tr("All families"), "")
+        self._family.currentIndexChanged.connect(lambda _: self._filter())
+        self.header.addWidget(self._source)
+        self.header.addWidget(self._family)
+        self._groups = Groups()
+        self._list = QListView()
+        self._list.setModel(self._groups)
+        self._list.setItemDelegate(GroupPainter(theme, self._list))
+        self._list.setUniformItemSizes(True)
+        self._list.setFrameShape(QFrame.Shape.NoFrame)
+        self._list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self._list.setAccessibleName(tr("Questions, newest first"))
+        self._list.setMouseTracking(True)
+        self._list.setStyleSheet("QListView { background: transparent; border: none; }")
+        self._list.setMinimumWidth(300)
+        self._list.selectionModel().currentChanged.connect(lambda *_: self._show_detail())
+        self._detail = Detail(theme)
+        box = QFrame()
+        box.setProperty("look", "card")
+        inside = row(self._list, gap=0, margins=(6, 6, 6, 6))
+        box.setLayout(inside)
+        split = QWidget()
+        sides = row(box, self._detail, gap=16)
+        sides.setStretch(0, 5)
+        sides.setStretch(1, 6)
+        split.setLayout(sides)
+        self._stack = QStackedLayout()
+        self._none = Empty(
+            theme, "live", tr("No answers yet"),
+            tr("After the first round, every question appears here with all the answers your model gave to it."),
+        )  # fmt: skip
+        self._nothing_left = Empty(theme, "search", tr("Nothing of this kind yet"), tr("Choose other families, or answers of everyone."))
+        for page in (self._none, self._nothing_left, split):
+            self._stack.addWidget(page)
+        self.add(self._stack, 1)
+
+    def show_view(self, view: View) -> None:
+        if view.groups is self._view.groups and view.groups:
+            return
+        self._view = view
+        known = {self._family.itemData(at) for at in range(self._family.count())}
+        for name in sorted({group.family for group in view.groups} - known, key=_title):
+            self._family.addItem(_title(name), name)
+        self._filter()
+
+    def _filter(self) -> None:
+        source, family = self._source.value, self._family.currentData()
+        kept = [
+            group
+            for group in self._view.groups
+            if (not family or group.family == family)
+            and (source == ALL or (group.peer is None) == (source == OWN))
+        ]
+        self._stack.setCurrentIndex(2 if kept else 1 if self._view.groups else 0)
+        at = self._list.currentIndex()
+        chosen = self._groups.group(at) if at.isValid() else None
+        follow = chosen is None or at.row() == 0
+        self._groups.show_groups(kept)
+        if kept:
+            row_ = 0 if follow or chosen not in kept else kept.index(chosen)
+            self._list.setCurrentIndex(self._groups.index(row_))
+        self._show_detail()
+
+    def _show_detail(self) -> None:
+        at = self._list.currentIndex()
+        self._detail.show_group(self._groups.group(at) if at.isValid() else None)
+
+
+class Groups(QAbstractListModel):
+    """Groups, newest first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._groups: Sequence[Group] = ()
+
+    def show_groups(self, groups: Sequence[Group]) -> None:
+        self.beginResetModel()
+        self._groups = groups
+        self.endResetModel()
+
+    def group(self, at: _Index) -> Group:
+        return self._groups[at.row()]
+
+    def rowCount(self, parent: _Index = _ROOT) -> int:
+        return 0 if parent.isValid() else len(self._groups)
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        group = self._groups[index.row()]
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            return ", ".join((_title(group.family), gist(group), verdict(group), who(group)))
+        return None
+
+
+class GroupPainter(QStyledItemDelegate):
+    """A question in three lines: what it is, its gist, and a dot for every answer."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        theme.changed.connect(parent.update)
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+        return QSize(280, _ROW)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        model = index.model()
+        assert isinstance(model, Groups)
+        group, theme = model.group(index), self._theme
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        area = QRectF(option.rect).adjusted(2, 2, -2, -2)
+        state = option.state
+        if state & QStyle.StateFlag.State_Selected:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.colour("accent_soft"))
+            painter.drawRoundedRect(area, 9, 9)
+        elif state & QStyle.StateFlag.State_MouseOver:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.colour("sunken"))
+            painter.drawRoundedRect(area, 9, 9)
+        if state & QStyle.StateFlag.State_HasFocus and option.widget.hasFocus():
+            painter.setPen(QPen(theme.colour("accent"), 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(area, 9, 9)
+        inner = area.adjusted(12, 9, -12, -9)
+        self._line(painter, inner, 0, _title(group.family), "text", font(BODY, font(BODY).Weight.DemiBold), who(group))
+        self._line(painter, inner, 22, gist(group), "text_soft", font(BODY), "")
+        self._dots(painter, inner, group)
+        painter.restore()
+
+    def _line(self, painter: QPainter, area: QRectF, down: int, text: str, colour: str, style: object, right: str) -> None:
+        used = 0.0
+        if right:
+            painter.setFont(font(SMALL))
+            metrics = QFontMetricsF(painter.font())
+            right = metrics.elidedText(right, Qt.TextElideMode.ElideRight, area.width() / 2)
+            used = metrics.horizontalAdvance(right) + 10
+            painter.setPen(self._theme.colour("text_faint"))
+            painter.drawText(QRectF(area.left(), area.top() + down, area.width(), 18), int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), right)
+        painter.setFont(style)  # type: ignore[arg-type]
+        painter.setPen(self._theme.colour(colour))
+        fitted = QFontMetricsF(painter.font()).elidedText(text, Qt.TextElideMode.ElideRight, area.width() - used)
+        painter.drawText(QRectF(area.left(), area.top() + down, area.width(), 18), int(Qt.AlignmentFlag.AlignVCenter), fitted)
+
+    def _dots(self, painter: QPainter, area: QRectF, group: Group) -> None:
+        theme, y = self._theme, area.bottom() - 7
+        for at, answer in enumerate(group.answers[:24]):
+            painter.setPen(QPen(theme.colour("good" if answer.solved else "line_strong"), 1.4))
+            painter.setBrush(theme.colour("good") if answer.solved else Qt.BrushStyle.NoBrush)
+            painter.drawEllipse(QRectF(area.left() + 13 * at, y - 4, 8, 8))
+        painter.setFont(font(SMALL))
+        painter.setPen(theme.colour("text_faint"))
+        text = tr("round {n}", n=group.round)
+        painter.drawText(QRectF(area.left(), y - 9, area.width(), 18), int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), text)
+
+
+class Detail(QFrame):
+    """One question with everything that was answered."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setProperty("look", "card")
+        self._theme = theme
+        self._title, self._who, self._level = Label("", "heading"), Label("", "chip"), Elided("", "faint")
+        self._question = Label("", wrap=True)
+        self._question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._verdict = Label("", "caption")
+        self._answers = column(gap=8)
+        self._rows: list[AnswerRow] = []
+        inside = QWidget()
+        inside.setLayout(
+            column(
+                row(self._title, 1, self._who), self._level, self._question, self._verdict, self._answers, 1, gap=10,
+                margins=(22, 18, 22, 18),
+            )
+        )  # fmt: skip
+        area = QScrollArea()
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(inside)
+        area.setStyleSheet("background: transparent;")
+        area.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setLayout(row(area, margins=(0, 4, 4, 4)))
+        self.setMinimumWidth(300)
+        self._group: Group | None = None
+
+    def show_group(self, group: Group | None) -> None:
+        self.setVisible(group is not None)
+        if group is None or group == self._group:
+            return
+        self._group = group
+        self._title.say(_title(group.family))
+        self._who.look("chip" if group.peer is None else "chip-peer")
+        self._who.say(who(group))
+        family, when = FAMILIES.get(group.family), words.moment(group.at, time.time())
+        known = family is not None and group.level >= 0
+        level = tr("Level {n} of {all}", n=group.level + 1, all=len(family.levels)) if known and family else ""
+        self._level.say("  ·  ".join(filter(None, (level, tr("round {n}", n=group.round), when))))
+        self._question.setVisible(group.question is not None)
+        self._question.say(group.question or "")
+        self._verdict.say(verdict(group))
+        while len(self._rows) < len(group.answers):
+            made = AnswerRow(self._theme)
+            self._rows.append(made)
+            self._answers.addWidget(made)
+        for at, line in enumerate(self._rows):
+            line.setVisible(at < len(group.answers))
+            if at < len(group.answers):
+                line.say(group.answers[at].text, group.answers[at].solved)
+
+
+class AnswerRow(QFrame):
+    """One answer, word for word, with its verdict as a sign and in words."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setProperty("look", "quiet")
+        self._theme = theme
+        self._sign, self._text = Label(""), Label("", wrap=True)
+        self._text.setFont(mono(BODY))
+        self._text.setStyleSheet(f'font-family: "{mono(BODY).family()}"; font-size: {BODY}px;')
+        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._sign.setFixedWidth(20)
+        inside = row(self._sign, self._text, gap=8, margins=(12, 8, 12, 8))
+        inside.setAlignment(self._sign, Qt.AlignmentFlag.AlignTop)
+        inside.setStretch(1, 1)
+        self.setLayout(inside)
+        self._solved = False
+        theme.changed.connect(self._draw)
+
+    def say(self, text: str, solved: bool) -> None:
+        self._solved = solved
+        self._text.say(plain(text) or tr("(empty)"))
+        self._sign.setAccessibleName(tr("right") if solved else tr("wrong"))
+        self.setAccessibleName(f"{self._sign.accessibleName()}: {self._text.text()}")
+        self._draw()
+
+    def _draw(self) -> None:
+        colours = self._theme.palette
+        self._sign.setPixmap(drawn("check" if self._solved else "cross", colours.good if self._solved else colours.text_faint, 16, 16))
+
+
+def plain(text: str) -> str:
+    """Text of a model without what a display would obey: control characters, and marks that turn the writing round.
+
+    >>> plain("4-1=3\\u202e #3\\x1b[2J")
+    '4-1=3· #3·[2J'
+    """
+    return "".join(char if char.isprintable() or char == "\n" else "·" for char in text.strip())
+
+
+def gist(group: Group) -> str:
+    """The question on one line; without its text, the first answer."""
+    said = group.question if group.question is not None else group.answers[0].text if group.answers else ""
+    return " ".join(plain(said).split())
+
+
+def verdict(group: Group) -> str:
+    solved = sum(answer.solved for answer in group.answers)
+    return counted("{right} of {n} answer right", "{right} of {n} answers right", len(group.answers), right=solved)
+
+
+def who(group: Group) -> str:
+    return tr("this computer") if group.peer is None else group.peer
+
+
+def _title(name: str) -> str:
+    return tr(FAMILIES[name].title) if name in FAMILIES else name

@@ -1,0 +1,150 @@
+"""Settings: built from their declarations, searchable, each with its help; the log and the diagnostics below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QComboBox, QFileDialog, QFrame, QLineEdit, QPlainTextEdit, QSpinBox, QVBoxLayout, QWidget
+
+from app.ui import diagnostics
+from app.ui.choices import SETTINGS, Setting
+from app.ui.model import View
+from app.ui.pages.frame import Actions, Page
+from app.ui.texts import tr
+from app.ui.theme import Theme
+from app.ui.theme.palette import SMALL
+from app.ui.theme.theme import mono
+from app.ui.widgets.pieces import Empty, Label, Segments, Switch, button, card, column, row, rule
+
+
+class SettingsPage(Page):
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__(theme, actions, tr("Settings"))
+        self._view = View()
+        self._find = QLineEdit()
+        self._find.setPlaceholderText(tr("Search settings"))
+        self._find.setAccessibleName(tr("Search settings"))
+        self._find.setClearButtonEnabled(True)
+        self._find.setFixedWidth(240)
+        self._find.textChanged.connect(self._search)
+        self.header.addWidget(self._find)
+        self._lines: list[tuple[QFrame, SettingRow]] = []
+        groups = list(dict.fromkeys(setting.group for setting in SETTINGS))
+        for group in groups:
+            self._add_group(group, [setting for setting in SETTINGS if setting.group == group])
+        self._nothing = Empty(theme, "search", tr("No setting of that name"), tr("Try another word, for example colours or tray."))
+        self._nothing.hide()
+        self.add(self._nothing)
+        self._help = self._log_and_help()
+        self.add(self._help)
+        self.body.addStretch(1)
+
+    def show_view(self, view: View) -> None:
+        self._view = view
+
+    def _add_group(self, group: str, settings: list[Setting]) -> None:
+        inside: QVBoxLayout = column(Label(tr(group), "heading"), gap=14)
+        frame = card(inside, padding=24)
+        for setting in settings:
+            line = SettingRow(self.theme, self.actions, setting)
+            inside.addWidget(line)
+            self._lines.append((frame, line))
+        self.add(frame)
+
+    def _search(self, text: str) -> None:
+        words = text.casefold().split()
+        seen: set[QFrame] = set()
+        for frame, line in self._lines:
+            found = all(word in line.words for word in words)
+            line.setVisible(found)
+            if found:
+                seen.add(frame)
+        for frame, _ in self._lines:
+            frame.setVisible(frame in seen)
+        self._nothing.setVisible(not seen)
+        self._help.setVisible(not words)
+
+    def _log_and_help(self) -> QFrame:
+        self._text = QPlainTextEdit()
+        self._text.setReadOnly(True)
+        self._text.setAccessibleName(tr("Log"))
+        self._text.setStyleSheet(f'font-family: "{mono(SMALL).family()}"; font-size: {SMALL}px;')
+        self._text.setMinimumHeight(220)
+        self._text.hide()
+        self._toggle = button(tr("Show the log"), self._show_log)
+        self._save = button(tr("Save a report …"), self._show_report)
+        self._really = button(tr("Save it"), self._save_report, "primary")
+        self._really.hide()
+        what = column(
+            Label(tr("Help"), "heading"),
+            Label(tr("The report holds the log, the settings and facts about this computer. It is shown before anything is saved, and nothing is sent."),
+                  "soft", wrap=True), gap=4,
+        )  # fmt: skip
+        return card(column(what, row(self._toggle, self._save, self._really, 1), self._text, gap=14), padding=24)
+
+    def _show_log(self) -> None:
+        opened = not self._text.isVisible() or self._really.isVisible()
+        self._really.hide()
+        self._text.setVisible(opened)
+        self._toggle.setText(tr("Hide the log") if opened else tr("Show the log"))
+        if opened:
+            self._text.setPlainText(diagnostics.log(Path(self._view.home)) or tr("The log is empty."))
+            self._text.moveCursor(self._text.textCursor().MoveOperation.End)
+
+    def _show_report(self) -> None:
+        self._text.setPlainText(diagnostics.report(self._view))
+        self._text.setVisible(True)
+        self._really.show()
+
+    def _save_report(self) -> None:
+        path, _ = QFileDialog.getSaveFileName(self, tr("Save the report"), str(Path.home() / "shoal-report.txt"), "*.txt")
+        if path:
+            Path(path).write_text(self._text.toPlainText(), encoding="utf-8")
+
+
+class SettingRow(QWidget):
+    """One setting: its name, its help, and the control that changes it. `words` is what it is found by."""
+
+    def __init__(self, theme: Theme, actions: Actions, setting: Setting) -> None:
+        super().__init__()
+        label, text = tr(setting.label), tr(setting.help)
+        if setting.restarts:
+            text = tr("{help} Holds from the next start of learning.", help=text)
+        self.words = " ".join((label, text, tr(setting.group), tr(setting.words))).casefold()
+        made = _control(theme, setting, label, actions.choices[setting.key], lambda value: actions.set_choice(setting.key, value))
+        made.setAccessibleDescription(text)
+        said = column(Label(label, "strong"), Label(text, "soft", wrap=True), gap=3)
+        inside = row(said, made, gap=24)
+        inside.setStretch(0, 1)
+        inside.setAlignment(made, Qt.AlignmentFlag.AlignVCenter)
+        self.setLayout(column(rule(), inside, gap=14))
+
+
+def _control(theme: Theme, setting: Setting, name: str, value: object, put: Callable[[object], None]) -> QWidget:
+    if setting.kind == "switch":
+        switch = Switch(theme, name)
+        switch.setChecked(bool(value))
+        switch.toggled.connect(put)
+        return switch
+    if setting.kind == "number":
+        spin = QSpinBox()
+        spin.setRange(setting.least, setting.most)
+        spin.setValue(int(str(value)))
+        spin.setFixedWidth(96)
+        spin.setAccessibleName(name)
+        spin.valueChanged.connect(put)
+        return spin
+    if len(setting.options) <= 3:
+        segments = Segments([(option, tr(text)) for option, text in setting.options], name)
+        segments.choose(value)
+        segments.chosen.connect(put)
+        return segments
+    box = QComboBox()
+    box.setAccessibleName(name)
+    for option, text in setting.options:
+        box.addItem(tr(text), option)
+    box.setCurrentIndex([option for option, _ in setting.options].index(value))
+    box.currentIndexChanged.connect(lambda at: put(box.itemData(at)))
+    return box

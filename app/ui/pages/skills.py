@@ -1,0 +1,53 @@
+"""Skills: what the model can do, family by family, as sure as the held-out questions allow."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QStackedLayout, QWidget
+
+from app.ui.model import Family, View
+from app.ui.pages import words
+from app.ui.pages.frame import Actions, Page
+from app.ui.texts import tr
+from app.ui.theme import Theme
+from app.ui.widgets.pieces import Empty, Label, column
+from app.ui.widgets.tile import Tiles
+
+
+class Skills(Page):
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__(theme, actions, tr("Skills"))
+        self._shown: tuple[Family, ...] = ()
+        self._tiles = Tiles(theme)
+        full = QWidget()
+        about = Label(
+            tr("Share of held-out questions solved. The shaded part is where the true share plausibly lies, the tick is where it began."),
+            "soft", wrap=True,
+        )  # fmt: skip
+        inside = column(about, self._tiles, 1, gap=18)
+        full.setLayout(inside)
+        self._stack = QStackedLayout()
+        self._stack.addWidget(
+            Empty(theme, "skills", tr("No skills measured yet"),
+                  tr("One tile for every family of puzzles appears with the first measurement."))
+        )  # fmt: skip
+        self._stack.addWidget(full)
+        self.add(self._stack, 1)
+
+    def show_view(self, view: View) -> None:
+        self._stack.setCurrentIndex(1 if view.families else 0)
+        if view.families == self._shown:
+            return
+        self._shown = view.families
+        for tile, family in zip(self._tiles.tiles(len(view.families)), view.families, strict=True):
+            tile.say(family, since(family))
+
+
+def since(family: Family) -> str:
+    """The latest thing the family reached, and when."""
+    if not family.milestones:
+        return tr("No right answer in practice yet")
+    last = family.milestones[-1]
+    when = words.day(last.at)
+    if last.level < 0:
+        return tr("First solved in practice on {day}", day=when)
+    return tr("Level {n} since {day}", n=last.level + 1, day=when)

@@ -1,0 +1,119 @@
+"""Swarm: who else is learning, how the link stands, and what went to and fro."""
+
+from __future__ import annotations
+
+import time
+
+from PySide6.QtWidgets import QApplication, QFrame, QLineEdit, QStackedLayout, QWidget
+
+from app.ui.model import Peer, Swarm, View
+from app.ui.pages.frame import Actions, Page
+from app.ui.texts import ago, counted, number, size, tr
+from app.ui.theme import Theme
+from app.ui.widgets.pieces import Elided, Empty, IconButton, Label, column, row
+from app.ui.widgets.stat import Stat
+from app.ui.widgets.table import Column, Rows, Table
+
+
+class SwarmPage(Page):
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__(theme, actions, tr("Swarm"))
+        self._stack = QStackedLayout()
+        self._stack.addWidget(
+            Empty(theme, "swarm", tr("You are learning alone"),
+                  tr("No connection is open and nothing leaves this computer. When your model joins a swarm, its peers and "
+                     "what they exchange appear here."))
+        )  # fmt: skip
+        self._relay = RelayCard(theme)
+        self._stats = [Stat() for _ in range(4)]
+        rows = Rows(
+            [
+                Column(tr("Peer"), lambda peer: peer.name, wide=True),
+                Column(tr("Model"), lambda peer: peer.model or "–", wide=True),
+                Column(tr("Seen"), lambda peer: ago(peer.seen_at, time.time()), lambda peer: peer.seen_at or 0.0),
+                Column(tr("Learned from"), lambda peer: number(peer.groups), lambda peer: peer.groups, right=True),
+            ],
+            sort=3,
+        )  # fmt: skip
+        self._table = Table(rows, tr("Peers"))
+        self._table.set_widths(0, 0, 130, 130)
+        self._find = QLineEdit()
+        self._find.setPlaceholderText(tr("Search peers"))
+        self._find.setAccessibleName(tr("Search peers"))
+        self._find.setClearButtonEnabled(True)
+        self._find.setFixedWidth(220)
+        self._find.textChanged.connect(rows.search)
+        self._count = Label("", "heading")
+        self._nobody = Empty(theme, "swarm", tr("Nobody else is here yet"), tr("Share the invite above, and those who use it appear in this list."))
+        table = QFrame()
+        table.setProperty("look", "card")
+        head = row(self._count, 1, self._find, margins=(18, 14, 14, 4))
+        inside = column(head, gap=4, margins=(2, 0, 2, 10))
+        self._peers = QStackedLayout()
+        self._peers.addWidget(self._nobody)
+        self._peers.addWidget(self._table)
+        inside.addLayout(self._peers, 1)
+        table.setLayout(inside)
+        full = QWidget()
+        whole = column(self._relay, row(*self._stats, gap=16), table, gap=16)
+        whole.setStretch(2, 1)
+        full.setLayout(whole)
+        self._stack.addWidget(full)
+        self.add(self._stack, 1)
+
+    def show_view(self, view: View) -> None:
+        swarm = view.swarm
+        self._stack.setCurrentIndex(0 if swarm is None else 1)
+        if swarm is None:
+            return
+        self._relay.show_swarm(swarm)
+        peers: tuple[Peer, ...] = swarm.peers
+        self._count.say(counted("{n} peer", "{n} peers", len(peers)))
+        self._peers.setCurrentIndex(1 if peers else 0)
+        self._find.setVisible(len(peers) > 8)
+        self._table.show_rows(peers)
+        online, given, taken, effect = self._stats
+        online.say(tr("Online now"), number(swarm.online), tr("others in this swarm"))
+        on_way = counted("{n} on its way", "{n} on their way", swarm.waiting) if swarm.waiting else tr("all acknowledged")
+        given.say(tr("Given"), number(swarm.given), on_way)
+        refused = sum(swarm.refused.values())
+        turned = counted("{n} turned away after checking", "{n} turned away after checking", refused) if refused else tr("every one checked here")
+        taken.say(tr("Taken"), number(swarm.taken), turned)
+        if swarm.helped is not None:
+            effect.say(tr("Your effect"), number(swarm.helped), tr("models learned from yours"))
+        else:
+            rate = size(swarm.bytes_per_hour) if swarm.bytes_per_hour is not None else "–"
+            effect.say(tr("Traffic"), rate, tr("an hour") if swarm.bytes_per_hour is not None else tr("not measured yet"))
+
+
+class RelayCard(QFrame):
+    """The link: whether it stands, to whom, under which name, and how to invite others."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setProperty("look", "card")
+        self._state, self._sentence, self._name = Label("", "good"), Elided("", "soft"), Elided("", "faint")
+        self._invite = QLineEdit()
+        self._invite.setReadOnly(True)
+        self._invite.setAccessibleName(tr("Invite"))
+        self._invite.setMinimumWidth(180)
+        self._copy = IconButton(theme, "copy", tr("Copy the invite"), tr("Copy invite"), "")
+        self._copy.clicked.connect(lambda: QApplication.clipboard().setText(self._invite.text()))
+        inside = row(column(row(self._state, self._sentence, gap=10), self._name, gap=4), self._invite, self._copy, gap=12,
+                     margins=(20, 14, 16, 14))  # fmt: skip
+        inside.setStretch(0, 1)
+        self.setLayout(inside)
+
+    def show_swarm(self, swarm: Swarm) -> None:
+        self._state.look("good" if swarm.connected else "warn")
+        self._state.say(tr("Connected") if swarm.connected else tr("Not connected"))
+        self._sentence.say(swarm.sentence)
+        named = tr("You are {name} here.", name=swarm.name) if swarm.name else ""
+        self._name.say("  ".join(filter(None, (named, swarm.relay))))
+        self._invite.setVisible(bool(swarm.invite))
+        self._copy.setVisible(bool(swarm.invite))
+        if self._invite.text() != swarm.invite:
+            self._invite.setText(swarm.invite)
+            self._invite.setCursorPosition(0)
+
+

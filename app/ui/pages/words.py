@@ -1,0 +1,123 @@
+"""Sentences about a View that more than one place shows: the page, the side bar, the tray. One source, so that two
+places never disagree."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from app.ui.model import State, Step, View
+from app.ui.texts import number, span, tr
+
+_OPEN_STATES = (State.LEARNING, State.STARTING)
+_WINDOWS = os.name == "nt"
+
+
+def state_name(state: State) -> str:
+    """A state in a word or two."""
+    return {
+        State.NEW: tr("Ready"),
+        State.STARTING: tr("Starting"),
+        State.LEARNING: tr("Learning"),
+        State.WAITING: tr("Waiting"),
+        State.PAUSED: tr("Paused"),
+        State.STOPPING: tr("Stopping"),
+        State.FAILED: tr("Stopped by a problem"),
+    }[state]
+
+
+def reason(view: View, now: float) -> str:
+    """Why the node does what it does, in one sentence."""
+    match view.state:
+        case State.NEW:
+            return tr("Nothing runs until you start it.")
+        case State.STARTING:
+            return tr("The model is being loaded.")
+        case State.LEARNING if view.solo:
+            return tr("Learning alone. Nothing leaves this computer.")
+        case State.LEARNING:
+            return tr("Learning with others.")
+        case State.PAUSED if view.until is not None:
+            return tr("Paused by you until {time}. The memory is free.", time=clock(view.until, now))
+        case State.PAUSED:
+            return view.reason or tr("Paused by you. The memory is free, and everything learned is kept.")
+        case State.WAITING if view.until is not None:
+            wait = max(0.0, view.until - now)
+            return tr("{sentence} It is started again in {span}.", sentence=_ended(view.reason), span=span(wait))
+        case State.STOPPING:
+            return tr("Saving what was learned.")
+        case _:
+            return view.reason
+
+
+def clock(moment: float, now: float) -> str:
+    """A moment as a time of day, with the day where it is another one."""
+    form = "%H:%M" if time.localtime(moment)[:3] == time.localtime(now)[:3] else "%a %H:%M"
+    return time.strftime(form, time.localtime(moment))
+
+
+def day(moment: float) -> str:
+    """A moment as a date: "21 Nov 2026" with the month in the person's language as far as the system knows it."""
+    return time.strftime("%-d %b %Y" if not _WINDOWS else "%d %b %Y", time.localtime(moment))
+
+
+def moment(at: float, now: float) -> str:
+    """A moment in a table: the time, and the date where it is another day."""
+    return clock(at, now) if time.localtime(at)[:3] == time.localtime(now)[:3] else f"{day(at)} {time.strftime('%H:%M', time.localtime(at))}"
+
+
+def round_line(view: View) -> str:
+    """Where the run stands: "Round 42", or "Round 42 of 100"."""
+    if view.step is Step.PROBING:
+        return tr("After round {n}", n=number(view.safe_round))
+    if view.last_round:
+        return tr("Round {n} of {all}", n=number(view.round), all=number(view.last_round))
+    return tr("Round {n}", n=number(view.round))
+
+
+def step_line(view: View) -> str:
+    """What is being done, with progress where there is some: "answer 14 of 32, about 40 s"."""
+    step = view.step
+    if step is None:
+        return ""
+    if view.total and step in (Step.SAMPLING, Step.PROBING):
+        left = tr(", about {span}", span=span(view.left_s)) if view.left_s is not None and view.left_s >= 1 else ""
+        what = tr("answer {n} of {all}", n=view.done, all=view.total)
+        lead = tr("measuring, ") if step is Step.PROBING else ""
+        return f"{lead}{what}{left}"
+    if step is Step.DRAWING and view.round_s:
+        return tr("about {span} a round", span=span(view.round_s))
+    return {
+        Step.STARTING: tr("starting"),
+        Step.LOADING: tr("loading the model"),
+        Step.PROBING: tr("measuring on held-out questions"),
+        Step.DRAWING: tr("answering questions"),
+        Step.SAMPLING: tr("answering questions"),
+        Step.SCORING: tr("checking the answers"),
+        Step.LEARNING: tr("learning from the answers"),
+        Step.SAVING: tr("saving"),
+        Step.RESTING: tr("resting"),
+        Step.WAITING: tr("waiting to start the trainer again"),
+        Step.SENDING: tr("handing over the last answers"),
+        Step.STOPPING: tr("stopping"),
+    }[step]
+
+
+def device(view: View) -> str:
+    """What it runs on: "torch on CPU, float32, 2 threads"."""
+    engine = view.engine
+    if engine is None:
+        return ""
+    threads = tr(", {n} threads", n=engine.threads) if engine.device == "CPU" and engine.threads > 1 else ""
+    return tr("{name} on {device}, {dtype}", name=engine.name, device=engine.device, dtype=engine.dtype) + threads
+
+
+def working(view: View) -> bool:
+    return view.state in _OPEN_STATES
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "!", "?")) or not sentence else sentence + "."
+
+
+

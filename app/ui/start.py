@@ -1,0 +1,155 @@
+"""Puts the window together and runs it: application, settings, theme, node, tray."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+from PySide6.QtCore import QLibraryInfo, QLocale, QSocketNotifier, QTimer, QTranslator
+from PySide6.QtWidgets import QApplication
+
+from app.ui.choices import Choices
+from app.ui.control import Control
+from app.ui.link import Link
+from app.ui.model import Problem, View
+from app.ui.pages.frame import Actions
+from app.ui.single import Single
+from app.ui.texts import CONTEXT, tr
+from app.ui.theme import Theme
+from app.ui.tray import Tray, TrayActions
+from app.ui.window import Window
+
+TRANSLATIONS = Path(__file__).parents[2] / "resources" / "translations"
+
+
+class Desktop:
+    """The running application. Everything that lives as long as it does is held here, and nothing else is."""
+
+    def __init__(self, application: QApplication, home: Path, theme: str | None, link: Link | None = None) -> None:
+        self._application = application
+        self.choices = Choices(home)
+        self.theme = Theme(application, theme or self.choices["theme"])
+        self.control = Control(home, self.choices, link or Link(home))
+        self._leaving = False
+        actions = Actions(
+            start=self.control.start, pause=lambda: self.control.pause(), go=lambda key: self.window.go(key),
+            set_choice=self._set, choices=self.choices,
+        )  # fmt: skip
+        self.window = Window(self.theme, actions, self._closing)
+        self.window.restore_place(self.choices.memory.geometry)
+        self.window.go(self.choices.memory.page)
+        self.window.quit_asked.connect(self.quit)
+        self.tray = Tray(TrayActions(open=self.window.bring, start=self.control.start, pause=self.control.pause, quit=self.quit))
+        self.control.changed.connect(self._show)
+        self.control.failed.connect(self._tell)
+        self._show(self.control.view)
+
+    def open(self) -> None:
+        self.window.show()
+        QTimer.singleShot(0, self._after_first_frame)
+
+    def quit(self) -> None:
+        """Remembers, ends the node, leaves."""
+        if self._leaving:
+            return
+        self._leaving = True
+        self._remember()
+        self.tray.hide()
+        self.window.hide()
+        self._application.processEvents()
+        self.control.close()
+        self._application.quit()
+
+    def _after_first_frame(self) -> None:
+        self.tray.show()
+        self.control.open()
+
+    def _show(self, view: View) -> None:
+        self.window.show_view(view)
+        self.tray.show_view(view)
+
+    def _tell(self, problem: Problem) -> None:
+        if self.choices["tell_failures"] and not self.window.isActiveWindow():
+            self.tray.tell(problem.title, problem.sentence)
+
+    def _set(self, key: str, value: object) -> None:
+        self.choices.put(key, value)
+        if key == "theme":
+            self.theme.choose(self.choices["theme"])
+
+    def _closing(self) -> bool:
+        """Closing the window keeps the tray; without a tray it asks; and it never hides for good."""
+        self._remember()
+        if self._leaving:
+            return True
+        if self.choices["close_to_tray"] and self.tray.there:
+            self.window.hide()
+            return False
+        if self.choices["close_to_tray"]:
+            answer = self.window.ask_closing()
+            if answer == "keep":
+                self.window.showMinimized()
+            if answer != "quit":
+                return False
+        QTimer.singleShot(0, self.quit)
+        return False
+
+    def _remember(self) -> None:
+        try:
+            self.choices.remember(geometry=self.window.saved_place(), page=self.window.page)
+        except OSError:
+            pass  # where the window was is not worth a word
+
+
+def run(home: Path, theme: str | None = None) -> int:
+    """Shows the window until it is quit. Returns the exit code: 0, also when another window was raised instead."""
+    QApplication.setQuitOnLastWindowClosed(False)
+    application = QApplication(sys.argv[:1])
+    application.setApplicationName("Shoal")
+    application.setDesktopFileName("shoal")
+    _translate(application)
+    single = Single(home)
+    if not single.taken:
+        if single.raise_other():
+            return 0
+        print(tr("shoal: Another Shoal uses {home} and does not answer; end it and start again.", home=home), file=sys.stderr)
+        return 1
+    desktop = Desktop(application, home, theme)
+    single.asked.connect(desktop.window.bring)
+    wake = _quit_on_signals(application, desktop)
+    desktop.open()
+    code = application.exec()
+    single.release()
+    del wake
+    return code
+
+
+def _translate(application: QApplication) -> None:
+    """Texts of the person's language, where there is a file for it."""
+    for name, folder in ((CONTEXT, str(TRANSLATIONS)), ("qtbase", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath))):
+        translator = QTranslator(application)
+        if translator.load(QLocale(), name, "_", folder):
+            application.installTranslator(translator)
+
+
+def _quit_on_signals(application: QApplication, desktop: Desktop) -> object:
+    """Ctrl-C and a session's end quit in order. Python sees signals only between its own steps, so a socket wakes
+    Qt's loop."""
+    if sys.platform == "win32":
+        signal.signal(signal.SIGINT, lambda *_: desktop.quit())
+        timer = QTimer(application, interval=500)
+        timer.timeout.connect(lambda: None)
+        timer.start()
+        return timer
+    import socket
+
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    signal.set_wakeup_fd(theirs.fileno())
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: desktop.quit())
+    notifier = QSocketNotifier(ours.fileno(), QSocketNotifier.Type.Read)
+    notifier.activated.connect(lambda *_: ours.recv(64))
+    application.commitDataRequest.connect(lambda _: desktop._remember())
+    return ours, theirs, notifier

@@ -1,0 +1,82 @@
+"""Every text that people read goes through `tr` or `counted`; tests/ui/test_texts.py finds those that do not.
+
+English is the source. Other languages are Qt translation files (.qm) with the context "shoal".
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication
+
+CONTEXT = "shoal"
+
+
+def mark(text: str) -> str:
+    """Says that a text is translated later, where it is shown: for tables that are read before there is a
+    language."""
+    return text
+
+
+def tr(text: str, /, **values: object) -> str:
+    """The text in the person's language, with `{name}` filled in from `values`."""
+    said = QCoreApplication.translate(CONTEXT, text)
+    return said.format(**values) if values else said
+
+
+def counted(one: str, many: str, n: int, /, **values: object) -> str:
+    """A text with a number in it: `one` for exactly one, else `many`; translations have their own plurals. The
+    number is filled in as `{n}`, with thin spaces between thousands."""
+    said = QCoreApplication.translate(CONTEXT, many, None, n)
+    if said == many and n == 1:
+        said = QCoreApplication.translate(CONTEXT, one)
+    return said.format(n=number(n), **values)
+
+
+def number(value: float, digits: int = 0) -> str:
+    """
+    >>> number(1234567), number(0.256, 1)
+    ('1\\u2009234\\u2009567', '0.3')
+    """
+    return f"{value:,.{digits}f}".replace(",", "\u2009")
+
+
+def percent(share: float | None, digits: int = 0) -> str:
+    """
+    >>> percent(0.3125, 1), percent(None)
+    ('31.3 %', '–')
+    """
+    return "–" if share is None else f"{100 * share:.{digits}f}\u202f%".replace("\u202f", " ")
+
+
+def size(count: float) -> str:
+    """Bytes for people, in powers of 1000.
+
+    >>> size(0), size(999), size(2_340), size(15_600_000)
+    ('0 B', '999 B', '2.3 kB', '15.6 MB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    raise AssertionError
+
+
+def span(seconds: float) -> str:
+    """A length of time for people.
+
+    >>> span(40.2), span(95), span(7300)
+    ('40 s', '2 min', '2 h')
+    """
+    if seconds < 90:
+        return tr("{n} s", n=f"{seconds:.0f}")
+    if seconds < 5400:
+        return tr("{n} min", n=f"{seconds / 60:.0f}")
+    if seconds < 48 * 3600:
+        return tr("{n} h", n=f"{seconds / 3600:.0f}")
+    return tr("{n} days", n=f"{seconds / 86400:.0f}")
+
+
+def ago(at: float | None, now: float) -> str:
+    """How long ago a moment was; moments in the future, after a clock was set back, are "just now"."""
+    if at is None:
+        return tr("never")
+    return tr("just now") if now - at < 5 else tr("{span} ago", span=span(now - at))

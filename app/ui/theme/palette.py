@@ -1,0 +1,124 @@
+"""The colours and sizes everything is drawn with. Text on its ground has a contrast of at least 4.5 : 1
+(tests/ui/test_theme.py computes it), and no meaning is carried by colour alone."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Palette(msgspec.Struct, frozen=True, kw_only=True):
+    """Colours as #rrggbb. `own` is what this computer found out, `peer` what came from others."""
+
+    name: str
+    dark: bool
+    ground: str
+    """Behind everything."""
+    side: str
+    surface: str
+    """Cards."""
+    sunken: str
+    """Fields and tracks."""
+    hover: str
+    line: str
+    line_strong: str
+    text: str
+    text_soft: str
+    text_faint: str
+    accent: str
+    accent_hover: str
+    accent_soft: str
+    on_accent: str
+    own: str
+    peer: str
+    peer_soft: str
+    good: str
+    good_soft: str
+    warn: str
+    warn_soft: str
+    bad: str
+    bad_soft: str
+    grid: str
+
+
+LIGHT = Palette(
+    name="light",
+    dark=False,
+    ground="#f6f8f8",
+    side="#edf2f2",
+    surface="#ffffff",
+    sunken="#eff3f4",
+    hover="#e4ebec",
+    line="#e2e9ea",
+    line_strong="#c6d2d4",
+    text="#0f2429",
+    text_soft="#46595f",
+    text_faint="#5f7278",
+    accent="#0b7285",
+    accent_hover="#095f6f",
+    accent_soft="#dbeef0",
+    on_accent="#ffffff",
+    own="#0e8a9c",
+    peer="#5f62bd",
+    peer_soft="#e8e8f8",
+    good="#23724f",
+    good_soft="#dff1e8",
+    warn="#8a5a0b",
+    warn_soft="#fbf0d9",
+    bad="#b23a37",
+    bad_soft="#fae6e4",
+    grid="#e9eef0",
+)
+
+DARK = Palette(
+    name="dark",
+    dark=True,
+    ground="#0d171b",
+    side="#0a1215",
+    surface="#132127",
+    sunken="#0e191e",
+    hover="#1c2e35",
+    line="#1f3138",
+    line_strong="#35505a",
+    text="#e8f0f1",
+    text_soft="#aebfc4",
+    text_faint="#889da4",
+    accent="#4fc3d2",
+    accent_hover="#76d4e0",
+    accent_soft="#133740",
+    on_accent="#06262c",
+    own="#4fc3d2",
+    peer="#a3a8f0",
+    peer_soft="#23284a",
+    good="#6fcfa0",
+    good_soft="#15362a",
+    warn="#e3b567",
+    warn_soft="#382d16",
+    bad="#f08d84",
+    bad_soft="#3f2120",
+    grid="#1b2b32",
+)
+
+
+SPACE = 4
+"""All distances are multiples of this, in pixels before scaling."""
+RADIUS_CONTROL = 7
+RADIUS_CARD = 12
+
+SMALL, BODY, LEAD, HEADING, TITLE, FIGURE, HERO = 12, 13, 15, 16, 22, 24, 34
+"""Type sizes in pixels before scaling."""
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG 2.2 contrast ratio of two colours.
+
+    >>> contrast("#000000", "#ffffff")
+    21.0
+    """
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -1,0 +1,107 @@
+"""The palette in use: the system's, or the one chosen in the settings. Widgets that paint ask it for colours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QPalette
+from PySide6.QtWidgets import QApplication
+
+from app.ui.theme import palette as sizes
+from app.ui.theme.palette import DARK, LIGHT, Palette
+from app.ui.theme.sheet import sheet
+
+FONTS = Path(__file__).parents[3] / "resources" / "fonts"
+Choice = Literal["system", "light", "dark"]
+
+
+class Theme(QObject):
+    """`palette` is current; `changed` tells that it is another one now."""
+
+    changed = Signal()
+
+    def __init__(self, application: QApplication, choice: Choice = "system") -> None:
+        super().__init__()
+        self._application = application
+        self._choice: Choice = choice
+        for file in sorted(FONTS.glob("*.otf")):
+            QFontDatabase.addApplicationFont(str(file))
+        application.setStyle("Fusion")
+        application.setFont(font(sizes.BODY))
+        application.styleHints().colorSchemeChanged.connect(self._follow)
+        self.palette = self._wanted()
+        self._apply()
+
+    def choose(self, choice: Choice) -> None:
+        self._choice = choice
+        self._follow()
+
+    def colour(self, name: str, alpha: float = 1.0) -> QColor:
+        """A colour of the palette by its field's name."""
+        colour = QColor(getattr(self.palette, name))
+        colour.setAlphaF(alpha)
+        return colour
+
+    def _wanted(self) -> Palette:
+        if self._choice != "system":
+            return DARK if self._choice == "dark" else LIGHT
+        dark = self._application.styleHints().colorScheme() == Qt.ColorScheme.Dark
+        return DARK if dark else LIGHT
+
+    def _follow(self) -> None:
+        wanted = self._wanted()
+        if wanted is not self.palette:
+            self.palette = wanted
+            self._apply()
+            self.changed.emit()
+
+    def _apply(self) -> None:
+        self._application.setPalette(_qt_palette(self.palette))
+        self._application.setStyleSheet(sheet(self.palette))
+
+
+def font(size: int, weight: QFont.Weight = QFont.Weight.Normal, display: bool = False) -> QFont:
+    """The bundled font at a size in pixels, with figures of equal width; `display` is its cut for large sizes."""
+    made = QFont()
+    made.setFamilies(["Inter Display", "Inter"] if display else ["Inter"])
+    made.setPixelSize(size)
+    made.setWeight(weight)
+    made.setFeature(QFont.Tag("tnum"), 1)
+    made.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
+    return made
+
+
+def mono(size: int) -> QFont:
+    """The system's own font of equal widths, for answers of models."""
+    made = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+    made.setPixelSize(size)
+    return made
+
+
+def _qt_palette(colours: Palette) -> QPalette:
+    """What the style sheet does not reach: selections, disabled text, native bits."""
+    made = QPalette()
+    roles = {
+        QPalette.ColorRole.Window: colours.ground,
+        QPalette.ColorRole.Base: colours.surface,
+        QPalette.ColorRole.AlternateBase: colours.sunken,
+        QPalette.ColorRole.WindowText: colours.text,
+        QPalette.ColorRole.Text: colours.text,
+        QPalette.ColorRole.Button: colours.surface,
+        QPalette.ColorRole.ButtonText: colours.text,
+        QPalette.ColorRole.BrightText: colours.bad,
+        QPalette.ColorRole.Highlight: colours.accent,
+        QPalette.ColorRole.HighlightedText: colours.on_accent,
+        QPalette.ColorRole.ToolTipBase: colours.text,
+        QPalette.ColorRole.ToolTipText: colours.ground,
+        QPalette.ColorRole.PlaceholderText: colours.text_faint,
+        QPalette.ColorRole.Link: colours.accent,
+        QPalette.ColorRole.Accent: colours.accent,
+    }
+    for role, colour in roles.items():
+        made.setColor(role, QColor(colour))
+    for role in (QPalette.ColorRole.Text, QPalette.ColorRole.ButtonText, QPalette.ColorRole.WindowText):
+        made.setColor(QPalette.ColorGroup.Disabled, role, QColor(colours.text_faint))
+    return made

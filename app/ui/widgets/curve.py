@@ -1,0 +1,174 @@
+"""The curve with everything around it: where it stands, held-out or training, smoothing, axis, export."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QFrame, QMenu, QSizePolicy, QSlider, QStackedLayout, QWidget
+
+from app.ui.model import Point, Round, View
+from app.ui.texts import percent, tr
+from app.ui.theme import Theme
+from app.ui.widgets.chart import Chart
+from app.ui.widgets.pieces import Empty, IconButton, Label, Segments, column, row
+
+PROBE, TRAINING = "probe", "training"
+_SMOOTH = (0, 1, 2, 3, 5, 8, 12, 20, 35, 60, 100, 200, 500, 1000, 3000)
+"""Points on either side that a step of the slider joins."""
+
+
+class Curve(QFrame):
+    """Shows a View's curve. Export writes exactly the points that are there, not the smoothed ones."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setProperty("look", "card")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self._view = View()
+        self._what = PROBE
+        self.chart = Chart(theme)
+        self._name, self._figure = Label("", "caption"), Label("", "hero")
+        self._error, self._change = Label("", "lead"), Label("", "chip")
+        self._segments = Segments([(PROBE, tr("Held-out")), (TRAINING, tr("Training"))], tr("Which curve"))
+        self._segments.chosen.connect(self._choose)
+        self._empty = Empty(
+            theme, "overview", tr("The curve begins with the first measurement"),
+            tr("Before its first round, your model answers questions that it will never train on. That takes a few seconds."),
+        )  # fmt: skip
+        self._stack = QStackedLayout()
+        self._stack.addWidget(self._empty)
+        self._stack.addWidget(self.chart)
+        figures = row(self._figure, self._error, self._change, 1, gap=10)
+        figures.setAlignment(self._error, Qt.AlignmentFlag.AlignBottom)
+        self._error.setContentsMargins(0, 0, 0, 6)
+        top = row(column(self._name, figures, gap=0), 1, self._segments)
+        top.setAlignment(self._segments, Qt.AlignmentFlag.AlignTop)
+        inside = column(top, gap=8, margins=(22, 18, 22, 12))
+        inside.addLayout(self._stack, 1)
+        inside.addWidget(self._tools(theme))
+        self.setLayout(inside)
+        self.chart.view_changed.connect(lambda: self._all.setEnabled(self.chart.zoomed))
+        self._all.setEnabled(False)
+
+    def _tools(self, theme: Theme) -> QWidget:
+        self._slider = QSlider(Qt.Orientation.Horizontal)
+        self._slider.setRange(0, len(_SMOOTH) - 1)
+        self._slider.setFixedWidth(110)
+        self._slider.setAccessibleName(tr("Smoothing"))
+        self._slider.valueChanged.connect(lambda at: self.chart.set_smooth(_SMOOTH[at]))
+        self._log = IconButton(theme, "overview", tr("Logarithmic axis of rounds"), tr("Log axis"))
+        self._log.setCheckable(True)
+        self._log.toggled.connect(self.chart.set_log)
+        self._all = IconButton(theme, "reset", tr("Show the whole curve"), tr("Show all"))
+        self._all.clicked.connect(self.chart.show_all)
+        self._export = IconButton(theme, "export", tr("Export the curve"), tr("Export"))
+        menu = QMenu(self._export)
+        menu.addAction(tr("Values as CSV …"), self._save_csv)
+        menu.addAction(tr("Picture as PNG …"), self._save_png)
+        self._export.setMenu(menu)
+        self._export.setPopupMode(IconButton.ToolButtonPopupMode.InstantPopup)
+        caption = Label(tr("Smoothing"), "faint")
+        box = QWidget()
+        box.setLayout(row(caption, self._slider, 1, self._log, self._all, self._export, gap=6))
+        self._bar = box
+        return box
+
+    def show_view(self, view: View) -> None:
+        self._view = view
+        points = self._points()
+        self._stack.setCurrentIndex(1 if points else 0)
+        self._bar.setVisible(bool(points))
+        self._segments.setVisible(bool(view.rounds or view.curve))
+        self.chart.show_series(points, "own" if self._what == PROBE else "peer")
+        if self._what == PROBE:
+            self._say_probe(view.curve)
+        else:
+            self._say_training(view.rounds)
+        self.chart.setAccessibleName(self.summary())
+
+    def summary(self) -> str:
+        """The curve in words, for those who cannot see it."""
+        points = self._points()
+        if not points:
+            return tr("The curve has no points yet.")
+        first, last = points[0], points[-1]
+        best = max(points, key=lambda point: point[1])
+        return tr(
+            "{name}: {now} at round {last}, {then} at round {first}, the highest was {best} at round {at}; {n} points. "
+            "Arrow keys read single points.",
+            name=self._name.text(), now=percent(last[1], 1), last=last[0], then=percent(first[1], 1), first=first[0],
+            best=percent(best[1], 1), at=best[0], n=len(points),
+        )  # fmt: skip
+
+    def _points(self) -> Sequence[tuple[float, float, float]]:
+        if self._what == PROBE:
+            return [(point.round, point.pass_at_1, point.stderr) for point in self._view.curve]
+        return [(row_.round, row_.train_solved, 0.0) for row_ in self._view.rounds]
+
+    def _say_probe(self, curve: Sequence[Point]) -> None:
+        self._name.say(tr("Held-out questions solved"))
+        self._error.setVisible(bool(curve))
+        self._figure.say(percent(curve[-1].pass_at_1, 1) if curve else "–")
+        self._error.say(f"± {100 * curve[-1].stderr:.1f}" if curve else "")
+        self._error.setToolTip(tr("One standard error: the true share lies within it two times out of three."))
+        self._change.setVisible(len(curve) > 1)
+        if len(curve) > 1:
+            points = 100 * (curve[-1].pass_at_1 - curve[0].pass_at_1)
+            sure = 100 * (curve[-1].stderr ** 2 + curve[0].stderr ** 2) ** 0.5
+            if abs(points) < 2 * sure:
+                self._change.say(tr("no clear change yet"))
+            else:
+                sign = "+" if points > 0 else "−"
+                self._change.say(tr("{sign}{n} points since the start", sign=sign, n=f"{abs(points):.1f}"))
+
+    def _say_training(self, rounds: Sequence[Round]) -> None:
+        self._name.say(tr("Training answers right, latest round"))
+        self._figure.say(percent(rounds[-1].train_solved, 1) if rounds else "–")
+        self._error.hide()
+        self._change.setVisible(bool(rounds))
+        self._change.say(tr("questions get harder as it learns"))
+
+    def _choose(self, what: object) -> None:
+        self._what = str(what)
+        self.chart.show_all()
+        self.show_view(self._view)
+
+    # ---- export
+
+    def csv(self) -> str:
+        """Every point of the curve in sight, one row each."""
+        text = io.StringIO()
+        write = csv.writer(text, lineterminator="\n").writerow
+        if self._what == PROBE:
+            write(["round", "time", "pass_at_1", "stderr"])
+            for point in self._view.curve:
+                write([point.round, _moment(point.at), point.pass_at_1, point.stderr])
+        else:
+            write(["round", "time", "train_solved", "solved", "answered", "seconds"])
+            for one in self._view.rounds:
+                write([one.round, _moment(one.at), one.train_solved, one.solved, one.answered, one.seconds])
+        return text.getvalue()
+
+    def _save_csv(self) -> None:
+        if path := self._ask(tr("Save the values"), "csv"):
+            path.write_text(self.csv(), encoding="utf-8")
+
+    def _save_png(self) -> None:
+        if path := self._ask(tr("Save the picture"), "png"):
+            self.chart.picture(960, 480).save(str(path))
+
+    def _ask(self, title: str, ending: str) -> Path | None:
+        name = f"shoal-{self._what}.{ending}"
+        path, _ = QFileDialog.getSaveFileName(self, title, str(Path.home() / name), f"*.{ending}")
+        return Path(path) if path else None
+
+
+def _moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds") if at else ""
+
+

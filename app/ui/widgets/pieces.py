@@ -1,0 +1,247 @@
+"""Small pieces: labels with a look, cards, buttons, switches, segments, empty states, notices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import (
+    QAbstractButton, QButtonGroup, QFrame, QHBoxLayout, QLabel, QLayout, QPushButton, QSizePolicy, QToolButton,
+    QVBoxLayout, QWidget,
+)  # fmt: skip
+
+from app.ui.model import Problem
+from app.ui.theme import Theme
+from app.ui.widgets.icons import drawn, line_icon
+
+Box = TypeVar("Box", QVBoxLayout, QHBoxLayout)
+
+
+class Label(QLabel):
+    """A label that only repaints when its text is another one. Text of nodes and peers is never taken as markup."""
+
+    def __init__(self, text: str = "", look: str = "", wrap: bool = False) -> None:
+        super().__init__()
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setProperty("look", look)
+        self.setWordWrap(wrap)
+        if wrap:
+            self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        self.say(text)
+
+    def say(self, text: str) -> None:
+        if text != self.text():
+            self.setText(text)
+
+    def look(self, name: str) -> None:
+        """Another look, if it is another one."""
+        if self.property("look") != name:
+            self.setProperty("look", name)
+            self.style().unpolish(self)
+            self.style().polish(self)
+
+
+class Elided(Label):
+    """One line that ends in … where there is no room; the whole text is in its tool tip."""
+
+    def __init__(self, text: str = "", look: str = "") -> None:
+        super().__init__(text, look)
+        self.setMinimumWidth(24)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        fitted = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        painter.drawText(self.rect(), int(self.alignment() | Qt.AlignmentFlag.AlignVCenter), fitted)
+        wanted = self.text() if fitted != self.text() else ""
+        if self.toolTip() != wanted:
+            self.setToolTip(wanted)
+
+
+def column(*items: QWidget | QLayout | int, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QVBoxLayout:
+    """Things below each other; a number is a stretch of that weight."""
+    return _fill(QVBoxLayout(), items, gap, margins)
+
+
+def row(*items: QWidget | QLayout | int, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QHBoxLayout:
+    """Things beside each other; a number is a stretch of that weight."""
+    return _fill(QHBoxLayout(), items, gap, margins)
+
+
+def _fill(box: Box, items: Sequence[QWidget | QLayout | int], gap: int, margins: tuple[int, int, int, int]) -> Box:
+    box.setSpacing(gap)
+    box.setContentsMargins(*margins)
+    for item in items:
+        if isinstance(item, QWidget):
+            box.addWidget(item)
+        elif isinstance(item, QLayout):
+            box.addLayout(item)
+        else:
+            box.addStretch(item)
+    return box
+
+
+def card(inside: QLayout, look: str = "card", padding: int = 20) -> QFrame:
+    """A surface with room around what is on it."""
+    frame = QFrame()
+    frame.setProperty("look", look)
+    inside.setContentsMargins(padding, padding - 2, padding, padding - 2)
+    frame.setLayout(inside)
+    return frame
+
+
+def rule() -> QFrame:
+    line = QFrame()
+    line.setProperty("look", "rule")
+    return line
+
+
+def button(text: str, act: Callable[[], object], look: str = "", hint: str = "") -> QPushButton:
+    made = QPushButton(text)
+    made.setProperty("look", look)
+    made.setCursor(Qt.CursorShape.PointingHandCursor)
+    made.clicked.connect(lambda: act())
+    made.setToolTip(hint)
+    return made
+
+
+class IconButton(QToolButton):
+    """A button with a drawing, and a text beside it where there is one. `name` is what it is called aloud."""
+
+    def __init__(self, theme: Theme, icon: str, name: str, text: str = "", look: str = "flat") -> None:
+        super().__init__()
+        self._theme, self._icon = theme, icon
+        self.setProperty("look", look)
+        self.setText(text)
+        self.setAccessibleName(name)
+        self.setToolTip(name)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setIconSize(QSize(17, 17))
+        beside = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
+        self.setToolButtonStyle(beside if text else Qt.ToolButtonStyle.ToolButtonIconOnly)
+        theme.changed.connect(self._draw)
+        self._draw()
+
+    def draw(self, icon: str) -> None:
+        if icon != self._icon:
+            self._icon = icon
+            self._draw()
+
+    def _draw(self) -> None:
+        colours = self._theme.palette
+        self.setIcon(line_icon(self._icon, colours.text_soft, colours.accent))
+
+
+class Switch(QAbstractButton):
+    """On or off. Looks like a switch, and is a check box for screen readers and the keyboard."""
+
+    def __init__(self, theme: Theme, name: str) -> None:
+        super().__init__()
+        self._theme = theme
+        self.setCheckable(True)
+        self.setAccessibleName(name)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(44, 28)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        track = QRectF(3, 4, 38, 20)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(self._theme.colour("accent" if self.isChecked() else "line_strong"))
+        painter.drawRoundedRect(track, 10, 10)
+        knob = track.right() - 18 if self.isChecked() else track.left() + 2
+        painter.setBrush(self._theme.colour("on_accent" if self.isChecked() else "surface"))
+        painter.drawEllipse(QRectF(knob, track.top() + 2, 16, 16))
+        if self.hasFocus():
+            painter.setPen(QPen(self._theme.colour("text"), 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(track.adjusted(-2, -2, 2, 2), 12, 12)
+        painter.end()
+
+
+class Segments(QFrame):
+    """One of a few, all in sight. `chosen` tells the value."""
+
+    chosen = Signal(object)
+
+    def __init__(self, options: Sequence[tuple[object, str]], name: str) -> None:
+        super().__init__()
+        self.setProperty("look", "segments")
+        self.setAccessibleName(name)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self._values = [value for value, _ in options]
+        self._group = QButtonGroup(self)
+        box = row(gap=2, margins=(2, 2, 2, 2))
+        for at, (_, text) in enumerate(options):
+            made = QPushButton(text)
+            made.setCheckable(True)
+            made.setProperty("look", "segment")
+            made.setCursor(Qt.CursorShape.PointingHandCursor)
+            self._group.addButton(made, at)
+            box.addWidget(made)
+        self.setLayout(box)
+        self._group.button(0).setChecked(True)
+        self._group.idClicked.connect(lambda at: self.chosen.emit(self._values[at]))
+
+    @property
+    def value(self) -> object:
+        return self._values[self._group.checkedId()]
+
+    def choose(self, value: object) -> None:
+        self._group.button(self._values.index(value)).setChecked(True)
+
+
+class Empty(QWidget):
+    """What a page says when there is nothing to show yet: a drawing, what belongs here, and what to do."""
+
+    def __init__(self, theme: Theme, icon: str, title: str, sentence: str, act: QWidget | None = None) -> None:
+        super().__init__()
+        self._theme, self._icon = theme, icon
+        self._picture = QLabel()
+        self._picture.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.title = Label(title, "heading")
+        self.title.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.sentence = Label(sentence, "soft", wrap=True)
+        self.sentence.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.sentence.setMaximumWidth(440)
+        self.sentence.setMinimumWidth(260)
+        inside = column(1, self._picture, self.title, row(1, self.sentence, 1), gap=10)
+        if act is not None:
+            inside.addSpacing(6)
+            inside.addLayout(row(1, act, 1))
+        inside.addStretch(1)
+        self.setLayout(inside)
+        theme.changed.connect(self._draw)
+        self._draw()
+
+    def _draw(self) -> None:
+        self._picture.setPixmap(drawn(self._icon, self._theme.palette.line_strong, 56, 56))
+
+
+class Notice(QFrame):
+    """A problem: title, sentence, remedy, and a button for what can be done."""
+
+    def __init__(self, act: QPushButton) -> None:
+        super().__init__()
+        self.setProperty("look", "problem")
+        self._title, self._sentence, self._remedy = Label("", "strong"), Label("", wrap=True), Label("", "soft", wrap=True)
+        inside = row(column(self._title, self._sentence, self._remedy, gap=4), gap=24)
+        inside.setStretch(0, 1)
+        inside.addWidget(act, alignment=Qt.AlignmentFlag.AlignVCenter)
+        inside.setContentsMargins(20, 16, 20, 16)
+        self.setLayout(inside)
+
+    def show_problem(self, problem: Problem | None) -> None:
+        self.setVisible(problem is not None)
+        if problem is not None:
+            for label, text in ((self._title, problem.title), (self._sentence, problem.sentence), (self._remedy, problem.remedy)):
+                label.say(text)
+            self.setAccessibleName(f"{problem.title}. {problem.sentence} {problem.remedy}")

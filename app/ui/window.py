@@ -1,0 +1,159 @@
+"""The window: a side bar and one page at a time. Only the page in sight is given new Views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QByteArray, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QHideEvent, QKeySequence, QShortcut, QShowEvent
+from PySide6.QtWidgets import QMainWindow, QMessageBox, QStackedWidget, QWidget
+
+from app.ui.model import State, View
+from app.ui.pages.frame import Actions, Page
+from app.ui.sidebar import Sidebar
+from app.ui.texts import tr
+from app.ui.theme import Theme
+from app.ui.widgets.icons import picture_icon
+from app.ui.widgets.pieces import row
+
+SECOND_MS = 1000
+_LEAST = (760, 520)
+_FIRST = (1180, 780)
+
+
+def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], Page]]]:
+    """Every page: its key, its drawing, its title, and how it is made. Pages are made when they are first seen."""
+    from app.ui.pages.history import History
+    from app.ui.pages.live import Live
+    from app.ui.pages.overview import Overview
+    from app.ui.pages.privacy import Privacy
+    from app.ui.pages.settings import SettingsPage
+    from app.ui.pages.skills import Skills
+    from app.ui.pages.swarm import SwarmPage
+
+    return [
+        ("overview", "overview", tr("Overview"), Overview),
+        ("live", "live", tr("Live"), Live),
+        ("skills", "skills", tr("Skills"), Skills),
+        ("swarm", "swarm", tr("Swarm"), SwarmPage),
+        ("history", "history", tr("History"), History),
+        ("privacy", "privacy", tr("Privacy"), Privacy),
+        ("settings", "settings", tr("Settings"), SettingsPage),
+    ]
+
+
+class Window(QMainWindow):
+    """`closing` decides what closing means: True to close, False to stay."""
+
+    quit_asked = Signal()
+
+    def __init__(self, theme: Theme, actions: Actions, closing: Callable[[], bool] = lambda: True) -> None:
+        super().__init__()
+        self._theme, self._actions, self._closing = theme, actions, closing
+        self._view = View()
+        self.setWindowTitle("Shoal")
+        self.setWindowIcon(picture_icon("shoal"))
+        self.setMinimumSize(*_LEAST)
+        self.resize(*_FIRST)
+        self._makers = {key: make for key, _, _, make in pages(theme)}
+        self._pages: dict[str, Page] = {}
+        self._stack = QStackedWidget()
+        self._stack.setProperty("look", "ground")
+        self._sidebar = Sidebar(theme, [(key, icon, title) for key, icon, title, _ in pages(theme)])
+        self._sidebar.chosen.connect(self.go)
+        inside = QWidget()
+        inside.setProperty("look", "ground")
+        whole = row(self._sidebar, self._stack, gap=0)
+        whole.setStretch(1, 1)
+        inside.setLayout(whole)
+        self.setCentralWidget(inside)
+        for at, key in enumerate(self._makers, start=1):
+            QShortcut(QKeySequence(f"Ctrl+{at}"), self, activated=lambda key=key: self.go(key))
+        QShortcut(QKeySequence.StandardKey.Quit, self, activated=self.quit_asked.emit)
+        QShortcut(QKeySequence("Ctrl+P"), self, activated=self._toggle)
+        self._second = QTimer(self, interval=SECOND_MS)
+        self._second.timeout.connect(self._pass_time)
+        self.go("overview")
+
+    @property
+    def page(self) -> str:
+        return next(key for key, page in self._pages.items() if page is self._stack.currentWidget())
+
+    def go(self, key: str) -> None:
+        """Shows a page."""
+        if key not in self._makers:
+            key = "overview"
+        if key not in self._pages:
+            page = self._makers[key](self._theme, self._actions)
+            self._pages[key] = page
+            self._stack.addWidget(page)
+        self._stack.setCurrentWidget(self._pages[key])
+        self._sidebar.choose(key)
+        self._pages[key].show_view(self._view)
+
+    def show_view(self, view: View) -> None:
+        """The new picture of everything."""
+        self._view = view
+        self._sidebar.show_view(view)
+        if self.isVisible():
+            self._pages[self.page].show_view(view)
+        self._keep_time()
+
+    def saved_place(self) -> str:
+        """Size and place as text, for `restore_place`."""
+        return bytes(self.saveGeometry().toBase64().data()).decode()
+
+    def restore_place(self, text: str) -> None:
+        if text:
+            self.restoreGeometry(QByteArray.fromBase64(text.encode()))
+
+    def bring(self) -> None:
+        """In front of everything, also when it was closed or minimised."""
+        self.setWindowState(self.windowState() & ~self.windowState().WindowMinimized)
+        self.show()
+        self.raise_()
+        self.activateWindow()
+
+    def ask_closing(self) -> str:
+        """For desktops without a tray: "quit", "keep" (minimised) or "stay"."""
+        box = QMessageBox(self)
+        box.setWindowTitle("Shoal")
+        box.setText(tr("Close Shoal?"))
+        box.setInformativeText(tr("This desktop has no tray where Shoal could stay. Everything learned so far is kept."))
+        leave = box.addButton(tr("Stop learning and quit"), QMessageBox.ButtonRole.DestructiveRole)
+        keep = box.addButton(tr("Keep learning, minimised"), QMessageBox.ButtonRole.AcceptRole)
+        box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(keep)
+        box.exec()
+        if box.clickedButton() is leave:
+            return "quit"
+        return "keep" if box.clickedButton() is keep else "stay"
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._pages[self.page].show_view(self._view)
+        self._keep_time()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._keep_time()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if self._closing():
+            event.accept()
+        else:
+            event.ignore()
+
+    def _keep_time(self) -> None:
+        """A second's hand, only while somebody looks and something changes with time."""
+        wanted = self.isVisible() and self._view.state in (State.LEARNING, State.STARTING, State.WAITING)
+        if wanted != self._second.isActive():
+            self._second.start() if wanted else self._second.stop()
+
+    def _pass_time(self) -> None:
+        self._pages[self.page].show_view(self._view)
+        self._sidebar.show_view(self._view)
+
+    def _toggle(self) -> None:
+        running = self._view.state in (State.LEARNING, State.STARTING, State.WAITING)
+        (self._actions.pause if running else self._actions.start)()

@@ -1,0 +1,64 @@
+"""Pictures of every page in both themes: `QT_QPA_PLATFORM=offscreen python -m tests.ui.pictures FOLDER [WIDTH HEIGHT]`.
+With `--home DIR` the pages show what a real run left there."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from PySide6.QtWidgets import QApplication
+
+from app.ui.choices import Choices
+from app.ui.model import View
+from app.ui.pages.frame import Actions
+from app.ui.theme import Theme
+from app.ui.window import Window, pages
+from tests.ui import views
+
+
+def actions(folder: Path) -> Actions:
+    return Actions(
+        start=lambda: None, pause=lambda: None, go=lambda _: None, set_choice=lambda *_: None, choices=Choices(folder)
+    )
+
+
+def scenes() -> list[tuple[str, str, View]]:
+    """(name, page, view)"""
+    alone, together = views.learning(), views.together()
+    made = [(key, key, together if key in ("overview", "live", "swarm", "privacy") else alone) for key in
+            ("overview", "live", "skills", "swarm", "history", "privacy", "settings")]  # fmt: skip
+    made += [
+        ("welcome", "overview", View(home="/home/ada/.local/share/shoal")),
+        ("overview-alone", "overview", alone),
+        ("overview-problem", "overview", views.failed()),
+        ("overview-paused", "overview", views.odd()["paused"]),
+        ("overview-first", "overview", views.odd()["first"]),
+        ("swarm-alone", "swarm", alone),
+        ("privacy-alone", "privacy", alone),
+        ("live-empty", "live", View(home="/tmp")),
+    ]
+    return made
+
+
+def main(folder: Path, width: int, height: int) -> None:
+    application = QApplication.instance() or QApplication([])
+    assert isinstance(application, QApplication)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("light", "dark"):
+        theme = Theme(application, name)  # type: ignore[arg-type]
+        window = Window(theme, actions(folder))
+        assert len(pages(theme)) == 7
+        window.resize(width, height)
+        window.show()
+        for scene, page, view in scenes():
+            window.show_view(view)
+            window.go(page)
+            application.processEvents()
+            window.grab().save(str(folder / f"{scene}-{name}.png"))
+        window.close()
+        window.deleteLater()
+
+
+if __name__ == "__main__":
+    numbers = [int(text) for text in sys.argv[2:4]] or [1180, 780]
+    main(Path(sys.argv[1]), *numbers)

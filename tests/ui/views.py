@@ -1,0 +1,169 @@
+"""Views to show: none, one from a real run, a full swarm, and the odd ones. Everything here is made up except what is
+read from a history."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from pathlib import Path
+
+import msgspec
+
+from app.swarm.names import name
+from app.ui import past
+from app.ui.fold import Fold
+from app.ui.model import (
+    Answer, Group, Happening, Message, Peer, Point, Problem, Round, Run, State, Step, Swarm, View,
+)  # fmt: skip
+from engines.contract import EngineInfo
+
+NOW = time.time()
+ENGINE = EngineInfo(
+    name="torch", device="CPU", dtype="float32", model="starter", parameters=1_679_616, trainable=221_184,
+    threads=2, memory_budget_mb=15_535,
+)  # fmt: skip
+_FAMILIES = (
+    "base_conversion", "basic_arithmetic", "chain_sum", "count_bits", "fraction_simplification", "gcd", "lcm",
+    "simple_equations", "spell_backward",
+)  # fmt: skip
+QUESTIONS = {
+    "gcd": ("Find the greatest common divisor of 24 and 36. Give only the number.", "36 24 12 0 #12", "24 12 0 #24"),
+    "chain_sum": ("State the final answer to the following arithmetic problem: 7 - 3 + 9 =", "7-3=4 4+9=13 #13", "7-3=5 5+9=14 #14"),
+    "lcm": ("Find the least common multiple of 6 and 8.", "8 6 2 0 6/2=3 8*3=24 #24", "8 6 0 8*6=48 #48"),
+    "spell_backward": ("Spell this word backward (example: sun -> nus): salmon", "n o m l a s #nomlas", "n o m a s #nomas"),
+    "base_conversion": ("Convert the base-3 number 211 to base-2.", "2*9+1*3+1=22 #10110", "2*9+3=21 #10101"),
+}
+
+
+def rising(rounds: int, every: int = 10, seed: int = 1) -> tuple[Point, ...]:
+    """A curve as a good run has it."""
+    dice = random.Random(seed)
+    made = []
+    for at in range(0, rounds + 1, every):
+        share = 0.22 + 0.34 * (1 - math.exp(-at / 60)) + dice.gauss(0, 0.012)
+        made.append(Point(round=at, pass_at_1=share, stderr=math.sqrt(share * (1 - share) / 256), at=NOW - (rounds - at) * 4))
+    return tuple(made)
+
+
+def learning(rounds: int = 160, **fields: object) -> View:
+    """A node in the middle of its work."""
+    dice = random.Random(7)
+    fold = Fold(View(home="/home/ada/.local/share/shoal"))
+    levels, rows = [], []
+    for at in range(1, rounds + 1):
+        when = NOW - (rounds - at) * 4 - 2
+        share = 0.2 + 0.35 * (1 - math.exp(-at / 50))
+        found = {}
+        for place, family in enumerate(dice.sample(_FAMILIES, 7)):
+            level = 1 + (at > 90 + 8 * place)
+            answered = dice.choice((8, 16, 24))
+            found[family] = (level, sum(dice.random() < share for _ in range(answered)), answered)
+        levels.append((when, found))
+        row = past.round_row(at, 1, when, 3.1 + dice.random(), dice.randint(9, 15), 0, share + dice.gauss(0, 0.04), found)
+        rows.append(row)
+    curve = rising(rounds)
+    probed = tuple(
+        (point.round, point.at, 256, {family: min(1.0, max(0.0, point.pass_at_1 + 0.09 * (place - 4))) for place, family in enumerate(_FAMILIES)})
+        for point in curve
+    )
+    fold.recall(past.Past(
+        curve=curve, probed=probed, rounds=tuple(rows), levels=tuple(levels), groups=groups(rounds),
+        runs=(Run(run=1, started=NOW - rounds * 4, ended=None, first_round=1, last_round=rounds or None, outcome=None, engine="torch CPU"),),
+        happenings=(
+            Happening(at=NOW - rounds * 4, round=0, kind="note", sentence="A new adapter was begun."),
+            Happening(at=NOW - 260, round=rounds // 2, kind="trainer_restarted",
+                      sentence="The system ended the trainer, most likely because memory ran short; it is started again, and round 81 is done anew."),
+        ),
+    ))  # fmt: skip
+    fold.tick(NOW)
+    fold.change(
+        state=State.LEARNING, model="starter", recipe="default", engine=ENGINE, round=rounds + 1, step=Step.SAMPLING,
+        done=76, total=128, left_s=1.4, round_s=3.4, tokens_per_s=2214.0, step_since=NOW - 1, safe_at=NOW - 3,
+    )  # fmt: skip
+    fold.change(**fields)
+    return fold.view
+
+
+def groups(last: int, count: int = 60, peers: bool = False) -> tuple[Group, ...]:
+    dice = random.Random(3)
+    made = []
+    for at in range(count):
+        family = dice.choice(list(QUESTIONS))
+        question, right, wrong = QUESTIONS[family]
+        answers = tuple(Answer(text=right if (ok := dice.random() < 0.55) else wrong, solved=ok) for _ in range(8))
+        peer = name(bytes([at % 7]) * 32) if peers and at % 3 == 1 else None
+        made.append(Group(round=max(1, last - at // 6), at=NOW - at, family=family, level=1, answers=answers, question=question, peer=peer))
+    return tuple(made)
+
+
+def swarm(peers: int = 14, **fields: object) -> Swarm:
+    dice = random.Random(5)
+    rows = tuple(
+        Peer(name=name(at.to_bytes(32)), model=dice.choice(("starter", "starter", "Qwen2.5-0.5B-Instruct", "SmolLM2-135M")),
+             seen_at=NOW - dice.random() ** 3 * 4000, groups=int(dice.random() ** 2 * 80))
+        for at in range(peers)
+    )  # fmt: skip
+    made = Swarm(
+        name="brisk-otter-0417", connected=True, relay="wss://shoal.example.org", sentence="Groups come and go as they should.",
+        invite="shoal://join/shoal.example.org/reef?relay=reef-1", online=max(0, peers - 2), given=418, waiting=2, taken=391,
+        received=460, refused={"too old": 41, "not informative": 28}, bytes_per_hour=1_840_000.0, peers=rows,
+        messages=tuple(
+            Message(at=NOW - 30 * at, outgoing=at % 2 == 0, kind="pub" if at % 2 == 0 else "batch", size=1240 + 37 * at,
+                    text='{"t":"pub","body":{"family":"gcd","level":1,"seed":90071992547,"index":0,"answers":["36 24 12 0 #12","24 12 0 #24"]}}')
+            for at in range(6)
+        ),
+    )  # fmt: skip
+    return msgspec.structs.replace(made, **fields)
+
+
+def together(peers: int = 14) -> View:
+    return learning(solo=False, swarm=swarm(peers), groups=groups(160, peers=True))
+
+
+def failed() -> View:
+    problem = Problem(
+        title="Learning stopped", sentence="The disk that holds /home/ada/.local/share/shoal is full.",
+        remedy="Make some room or choose another folder, and start again.",
+    )  # fmt: skip
+    return learning(state=State.FAILED, problem=problem, reason=problem.sentence, step=None)
+
+
+def odd() -> dict[str, View]:
+    """Everything a page must bear."""
+    long = "an-extraordinarily-long-name-that-nobody-would-choose-" * 4
+    peers = (Peer(name=long, model=long, seen_at=NOW + 9999, groups=10**9),)
+    strange = Group(round=1, at=0, family="no_such_family", level=99, answers=(), question="x" * 4000, peer=long)
+    hostile = Answer(text="<img src=x><b>bold</b>\u202egnp.exe\x1b[2J" * 50, solved=False)
+    return {
+        "new": View(home="/tmp/shoal"),
+        "starting": View(state=State.STARTING, home="/tmp/shoal"),
+        "first": learning(0, curve=rising(0)),
+        "full": learning(),
+        "together": together(),
+        "nobody": learning(solo=False, swarm=Swarm()),
+        "crowd": together(5000),
+        "failed": failed(),
+        "paused": learning(state=State.PAUSED, step=None, until=NOW + 3 * 3600),
+        "waiting": learning(state=State.WAITING, step=None, reason="The learner ended unexpectedly", until=NOW + 16),
+        "clock set back": learning(safe_at=NOW + 10**6, step_since=NOW + 10**6),
+        "long names": learning(
+            model=long, recipe=long, news=long, solo=False, swarm=msgspec.structs.replace(swarm(0, name=long, relay=long, sentence=long, invite=long), peers=peers),
+            groups=(strange, msgspec.structs.replace(strange, answers=(hostile,) * 40)),
+        ),
+        "many points": learning(curve=tuple(Point(round=at, pass_at_1=0.5, stderr=0.03) for at in range(20_000))),
+        "all families": msgspec.structs.replace(learning(), families=tuple(learning().families) * 4),
+        "many rounds": msgspec.structs.replace(learning(), rounds=tuple(
+            Round(round=at, run=1, at=NOW - 20_000 + at, seconds=1.0, informative_own=9, informative_peer=3,
+                  train_solved=0.4, solved=4, answered=10) for at in range(20_000))),
+    }  # fmt: skip
+
+
+def recorded(home: Path) -> View:
+    """What a finished run left behind."""
+    fold = Fold(View(home=str(home), state=State.PAUSED, model="starter"))
+    fold.recall(past.read(past.newest(home)))
+    fold.tick(NOW)
+    return fold.view
+
+
