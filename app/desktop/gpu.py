@@ -157,6 +157,10 @@ class GpuOfOthers:
             if not running & own:
                 return float(total)
             raise SourceError("This graphics card does not tell its users apart.") from error
+        except library.NVMLError as error:
+            if error.value == library.NVML_SUCCESS:  # the library's way of saying that there are no samples
+                return 0.0
+            raise
         self._since[place] = max((sample.timeStamp for sample in samples), default=0)
         return load_of_others(((sample.pid, sample.smUtil) for sample in samples), own, psutil.pid_exists)
 

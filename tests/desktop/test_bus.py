@@ -1,0 +1,173 @@
+"""Idle time, profiles and inhibitors over D-Bus: a real daemon, and GNOME's real Mutter where there is one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+if sys.platform != "linux":
+    pytest.skip("D-Bus is asked on Linux only", allow_module_level=True)
+
+from app.desktop import bus as bus_module
+from app.desktop.bus import Bus
+from app.desktop.facts import FirstThatAnswers, SourceError
+from app.desktop.idle_logind import LOGIND, LogindIdle
+from app.desktop.idle_mutter import MUTTER, MutterIdle
+from app.desktop.saver_linux import PROFILES, ProfileSaver
+from app.desktop.screen_awake import GNOME, KDE, GnomeAwake, KdeAwake
+from tests.desktop.bus_stand_in import MessageFlag, StandInBus
+
+PATIENCE_S = 30.0
+DAEMON = shutil.which("dbus-daemon")
+needs_daemon = pytest.mark.skipif(DAEMON is None, reason="dbus-daemon is not installed")
+
+
+@pytest.fixture
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInBus]:
+    """Both buses are this one."""
+    assert DAEMON
+    bus = StandInBus(DAEMON)
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", bus.address)
+    monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", bus.address)
+    yield bus
+    bus.close()
+
+
+@needs_daemon
+def test_mutters_idle_time(stand_in: StandInBus) -> None:
+    stand_in.own(MUTTER.name)
+    stand_in.answers[MUTTER.interface, "GetIdletime", ()] = ("t", (133_400,))
+    assert MutterIdle(Bus("SESSION")).read() == 133.4
+    assert MessageFlag.no_auto_start in stand_in.flags[-1]
+
+
+@needs_daemon
+def test_the_login_managers_idle_time(stand_in: StandInBus) -> None:
+    stand_in.own(LOGIND.name)
+    idle = LogindIdle(Bus("SYSTEM"))
+    stand_in.property(LOGIND.interface, "IdleHint", "b", False)
+    assert idle.read() == 0.0
+    stand_in.property(LOGIND.interface, "IdleHint", "b", True)
+    since_us = int((time.clock_gettime(time.CLOCK_MONOTONIC) - 300) * 1e6)
+    stand_in.property(LOGIND.interface, "IdleSinceHintMonotonic", "t", since_us)
+    assert idle.read() == pytest.approx(300, abs=20)
+
+
+@needs_daemon
+@pytest.mark.parametrize(("profile", "saver"), [("power-saver", True), ("balanced", False)])
+def test_the_power_profile_under_the_daemons_old_name(stand_in: StandInBus, profile: str, saver: bool) -> None:
+    old = PROFILES[1]
+    stand_in.own(old.name)
+    stand_in.property(old.interface, "ActiveProfile", "s", profile)
+    bus = Bus("SYSTEM")
+    assert FirstThatAnswers(*(ProfileSaver(bus, service) for service in PROFILES)).read() is saver
+
+
+@needs_daemon
+def test_programs_that_keep_the_screen_awake(stand_in: StandInBus) -> None:
+    stand_in.own(GNOME.name, KDE.name)
+    for kept in (True, False):
+        stand_in.answers[GNOME.interface, "IsInhibited", (8,)] = ("b", (kept,))
+        stand_in.answers[KDE.interface, "HasInhibit", ()] = ("b", (kept,))
+        assert GnomeAwake(Bus("SESSION")).read() is kept
+        assert KdeAwake(Bus("SESSION")).read() is kept
+
+
+@needs_daemon
+def test_a_service_that_is_missing_refuses_or_talks_nonsense(stand_in: StandInBus) -> None:
+    idle = MutterIdle(Bus("SESSION"))
+    with pytest.raises(SourceError, match="refused"):
+        idle.read()
+    stand_in.own(MUTTER.name)
+    with pytest.raises(SourceError, match="No GetIdletime here"):
+        idle.read()
+    for nonsense in (("s", ("soon",)), ("b", (True,)), ("", ())):
+        stand_in.answers[MUTTER.interface, "GetIdletime", ()] = nonsense
+        with pytest.raises(SourceError, match="something else than a number"):
+            idle.read()
+    stand_in.answers[MUTTER.interface, "GetIdletime", ()] = ("t", (5_000,))
+    assert idle.read() == 5.0
+
+
+@needs_daemon
+def test_a_service_that_hangs_is_given_up(stand_in: StandInBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bus_module, "ANSWER_S", 0.2)
+    stand_in.own(MUTTER.name)
+    stand_in.answers[MUTTER.interface, "GetIdletime", ()] = None
+    idle = MutterIdle(Bus("SESSION"))
+    with pytest.raises(SourceError, match="did not answer"):
+        idle.read()
+    stand_in.answers[MUTTER.interface, "GetIdletime", ()] = ("t", (5_000,))
+    monkeypatch.setattr(bus_module, "ANSWER_S", PATIENCE_S)
+    assert idle.read() == 5.0
+
+
+@needs_daemon
+def test_a_bus_that_goes_away_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert DAEMON
+    idle = MutterIdle(Bus("SESSION"))
+    for _ in range(2):
+        bus = StandInBus(DAEMON)
+        monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", bus.address)
+        bus.own(MUTTER.name)
+        bus.answers[MUTTER.interface, "GetIdletime", ()] = ("t", (5_000,))
+        assert idle.read() == 5.0
+        bus.close()
+        with pytest.raises(SourceError):
+            idle.read()
+
+
+@pytest.mark.parametrize("address", ["", "unix:path=/nowhere/bus", "tcp:host=localhost,port=1", "nonsense"])
+def test_no_bus_is_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, address: str) -> None:
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    with pytest.raises(SourceError, match="no session bus"):
+        MutterIdle(Bus("SESSION")).read()
+
+
+@needs_daemon
+@pytest.mark.skipif(shutil.which("mutter") is None, reason="GNOME's mutter is not installed")
+def test_the_real_mutter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Headless GNOME compositor: its idle time counts up, as nobody touches anything."""
+    assert DAEMON
+    bus = StandInBus(DAEMON)
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", bus.address)
+    tmp_path.chmod(0o700)
+    command = ["mutter", "--headless", "--wayland", "--no-x11", "--virtual-monitor", "640x480"]
+    command += ["--wayland-display", "shoal-test"]
+    with subprocess.Popen(
+        command,
+        env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as mutter:
+        try:
+            first = _answers(MutterIdle(Bus("SESSION")), mutter)
+            time.sleep(0.5)
+            later = MutterIdle(Bus("SESSION")).read()
+            assert 0 <= first < later
+        finally:
+            mutter.kill()
+            bus.close()
+
+
+def _answers(idle: MutterIdle, mutter: subprocess.Popen[str]) -> float:
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return idle.read()
+        except SourceError as error:
+            if mutter.poll() is not None:
+                assert mutter.stderr
+                pytest.skip(f"mutter does not start here: {mutter.stderr.read()[-300:]}")
+            if time.monotonic() > end:
+                raise AssertionError("Mutter never answered.") from error
+            time.sleep(0.2)

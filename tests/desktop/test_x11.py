@@ -1,0 +1,115 @@
+"""Idle time and full-screen windows on a real X server (Xvfb), with real input (xdotool)."""
+
+from __future__ import annotations
+
+import ctypes.util
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.desktop.facts import SourceError
+from app.desktop.idle_x11 import X11Idle
+from app.desktop.screen_x11 import X11Screen
+from app.desktop.x11 import Display
+
+missing = [name for name in ("Xvfb", "xdotool", "openbox") if shutil.which(name) is None]
+missing += [f"lib{name}" for name in ("X11", "Xss") if ctypes.util.find_library(name) is None]
+pytestmark = pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
+
+PATIENCE_S = 30.0
+
+
+@contextmanager
+def server(name: str = "") -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """An X server, on the display `name` or on a free one."""
+    reader, writer = os.pipe()
+    command = ["Xvfb", *([name] if name else []), "-displayfd", str(writer), "-screen", "0", "640x480x24"]
+    with subprocess.Popen(command, pass_fds=[writer], stderr=subprocess.DEVNULL, text=True) as process:
+        os.close(writer)
+        with os.fdopen(reader) as told:
+            number = told.readline().strip()
+        try:
+            assert number, "Xvfb did not start"
+            yield f":{number}", process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def running(display: str, *command: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A program on that display, ended afterwards."""
+    environment = {**os.environ, "DISPLAY": display}
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def xdotool(display: str, *arguments: str) -> None:
+    subprocess.run(
+        ["xdotool", *arguments], env={**os.environ, "DISPLAY": display}, check=True, timeout=PATIENCE_S
+    )
+
+
+def until(read: Callable[[], Any], holds: Callable[[Any], bool]) -> Any:
+    end = time.monotonic() + PATIENCE_S
+    while not holds(value := read()):
+        assert time.monotonic() < end, value
+        time.sleep(0.05)
+    return value
+
+
+def test_idle_time_counts_up_and_input_ends_it() -> None:
+    with server() as (display, _):
+        idle = X11Idle(display)
+        for number, touch in enumerate((("mousemove", "100", "120"), ("key", "a"), ("click", "1"))):
+            before = until(idle.read, lambda seconds: seconds > 1.0)
+            xdotool(display, *touch)
+            assert until(idle.read, lambda seconds, before=before: seconds < before) < before, number
+
+
+def test_the_active_window_fills_the_screen_or_not() -> None:
+    window = str(Path(__file__).with_name("window.py"))
+    with server() as (display, _):
+        screen = X11Screen(display)
+        assert screen.read() is False  # not even a window manager
+        with running(display, "openbox"):
+            own = Display(display)
+            until(lambda: own.numbers(own.root, b"_NET_SUPPORTING_WM_CHECK"), bool)
+            with running(display, sys.executable, window, "full"):
+                until(screen.read, lambda filled: filled is True)
+                with running(display, sys.executable, window):
+                    until(screen.read, lambda filled: filled is False)  # another window is active
+            until(screen.read, lambda filled: filled is False)
+            assert screen.read() is False
+
+
+def test_a_server_that_dies_is_unknown_and_does_not_take_us_with_it() -> None:
+    with server() as (display, process):
+        idle, screen = X11Idle(display), X11Screen(display)
+        assert idle.read() >= 0 and screen.read() is False
+        process.kill()
+        process.wait()
+        for source in (idle, screen):
+            with pytest.raises(SourceError, match="gone away"):
+                source.read()
+            with pytest.raises(SourceError, match="let us in"):
+                source.read()
+    with server(display):
+        assert idle.read() >= 0 and screen.read() is False
+
+
+def test_no_server_is_a_sentence() -> None:
+    with pytest.raises(SourceError, match="let us in"):
+        X11Idle(":4095").read()
