@@ -59,6 +59,10 @@ class Backplane(Protocol):
         """Whether it holds all that it held before, and takes what is new."""
 
     @property
+    def shared(self) -> bool:
+        """Whether other relays may be on it."""
+
+    @property
     def stored(self) -> int:
         """Groups ever stored; it does not go back when they leave."""
 

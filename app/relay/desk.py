@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from app.relay import crowd
 from app.relay.access import Access, Open
 from app.relay.backplane import Backplane, Record
 from app.relay.memory import Memory
@@ -81,6 +82,8 @@ class Desk:
         )
         self.standings = Standings(wall, rng, name=relay)
         self.presence = Presence(clock)
+        self.crowd = crowd.Crowd(clock)
+        self._telling: asyncio.Task[None] | None = None
         self.sequences = Sequences()
         self.counts: Counter[str] = Counter()
         """Answers to published groups, by code."""
@@ -103,8 +106,21 @@ class Desk:
 
     async def open(self) -> None:
         """Start the backplane: the window is filled from it. Raises BackplaneError."""
-        await self.backplane.start(self._take, self._value, self._presence)
+        await self.backplane.start(self._take, self._value, self.crowd.heard)
         self.opened = True
+        if self.backplane.shared:
+            self._telling = asyncio.create_task(self._tell(), name="telling who is here")
+
+    async def close(self) -> None:
+        """What is under way is finished first."""
+        if self._telling is not None:
+            self._telling.cancel()
+        await self.backplane.close()
+
+    async def _tell(self) -> None:
+        while True:
+            self.backplane.presence(crowd.words(self.presence.keys, self.presence.here().connections))
+            await asyncio.sleep(crowd.EVERY_S)
 
     def now_ms(self) -> int:
         """Unix milliseconds."""
@@ -224,9 +240,6 @@ class Desk:
             else:
                 self._ban(source, _BAN.decode(value))
 
-    def _presence(self, relay: str, summary: bytes) -> None:
-        pass
-
     def stats(self) -> Stats:
         minute = self.clock() - 60
         while self._stored and self._stored[0] < minute:
@@ -236,8 +249,8 @@ class Desk:
         for (family, _), groups in self.window.sizes.items():
             families[family] += groups
         return Stats(
-            peers=self.presence.here().peers,
-            relays=1,
+            peers=self.crowd.peers(self.presence.keys),
+            relays=1 + self.crowd.relays,
             rollouts_min=float(len(self._stored)),
             window=len(self.window),
             stored=self.backplane.stored,

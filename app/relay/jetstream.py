@@ -71,6 +71,8 @@ def servers(where: str) -> tuple[str, ...]:
 class JetStream:
     """One relay's place on a NATS that only relays can reach."""
 
+    shared = True
+
     def __init__(
         self,
         where: tuple[str, ...],

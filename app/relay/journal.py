@@ -70,6 +70,8 @@ _Change = _Group | _Held
 class Journal:
     """One open journal, held by one process."""
 
+    shared = False
+
     def __init__(
         self,
         folder: Path,

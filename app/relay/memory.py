@@ -11,6 +11,8 @@ from app.relay.window import Added
 class Memory:
     """Nothing waits, nothing fails, nothing is left when the process ends."""
 
+    shared = False
+
     def __init__(self) -> None:
         self.ready = False
         self.stored = 0

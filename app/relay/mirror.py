@@ -53,6 +53,7 @@ class Mirror:
         self._heard = float("-inf")
         self._behind: tuple[int, float] | None = None
         """What the latest message was, and when, as it was first seen that more is there."""
+        self._closing = False
         self.caught_up = asyncio.Event()
         self.last = 0
         self.resets = 0
@@ -66,13 +67,14 @@ class Mirror:
         return self.caught_up.is_set() and time.monotonic() - self._heard < SILENT_S
 
     async def close(self) -> None:
+        self._closing = True  # in Python 3.11 a wait_for that has just ended swallows the cancelling
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         await self._unsubscribe()
 
     async def _run(self) -> None:
-        while True:
+        while not self._closing:
             try:
                 if self._subscription is None:
                     await self._subscribe()

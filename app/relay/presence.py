@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 
 import msgspec
 
@@ -112,6 +112,10 @@ class Presence:
     def connections(self, key: bytes) -> int:
         peer = self._peers.get(key)
         return peer.connections if peer is not None else 0
+
+    @property
+    def keys(self) -> Collection[bytes]:
+        return self._peers.keys()
 
     def here(self) -> Here:
         self._expire()

@@ -46,12 +46,12 @@ class World:
 
     async def restarted(self, desk: Desk) -> Desk:
         self._open.remove(desk)
-        await desk.backplane.close()
+        await desk.close()
         return await self.relay()
 
     async def ended(self) -> None:
         while self._open:
-            await self._open.pop().backplane.close()
+            await self._open.pop().close()
 
 
 class OnDisk(World):
@@ -354,6 +354,21 @@ def test_a_ban_holds_on_every_relay(server: Server) -> None:
     play(OnNats(server.url), story)
 
 
+def test_every_relay_knows_who_is_in_the_whole_swarm(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.relay.crowd.EVERY_S", 0.1)
+    monkeypatch.setattr("app.relay.crowd.GONE_S", 3.0)
+
+    async def story(world: World) -> None:
+        one, two = await world.relay(), await world.relay()
+        for n, desk in enumerate((one, one, two, two)):
+            desk.presence.arrive(n, (ANN, BOB, BOB, b"c" * 32)[n])
+        await until(lambda: all((desk.stats().peers, desk.stats().relays) == (3, 2) for desk in (one, two)))
+        await world.restarted(two)
+        await until(lambda: (one.stats().peers, one.stats().relays) == (2, 2))
+
+    play(OnNats(server.url), story)
+
+
 def test_a_relay_waits_for_nats_and_is_not_ready_before_everything_is_there(server: Server) -> None:
     async def story(world: World) -> None:
         first = await world.relay()
@@ -368,7 +383,7 @@ def test_a_relay_waits_for_nats_and_is_not_ready_before_everything_is_there(serv
         await asyncio.to_thread(server.start)
         await opening
         assert desk.backplane.ready and len(desk.window) == 200
-        await desk.backplane.close()
+        await desk.close()
 
     play(OnNats(server.url), story)
 

@@ -224,7 +224,7 @@ def test_what_it_cannot_do_is_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         for options, code, words in (
-            (("--backplane", "nats://127.0.0.1"), 2, "memory backplane only"),
+            (("--backplane", "http://127.0.0.1"), 2, "a backplane of NATS is nats://HOST"),
             (("--port", port), 1, "It cannot listen"),
             (("--host", "192.0.2.1", "--port", "0"), 1, "It cannot listen"),
             (("--port", "70000"), 2, "from 0 to 65535"),
