@@ -55,10 +55,11 @@ class Buckets:
     """One bucket of one rate for each source, full until first used. At most `sources` are remembered; beyond
     that the one unused for longest is taken to be full."""
 
-    __slots__ = ("_full_at", "_sources", "rate")
+    __slots__ = ("_depth_s", "_full_at", "_per_s", "_sources", "rate")
 
     def __init__(self, rate: Rate, sources: int) -> None:
         self.rate = rate
+        self._per_s, self._depth_s = rate.per_s, rate.depth_s  # read at every message
         self._sources = sources
         self._full_at: OrderedDict[bytes | str, float] = OrderedDict()
 
@@ -71,24 +72,26 @@ class Buckets:
         """
         if amount > self.rate.burst:
             return inf
-        full_at = max(self._full_at.get(source, now), now) + amount / self.rate.per_s
-        return max(0.0, full_at - now - self.rate.depth_s)
+        full_at = self._full_at.get(source, now)
+        if full_at < now:
+            full_at = now
+        wait = full_at + amount / self._per_s - now - self._depth_s
+        return wait if wait > 0.0 else 0.0
 
     def take(self, source: bytes | str, amount: float, now: float) -> None:
         """Take tokens that `wait` has found to be there. What is not there is not owed: a bucket is never less
         than empty."""
-        full_at = max(self._full_at.get(source, now), now) + amount / self.rate.per_s
-        self._full_at[source] = min(full_at, now + self.rate.depth_s)
-        self._full_at.move_to_end(source)
-        while self._full_at and (
-            len(self._full_at) > self._sources or next(iter(self._full_at.values())) <= now
-        ):
-            self._full_at.popitem(last=False)
+        known = self._full_at
+        full_at = max(known.get(source, now), now) + amount / self._per_s
+        known[source] = min(full_at, now + self._depth_s)
+        known.move_to_end(source)
+        while len(known) > self._sources or (known and known[next(iter(known))] <= now):
+            known.popitem(last=False)
 
     def left(self, source: bytes | str, now: float) -> float:
         """Tokens there now, between 0 and the burst."""
         owed_s = max(0.0, self._full_at.get(source, now) - now)
-        return max(0.0, (self.rate.depth_s - owed_s) * self.rate.per_s)
+        return max(0.0, (self._depth_s - owed_s) * self._per_s)
 
     def __len__(self) -> int:
         return len(self._full_at)

@@ -111,8 +111,12 @@ class Sampler:
             mine = own.line.groups if own is not None else 0
         else:
             parts = self._parts(ask.families)
-            total = sum(section.line.groups for section in parts.values())
-            mine = sum(line.groups for line in _lines(own, parts)) if own is not None else 0
+            total = sum([section.line.groups for section in parts.values()])
+            if total == len(window):
+                parts = None  # all that is here was asked for, which is found in a shorter way
+                mine = own.line.groups if own is not None else 0
+            else:
+                mine = sum([line.groups for line in _lines(own, parts)]) if own is not None else 0
         groups = self._draw(ask, parts, weight) if total > mine else []
         return Batch(
             groups=tuple(groups),
@@ -172,7 +176,8 @@ class Sampler:
                     return
 
         first: list[_Hand] = []
-        later: list[_Hand] = []
+        passed: list[list[Line]] = []
+        author = self._window.author
         for key in self._peers(parts):
             if len(chosen) == ask.k or steps <= 0:
                 break
@@ -182,9 +187,9 @@ class Sampler:
             likely = 1.0 if weight is None else weight(key)
             if likely <= 0:
                 continue
-            lines = _lines(self._window.author(key), parts)
+            lines = [author(key).line] if parts is None else _lines(author(key), parts)
             if likely < 1 and random() >= likely:
-                later.append(_Hand(lines, since, self._rng))
+                passed.append(lines)
                 continue
             # mostly the first group drawn will do, and nothing more is needed of this peer
             group = _any(lines, since, random())
@@ -195,7 +200,9 @@ class Sampler:
             hand = _Hand(lines, since, self._rng)
             take(hand, _FIRST_TRIES)
             first.append(hand)
-        hands = later + first
+        if len(chosen) < ask.k:
+            first[:0] = [_Hand(lines, since, self._rng) for lines in passed]
+        hands = first
         while hands and len(chosen) < ask.k and steps > 0:
             for hand in hands:
                 if len(chosen) < ask.k and not hand.closed:

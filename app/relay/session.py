@@ -51,7 +51,7 @@ Outcome = tuple[Code, str, float | None]
 NOT_INVITED_S = 60.0
 """When a node that may not sign in may ask again: the operator may have let it in meanwhile."""
 _LONGEST_WAIT_MS = 24 * 3600 * 1000
-_COUNTED_SOURCES = 1024
+_COUNTED_SOURCES = 128
 
 
 class Session:
@@ -309,7 +309,10 @@ class Session:
         window = self._desk.window
         if families is None:
             return len(window.peers) - (key in window.peers)
-        rosters = [section.peers for one in set(families) if (section := window.section(one)) is not None]
+        sections = [section for one in set(families) if (section := window.section(one)) is not None]
+        if sum([section.line.groups for section in sections]) == len(window):
+            return len(window.peers) - (key in window.peers)
+        rosters = [section.peers for section in sections]
         if sum(map(len, rosters)) <= _COUNTED_SOURCES:
             return len({peer for roster in rosters for peer in roster} - {key})
         return max(len(roster) - (key in roster) for roster in rosters)

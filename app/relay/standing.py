@@ -53,8 +53,10 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def weight(self) -> float:
         """How readily its groups are given out, 0.05 to 1: 1 - error / 0.5, on probation at most 0.2."""
-        earned = max(LEAST_WEIGHT, 1 - self.error / 0.5)
-        return min(PROBATION_WEIGHT, earned) if self.probation else earned
+        earned = 1 - self.error / 0.5
+        if earned < LEAST_WEIGHT:
+            return LEAST_WEIGHT
+        return PROBATION_WEIGHT if self.honest < PROBATION and earned > PROBATION_WEIGHT else earned
 
     @property
     def check(self) -> float:
@@ -207,6 +209,8 @@ class Standings:
 
     def verdict(self, key: bytes, address: str) -> Verdict:
         """How to receive this key from this address: a block outweighs a shadow."""
+        if not self.bans:
+            return "welcome"
         now = self._clock()
         found = [ban for source in (key, address) if (ban := self.bans.of(source, now)) is not None]
         if not found:
@@ -215,7 +219,9 @@ class Standings:
 
     def weight(self, key: bytes) -> float:
         """For sampling: 0 for a banned key, also in shadow."""
-        return 0.0 if self.bans.of(key, self._clock()) is not None else self.of(key).weight
+        if self.bans and self.bans.of(key, self._clock()) is not None:
+            return 0.0
+        return self._known.get(key, _NEW).weight
 
     def __len__(self) -> int:
         return len(self._known)

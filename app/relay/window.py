@@ -121,8 +121,9 @@ class Line:
     def span(self, since: float | None = None) -> tuple[int, int]:
         """The positions from the oldest group, or the first that arrived at `since` or later, to the end; some
         may be empty."""
-        if since is None:
-            return self._head, len(self._slots)
+        slots = self._slots
+        if since is None or (self.groups and slots[self._head].arrived >= since):
+            return self._head, len(slots)
         return bisect_left(self._slots, since, self._head, key=_ARRIVED), len(self._slots)
 
     def at(self, position: int) -> Kept | None:
@@ -232,12 +233,12 @@ class Window:
         slot = Slot(
             Kept(id=id, key=key, address=address, family=family, level=level, raw=raw, arrived=self._latest)
         )
-        author = self._authors.setdefault(key, Author())
+        author = self._authors.get(key) or self._authors.setdefault(key, Author())
         lines = [self._whole, author.line]
         for part in (family, (family, level)):
-            section = self._sections.setdefault(part, Section())
-            own = author.parts.setdefault(part, Line())
-            local = section.addresses.setdefault(address, Line())
+            section = self._sections.get(part) or self._sections.setdefault(part, Section())
+            own = author.parts.get(part) or author.parts.setdefault(part, Line())
+            local = section.addresses.get(address) or section.addresses.setdefault(address, Line())
             lines += (section.line, own, local)
             section.peers.enter(key)
         for line in lines:
