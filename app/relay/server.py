@@ -40,6 +40,8 @@ CONNECTIONS_OF_AN_ADDRESS = 32
 RECONNECT_WITHIN_MS = 10_000
 """After a `bye` clients come back spread over so long."""
 CLOSING_S = 5.0
+_BUFFERED = 60 * 1024
+"""Below the 64 KB from which on asyncio makes a writer wait."""
 SIGN_IN_S = 15.0
 """A connection that has said nothing of use until then is ended."""
 GREETED = Rate(60 * 200, 400)
@@ -69,8 +71,11 @@ class _Line:
     async def send(self, frame: bytes) -> bool:
         """False when the client has gone or does not take it; then the connection is over."""
         try:
-            async with self._lock, asyncio.timeout(SEND_S):
+            if self._room(frame):
                 await self.socket.send_frame(frame, WSMsgType.TEXT)
+            else:
+                async with self._lock, asyncio.timeout(SEND_S):
+                    await self.socket.send_frame(frame, WSMsgType.TEXT)
         except ConnectionError:
             return False
         except TimeoutError:
@@ -79,6 +84,14 @@ class _Line:
             return False
         self.session.sent(len(frame))
         return True
+
+    def _room(self, frame: bytes) -> bool:
+        """Whether a frame goes out, or into the transport's buffer, without waiting: most do, and need no
+        timer."""
+        transport = self._transport
+        if not isinstance(transport, asyncio.Transport) or self._lock.locked():
+            return False
+        return transport.get_write_buffer_size() + len(frame) < _BUFFERED
 
     def abort(self) -> None:
         """End it without a word: whoever does not read would not read the good-bye either."""

@@ -6,6 +6,7 @@ client passes over them, so that a newer relay can say more. PROTOCOL.md tells t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
 
@@ -213,6 +214,7 @@ def _table(types: Iterable[type[msgspec.Struct]]) -> dict[str, msgspec.json.Deco
 
 
 _kinds = msgspec.json.Decoder(_Kind)
+_TAG = re.compile(rb'\{"t":"([a-z]{1,16})"')
 _client = _table((Auth, Pub, Sample, Report, AskStats))
 _relay = _table((Hello, Welcome, Err, Ok, Batch, Stats, Notice, Bye))
 _items = msgspec.json.Decoder(Envelope)
@@ -269,8 +271,11 @@ def agree(theirs: Sequence[int]) -> int:
 
 def _read(frame: bytes, decoders: dict[str, msgspec.json.Decoder[Any]], limit: int) -> Any:
     _check_size(len(frame), limit)
-    kind: _Kind = _decode(frame, _kinds)
-    decoder = decoders.get(kind.t)
+    first = _TAG.match(frame)  # where the type stands first, as it does with us, a frame is read only once
+    decoder = decoders.get(first[1].decode()) if first else None
+    if decoder is None:
+        kind: _Kind = _decode(frame, _kinds)
+        decoder = decoders.get(kind.t)
     if decoder is None:
         raise Refused(Flaw.UNKNOWN_TYPE, "There is no message of this type here.")
     return _decode(frame, decoder)
