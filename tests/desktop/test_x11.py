@@ -15,10 +15,15 @@ from typing import Any
 
 import pytest
 
+from app.desktop import Gatherer
 from app.desktop.facts import SourceError
 from app.desktop.idle_x11 import X11Idle
 from app.desktop.screen_x11 import X11Screen
 from app.desktop.x11 import Display
+from app.node.causes import RuleSettings
+from app.node.orders import Moment
+from app.node.reasons import Reason
+from app.node.rules import Decision, decide
 
 missing = [name for name in ("Xvfb", "xdotool", "openbox") if shutil.which(name) is None]
 missing += [f"lib{name}" for name in ("X11", "Xss") if ctypes.util.find_library(name) is None]
@@ -113,3 +118,38 @@ def test_a_server_that_dies_is_unknown_and_does_not_take_us_with_it() -> None:
 def test_no_server_is_a_sentence() -> None:
     with pytest.raises(SourceError, match="let us in"):
         X11Idle(":4095").read()
+
+
+def test_a_node_starts_when_nobody_is_there_and_stops_at_the_first_key() -> None:
+    settings = RuleSettings(
+        idle_s=2.0,
+        on_battery=True,
+        with_saver=True,
+        during_full_screen=True,
+        cpu_limit=None,
+        gpu_limit=None,
+        memory_limit=None,
+        temperature_limit_c=None,
+    )
+    with server() as (display, _):
+        xdotool(display, "key", "a")
+        gatherer = Gatherer(chosen={"idle_s": X11Idle(display)})
+        decision: Decision | None = None
+
+        def decided() -> Decision:
+            nonlocal decision
+            decision = decide(Moment.now(), gatherer.gather(), settings, decision)
+            return decision
+
+        try:
+            gatherer.start(PATIENCE_S)
+            assert decided().reason is Reason.IN_USE
+            until(decided, lambda decision: decision.run)
+            pressed = time.monotonic()
+            xdotool(display, "key", "a")
+            until(decided, lambda decision: not decision.run)
+            print(f"gave way {time.monotonic() - pressed:.1f} s after the key")
+            assert decided().reason is Reason.IN_USE
+            until(decided, lambda decision: decision.run)
+        finally:
+            gatherer.close()

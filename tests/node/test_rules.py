@@ -483,7 +483,7 @@ def history(rules: RuleSettings, steps: Steps) -> list[tuple[float, Facts, Decis
     return passed
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(chosen, steps)
 def test_a_node_never_runs_while_the_computer_is_in_use(rules: RuleSettings, steps: Steps) -> None:
     for _, looked, decision in history(rules, steps):
@@ -497,7 +497,7 @@ def test_a_node_never_runs_while_the_computer_is_in_use(rules: RuleSettings, ste
         assert not rules.orders.paused
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(chosen, steps)
 def test_after_a_disturbance_it_stays_quiet_for_the_whole_time(rules: RuleSettings, steps: Steps) -> None:
     calm_s = {cause.reason: cause.calm_s for cause in (*POWER, *LOAD)}
@@ -511,7 +511,7 @@ def test_after_a_disturbance_it_stays_quiet_for_the_whole_time(rules: RuleSettin
             quiet_until = max(quiet_until, seconds + left)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(chosen, steps, sometimes_calm, st.sets(st.sampled_from(FIELDS)))
 def test_a_calmer_computer_never_stops_a_node(
     rules: RuleSettings, steps: Steps, looked: Facts, calmer: set[str]
@@ -537,7 +537,7 @@ SWITCHED_OFF = {
 }
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(chosen, steps, sometimes_calm, st.sets(st.sampled_from(sorted(SWITCHED_OFF))))
 def test_fewer_rules_never_stop_a_node(rules: RuleSettings, steps: Steps, looked: Facts, off: set[str]) -> None:
     *_, (seconds, _, before) = history(rules, steps)
@@ -547,7 +547,7 @@ def test_fewer_rules_never_stop_a_node(rules: RuleSettings, steps: Steps, looked
         assert decide(moment, looked, looser, before).run
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(chosen, steps)
 def test_no_history_keeps_a_calm_computer_from_running_for_ever(rules: RuleSettings, steps: Steps) -> None:
     """Whatever happened and however the clock was set: what is left is at most the longest wait of a rule."""
@@ -561,7 +561,7 @@ def test_no_history_keeps_a_calm_computer_from_running_for_ever(rules: RuleSetti
     assert decision.run
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.builds(
