@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.cli import _operator
 from app.relay.access import MOST_WORK_BITS, WORK_BITS, Access, AccessError, Invited, Knowing, Listed, Open
 from app.swarm.invite import Invite, where
 from app.swarm.private import Private, new_words, unlock
@@ -47,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pow-bits", type=_bits, metavar="N", help=f"ask for work of 2^N hashes a day ({WORK_BITS} with pow)"
     )
-    parser.add_argument("--invite-key", metavar="KEY", help="the operator's public key (see ./shoal invite)")
+    parser.add_argument("--invite-key", metavar="KEY", help="one more public key that may sign invites")
     parser.add_argument("--allow", type=Path, metavar="FILE", help="keys that may join, one a line")
     parser.add_argument("--lan", action="store_true", help="listen to the local network and announce it there")
     parser.add_argument("--public", metavar="URL", help="the address for invites, where it is another one")
@@ -63,13 +64,13 @@ def chosen(args: argparse.Namespace) -> Joining:
     ):
         if value is not None and mode != needed:
             raise AccessError(f"{option} says who may join only with --access {needed}: add that.")
-        if value is None and mode == needed:
-            raise AccessError(f"--access {needed} needs {option} to know who may join: add it.")
+    if args.allow is None and mode == "allowlist":
+        raise AccessError("--access allowlist needs --allow FILE with the keys that may join: add it.")
     bits = args.pow_bits if args.pow_bits is not None else WORK_BITS * (mode == "pow")
     swarm = args.swarm or SWARM
     access: Access = Open("pow" if bits else "open")
     if mode == "invite":
-        access = Invited(public_key(args.invite_key))
+        access = Invited(_who_invites(args))
     elif mode == "allowlist":
         access = Listed(args.allow)
     elif mode == "private":
@@ -79,6 +80,18 @@ def chosen(args: argparse.Namespace) -> Joining:
         access, swarm = Knowing(private), private.swarm
     public = None if args.public is None else where(args.public)
     return Joining(access=access, pow_bits=bits, swarm=swarm, public=public)
+
+
+def _who_invites(args: argparse.Namespace) -> frozenset[bytes]:
+    """The operators, and whom they leave inviting to. Raises AccessError and OperatorError."""
+    keys = _operator.operators(args)
+    if args.invite_key is not None:
+        keys |= {public_key(args.invite_key)}
+    if not keys:
+        raise AccessError(
+            "--access invite needs a key that signs invites: --state DIR makes one, --invite-key names yours."
+        )
+    return keys
 
 
 def public_key(text: str) -> bytes:

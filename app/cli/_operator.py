@@ -87,20 +87,26 @@ def add_orders(parser: argparse.ArgumentParser) -> None:
         one.add_argument("--json", action="store_true", help="print the relay's answer as JSON")
 
 
+def operators(args: argparse.Namespace) -> frozenset[bytes]:
+    """Public keys of those who give orders and invite. Raises OperatorError."""
+    from app.swarm import signing
+
+    keys = set()
+    for text in args.operator:
+        if not re.fullmatch(r"[0-9a-f]{64}", text):
+            raise OperatorError(f"An operator is named by a public key of 64 hex digits, not {text[:80]!r}.", 2)
+        keys.add(bytes.fromhex(text))
+    if args.state is not None:
+        keys.add(signing.public_key(_made(args.state / KEY_FILE)))
+    return frozenset(keys)
+
+
 def rules(args: argparse.Namespace, public: str | None = None) -> Rules:
     """What the options say, with the metrics' socket bound. Raises OperatorError."""
     from app.relay.origin import proxies
     from app.relay.rules import Rules
     from app.relay.serving import bind
-    from app.swarm import signing
 
-    operators = set()
-    for text in args.operator:
-        if not re.fullmatch(r"[0-9a-f]{64}", text):
-            raise OperatorError(f"An operator is named by a public key of 64 hex digits, not {text[:80]!r}.", 2)
-        operators.add(bytes.fromhex(text))
-    if args.state is not None:
-        operators.add(signing.public_key(_made(args.state / KEY_FILE)))
     listener = None
     try:
         trusted = proxies(args.trusted_proxy)
@@ -117,7 +123,7 @@ def rules(args: argparse.Namespace, public: str | None = None) -> Rules:
             ) from error
     return Rules(
         proxies=trusted,
-        operators=frozenset(operators),
+        operators=operators(args),
         contact=args.contact[:200],
         checks=not args.no_checks,
         metrics=listener,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.cli._operator import KEY_FILE
 from app.swarm import signing
 from app.swarm.admission import ANYBODY, mint
 from app.swarm.invite import InviteError, where
@@ -23,13 +24,15 @@ DAYS = 7
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("address", nargs="?", help="the relay's invite (it prints one) or its address")
-    parser.add_argument("--key", type=Path, metavar="FILE", help="the operator's secret key, which signs")
+    signs = parser.add_mutually_exclusive_group()
+    signs.add_argument(
+        "--state", type=Path, metavar="DIR", help="the relay's folder, where its operator's key is"
+    )
+    signs.add_argument("--key", type=Path, metavar="FILE", help="or the key that signs, from --new-key")
     parser.add_argument("--days", type=_days, default=DAYS, help=f"how long the invite holds ({DAYS})")
     parser.add_argument("--for", dest="who", type=_key, metavar="KEY", help="the one node key that may use it")
     parser.add_argument("--swarm", help="the swarm's id, where the address does not say it")
-    parser.add_argument(
-        "--new-key", type=Path, metavar="FILE", help="make an operator's key: FILE and FILE.pub"
-    )
+    parser.add_argument("--new-key", type=Path, metavar="FILE", help="make a key that signs: FILE and FILE.pub")
     parser.add_argument("--new-words", action="store_true", help="make six words for a private swarm")
 
 
@@ -42,15 +45,16 @@ def main(args: argparse.Namespace) -> int:
         return 0
     if args.new_key is not None:
         return _new_key(args.new_key)
-    if args.key is None:
-        return _wrong("An invite is signed: name the operator's key with --key (--new-key FILE makes one).")
+    key = args.state / KEY_FILE if args.state is not None else args.key
+    if key is None:
+        return _wrong("An invite is signed: name the relay's folder with --state, or a key with --key.")
     try:
         relay = where(args.address)
         swarm = args.swarm or relay.swarm
         if swarm is None:
             return _wrong("The address does not say which swarm it is of: give the relay's invite, or --swarm.")
         until = int(time.time()) + args.days * 86_400
-        token = mint(_read(args.key), swarm, until, args.who or ANYBODY)
+        token = mint(_read(key), swarm, until, args.who or ANYBODY)
         print(msgspec.structs.replace(relay, swarm=swarm, token=token).link())
     except InviteError as error:
         return _wrong(str(error))
@@ -78,8 +82,8 @@ def _read(path: Path) -> bytes:
         text = path.read_text("ascii").strip()
     except UnicodeDecodeError:
         text = ""
-    if not re.fullmatch(r"[0-9a-f]{64}", text):
-        raise InviteError(f"{path} is no operator's key: --new-key FILE makes one.")
+    if path.suffix == ".pub" or not re.fullmatch(r"[0-9a-f]{64}", text):
+        raise InviteError(f"{path} is no key that signs invites: --new-key FILE makes one.")
     return bytes.fromhex(text)
 
 

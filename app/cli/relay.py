@@ -53,11 +53,10 @@ def main(args: argparse.Namespace) -> int:
 
     try:
         joining = _joining.chosen(args)
+        rules = _operator.rules(args, None if joining.public is None else joining.public.url)
     except (AccessError, ValueError) as error:
         print(f"shoal relay: {error}", file=sys.stderr)
         return 2
-    try:
-        rules = _operator.rules(args, None if joining.public is None else joining.public.url)
     except _operator.OperatorError as error:
         print(f"shoal relay: {error}", file=sys.stderr)
         return error.code

@@ -49,15 +49,15 @@ class Open(msgspec.Struct, frozen=True):
 
 
 class Invited(msgspec.Struct, frozen=True):
-    """Who holds a token that the operator, known by the public key, signed for this swarm."""
+    """Who holds a token that one of the operators, known by their public keys, signed for this swarm."""
 
-    operator: bytes
+    operators: frozenset[bytes]
     mode: AccessMode = "invite"
 
     def check(self, auth: Auth, hello: Hello) -> None:
         if auth.invite is None:
             raise Refused(Flaw.NOT_INVITED, "This relay is for invited nodes: ask its operator for an invite.")
-        check_token(auth.invite, self.operator, hello.swarm, auth.pk, hello.time_ms / 1000)
+        check_token(auth.invite, self.operators, hello.swarm, auth.pk, hello.time_ms / 1000)
 
 
 class Knowing(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hmac
 import re
+from collections.abc import Iterable
 
 from app.swarm import signing
 from app.swarm.invite import Invite
@@ -36,13 +37,14 @@ def mint(operator: bytes, swarm: str, until_s: int, pk: str = ANYBODY) -> str:
     return token
 
 
-def check_token(token: str, operator: bytes, swarm: str, pk: str, now_s: float) -> None:
-    """The relay's side of `mint`, by the operator's public key. Raises Refused."""
+def check_token(token: str, operators: Iterable[bytes], swarm: str, pk: str, now_s: float) -> None:
+    """The relay's side of `mint`, by the public keys that may sign. Raises Refused."""
     found = _TOKEN.fullmatch(token)
     if found is None:
         raise Refused(Flaw.NOT_INVITED, "This relay asks for an invite of its operator, and this is none.")
     until, who, signature = found.groups()
-    if not signing.verifies(operator, _token_bytes(swarm, until, who), bytes.fromhex(signature)):
+    signed = _token_bytes(swarm, until, who)
+    if not any(signing.verifies(key, signed, bytes.fromhex(signature)) for key in operators):
         raise Refused(Flaw.NOT_INVITED, "The invite was not signed by this relay's operator: ask for one.")
     if who not in (ANYBODY, pk):
         raise Refused(Flaw.NOT_INVITED, "The invite was made for another key: ask for one of your own.")

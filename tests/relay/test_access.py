@@ -60,7 +60,7 @@ def test_work_is_asked_for_beside_any_mode() -> None:
         assert at.info().access == "pow"
         assert answer(at, ANN).code == Code.POW
         assert isinstance(answer(at, ANN, work=True), Welcome)
-    both = desk(Invited(public_key(OPERATOR)), pow_bits=8)
+    both = desk(Invited(frozenset({public_key(OPERATOR)})), pow_bits=8)
     token = mint(OPERATOR, "example-swarm", NOW + 60)
     assert (both.info().access, both.info().pow_bits) == ("invite", 8)
     assert answer(both, ANN, token).code == Code.POW
@@ -69,7 +69,7 @@ def test_work_is_asked_for_beside_any_mode() -> None:
 
 
 def test_invited_nodes_come_in_and_others_learn_why_not() -> None:
-    at = desk(Invited(public_key(OPERATOR)))
+    at = desk(Invited(frozenset({public_key(OPERATOR)})))
     bob_s = mint(OPERATOR, "example-swarm", NOW + 60, public_key(BOB).hex())
     assert at.info().access == "invite"
     assert isinstance(answer(at, BOB, bob_s), Welcome)

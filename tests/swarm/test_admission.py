@@ -36,7 +36,7 @@ def hello(**changes: Any) -> Hello:
 
 def refused(token: str, seed: bytes = ANN, swarm: str = "example-swarm", now: float = NOW) -> str:
     with pytest.raises(Refused) as caught:
-        check_token(token, public_key(OPERATOR), swarm, pk(seed), now)
+        check_token(token, [public_key(OPERATOR)], swarm, pk(seed), now)
     assert caught.value.code == Code.RESTRICTED
     return caught.value.sentence
 
@@ -45,8 +45,8 @@ def test_a_token_lets_in_until_it_ends_and_only_whom_it_names() -> None:
     anybody = mint(OPERATOR, "example-swarm", NOW + 60)
     bob_s = mint(OPERATOR, "example-swarm", NOW + 60, pk(BOB))
     for seed in (ANN, BOB):
-        check_token(anybody, public_key(OPERATOR), "example-swarm", pk(seed), NOW + 59.9)
-    check_token(bob_s, public_key(OPERATOR), "example-swarm", pk(BOB), NOW)
+        check_token(anybody, [public_key(BOB), public_key(OPERATOR)], "example-swarm", pk(seed), NOW + 59.9)
+    check_token(bob_s, [public_key(OPERATOR)], "example-swarm", pk(BOB), NOW)
     assert "has ended" in refused(anybody, now=NOW + 60)
     assert "another key" in refused(bob_s)
     assert "not signed" in refused(anybody, swarm="other-swarm")

@@ -49,7 +49,9 @@ def test_a_token_of_the_operator() -> None:
     _, until, who, signature = token.split(".")
     signed = b"shoal-token-v1\0example-swarm\0" + until.encode() + b"\0" + who.encode()
     assert signature == key.sign(signed).signature.hex()
-    admission.check_token(token, bytes(key.verify_key), "example-swarm", json.loads(AUTH)["pk"], int(until) - 1)
+    admission.check_token(
+        token, [bytes(key.verify_key)], "example-swarm", json.loads(AUTH)["pk"], int(until) - 1
+    )
 
 
 def test_six_words_give_the_key_the_swarm_and_the_proof() -> None:

@@ -1,0 +1,261 @@
+"""Who may join a real relay process, by the words, keys and links that people are given."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from app.swarm.admission import credential, joining
+from app.swarm.invite import Invite, parse, where
+from app.swarm.private import unlock
+from app.swarm.protocol import SUBPROTOCOL, Hello, from_relay, info, to_frame
+from app.swarm.refusals import Code
+from app.swarm.signin import find_work, sign_in
+from app.swarm.signing import public_key
+
+ROOT = Path(__file__).parents[2]
+ANN, BOB = bytes(range(32)), bytes(range(1, 33))
+PATIENCE_S = 60.0
+WORDS = "abuse boss fly battle rubber warrior"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+ENVIRONMENT.pop("SHOAL_PRIVATE", None)
+
+if sys.platform == "win32":
+    pytest.skip("ends the relay by SIGTERM", allow_module_level=True)
+
+
+def shoal(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "app.cli", *map(str, arguments)],
+        cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=PATIENCE_S, **options,
+    )  # fmt: skip
+
+
+class Relay:
+    def __init__(self, *options: object, typed: str | None = None, **environment: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "app.cli", "relay", "--port", "0", *map(str, options)],
+            cwd=ROOT, env={**ENVIRONMENT, **environment}, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        assert self.process.stdin is not None and self.process.stdout is not None
+        if typed is not None:
+            print(typed, file=self.process.stdin, flush=True)
+        self.first: dict[str, str] = json.loads(self.process.stdout.readline())
+        self.invite = parse(self.first["invite"])
+
+    def end(self, number: int = signal.SIGTERM) -> str:
+        self.process.send_signal(number)
+        return self.process.communicate(timeout=PATIENCE_S)[1]
+
+
+@contextmanager
+def relay(*options: object, typed: str | None = None, **environment: str) -> Iterator[Relay]:
+    one = Relay(*options, typed=typed, **environment)
+    try:
+        yield one
+    finally:
+        one.process.kill()
+        one.process.communicate()
+
+
+def greet(invite: Invite, seed: bytes = ANN, *, work: bool = False) -> Any:
+    """What a node that was given this invite is answered."""
+
+    async def talk() -> Any:
+        async with (
+            aiohttp.ClientSession() as http,
+            http.ws_connect(invite.url, protocols=(SUBPROTOCOL,), compress=0) as ws,
+        ):
+            hello = from_relay((await ws.receive_str(timeout=PATIENCE_S)).encode())
+            assert isinstance(hello, Hello)
+            pow = (
+                find_work(public_key(seed).hex(), hello.relay, hello.time_ms, hello.pow_bits) if work else None
+            )
+            auth = sign_in(seed, hello, "test/1", pow=pow, invite=credential(invite, hello, seed))
+            await ws.send_str(to_frame(auth).decode())
+            return from_relay((await ws.receive_str(timeout=PATIENCE_S)).encode())
+
+    return asyncio.run(talk())
+
+
+def code(answer: Any) -> str:
+    return str(getattr(answer, "code", "welcome"))
+
+
+async def document(invite: Invite) -> Any:
+    page = invite.url.replace("ws://", "http://").replace("/v1/ws", "/v1/info")
+    async with aiohttp.ClientSession() as http, http.get(page) as answer:
+        return info(await answer.read())
+
+
+def test_an_open_relay_prints_an_invite_that_works() -> None:
+    with relay() as one:
+        assert one.invite == Invite(url=one.first["url"], swarm="shoal", relay=one.first["relay"])
+        assert code(greet(one.invite)) == "welcome"
+        said = one.end()
+        assert one.first["invite"] in said and "without encryption" not in said
+
+
+def test_work_is_asked_for_and_found() -> None:
+    with relay("--access", "pow", "--pow-bits", "10") as one:
+        assert code(greet(one.invite)) == Code.POW
+        assert code(greet(one.invite, work=True)) == "welcome"
+        asked = asyncio.run(document(one.invite))
+        assert (asked.access, asked.pow_bits) == ("pow", 10)
+
+
+def test_six_words_open_a_private_relay_and_stay_out_of_sight() -> None:
+    private = unlock(WORDS)
+    for where_from in ({"typed": WORDS}, {"SHOAL_PRIVATE": WORDS}, {"SHOAL_PRIVATE": private.token}):
+        with relay("--private", **where_from) as one:  # type: ignore[arg-type]
+            assert one.first["swarm"] == private.swarm
+            assert code(greet(joining(private, one.invite))) == "welcome"
+            assert code(greet(one.invite)) == Code.RESTRICTED
+            assert code(greet(joining(unlock(f"a1.{'0' * 64}"), one.invite))) == Code.RESTRICTED
+            command = Path(f"/proc/{one.process.pid}/cmdline")
+            listed = command.read_text() if command.exists() else ""
+            for text in (listed, one.end(), json.dumps(one.first)):
+                assert "abuse" not in text and private.key.hex() not in text
+
+
+def test_an_operator_invites(tmp_path: Path) -> None:
+    key = tmp_path / "operator"
+    made = shoal("invite", "--new-key", key)
+    assert made.returncode == 0 and made.stdout.strip() in made.stderr
+    assert key.stat().st_mode & 0o077 == 0
+    again = shoal("invite", "--new-key", key)
+    assert again.returncode == 1 and "Traceback" not in again.stderr  # never over another key
+    with relay("--access", "invite", "--invite-key", f"{key}.pub", "--state", tmp_path / "state") as one:
+        link = one.first["invite"]
+        for_anybody = shoal("invite", link, "--key", key)
+        for_bob = shoal("invite", link, "--key", key, "--for", public_key(BOB).hex(), "--days", 1)
+        assert for_anybody.returncode == for_bob.returncode == 0
+        anybody, bob_s = where(for_anybody.stdout), where(for_bob.stdout)
+        assert code(greet(anybody, ANN)) == code(greet(anybody, BOB)) == code(greet(bob_s, BOB)) == "welcome"
+        refused = greet(bob_s, ANN)
+        assert refused.code == Code.RESTRICTED and "another key" in refused.msg
+        operator_s = where(shoal("invite", link, "--state", tmp_path / "state").stdout)
+        assert code(greet(operator_s, ANN)) == "welcome"
+        assert code(greet(one.invite)) == Code.RESTRICTED
+        assert "./shoal invite" in one.end()
+
+
+def test_a_list_of_keys_is_followed(tmp_path: Path) -> None:
+    friends = tmp_path / "friends"
+    friends.write_text(f"{public_key(ANN).hex()} # Ann\n")
+    with relay("--access", "allowlist", "--allow", friends) as one:
+        assert code(greet(one.invite, ANN)) == "welcome"
+        assert code(greet(one.invite, BOB)) == Code.RESTRICTED
+        friends.write_text(f"{public_key(BOB).hex()}\n")
+        assert code(greet(one.invite, ANN)) == Code.RESTRICTED
+        assert code(greet(one.invite, BOB)) == "welcome"
+
+
+def test_a_relay_ends_with_whoever_holds_its_input() -> None:
+    with relay("--until-stdin-closes") as one:
+        assert code(greet(one.invite)) == "welcome"
+        assert one.process.stdin is not None
+        one.process.stdin.close()
+        one.process.stdin = None
+        assert one.process.wait(PATIENCE_S) == 0
+
+
+def test_on_the_network_it_says_what_is_open_and_has_an_id_of_its_own() -> None:
+    with relay("--lan", "--swarm", "test-swarm") as one:
+        assert one.first["relay"].startswith("relay-") and "0.0.0.0" in one.first["url"]
+        assert code(greet(one.invite)) == "welcome"  # the address for others is this computer's
+        said = one.end()
+        assert "every network" in said and "without encryption" in said and "Ctrl-C" in said
+        assert f"port {where(one.first['invite']).url.rsplit(':', 1)[1].partition('/')[0]}" in said
+
+
+def test_behind_a_proxy_the_invite_has_its_address() -> None:
+    with relay("--public", "wss://relay.example") as one:
+        assert one.invite.url == "wss://relay.example/v1/ws"
+        assert one.invite.relay == one.first["relay"]
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (["--access", "invite"], "--state DIR"),
+        (["--access", "invite", "--invite-key", "abc"], "64 hex digits"),
+        (["--access", "allowlist"], "--allow"),
+        (["--access", "allowlist", "--allow", "/no/such/file"], "cannot be read"),
+        (["--allow", "friends"], "--access allowlist"),
+        (["--invite-key", "0" * 64], "--access invite"),
+        (["--private", "--swarm", "mine"], "leave out --swarm"),
+        (["--pow-bits", "99"], "0 to 28"),
+        (["--access", "everybody"], "invalid choice"),
+        (["--public", "relay.example"], "a port"),
+    ],
+)
+def test_what_does_not_go_together_is_wrong_usage(options: list[str], word: str) -> None:
+    done = shoal("relay", "--port", "0", *options, input=WORDS + "\n")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert word in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "typed", ["", "\n", "abuse boss\n", "abuse boss flie battle rubber warrior\n", "a1.00\n"]
+)
+def test_words_that_are_none_are_wrong_usage(typed: str) -> None:
+    done = shoal("relay", "--private", "--port", "0", input=typed)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1 and "flie" not in done.stderr
+
+
+def test_six_new_words_are_a_code() -> None:
+    first, second = shoal("invite", "--new-words").stdout, shoal("invite", "--new-words").stdout
+    assert first != second and unlock(first).swarm != unlock(second).swarm
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        ([], "Name a relay"),
+        (["h:1", "--new-words"], "Name a relay"),
+        (["h:1"], "--key"),
+        (["h:1", "--key", "{key}"], "--swarm"),
+        (["h:1", "--key", "{key}.pub", "--swarm", "abc"], "no key"),
+        (["h:1", "--key", "{key}", "--swarm", "x"], "swarm id"),
+        (["h:1", "--key", "{key}", "--state", "."], "not allowed"),
+        (["nonsense", "--key", "{key}"], "a port"),
+        (["h:1", "--key", "{key}", "--days", "0"], "9999"),
+        (["h:1", "--key", "{key}", "--for", "bob"], "64 hex"),
+    ],
+)
+def test_an_invite_that_cannot_be_made_is_wrong_usage(tmp_path: Path, arguments: list[str], word: str) -> None:
+    key = tmp_path / "key"
+    key.write_text("00" * 32)
+    (tmp_path / "key.pub").write_text("11" * 32)
+    done = shoal("invite", *(one.format(key=key) for one in arguments))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert word in done.stderr and "Traceback" not in done.stderr
+
+
+def test_many_who_know_the_words_come_at_once() -> None:
+    private = unlock(WORDS)
+    with relay("--private", SHOAL_PRIVATE=private.token) as one:
+        answers: list[str] = []
+        invite = joining(private, one.invite)
+        seeds = [bytes([n]) * 32 for n in range(8)]
+        threads = [threading.Thread(target=lambda s=s: answers.append(code(greet(invite, s)))) for s in seeds]  # type: ignore[misc]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE_S)
+        assert answers == ["welcome"] * 8
