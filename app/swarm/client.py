@@ -56,41 +56,42 @@ Complaint = Literal["bad_reward", "bad_sig", "unsafe", "dup"]
 
 
 class _Place:
-    """One relay's address, and when to try it again."""
+    """One relay: where it is, what an invite says of it, and when to try it again."""
 
-    __slots__ = ("pace", "url")
+    __slots__ = ("invite", "pace", "url")
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, invite: Invite) -> None:
+        self.url = invite.url
+        self.invite = invite
         self.pace = Pace()
 
 
 class Client:
     """`run` it in a task; everything else may be called at any time, from the loop's own thread.
 
-    `memory` is the file of relays met before. `tell` hears what becomes of the connection. `tls` is for relays
-    whose certificate the system does not know.
+    `relays` are invites, or what a person enters; `memory` is the file of relays met before. `tell` hears what
+    becomes of the connection. `tls` is for relays whose certificate the system does not know.
     """
 
     def __init__(
         self,
-        urls: Sequence[str],
+        relays: Sequence[str | Invite],
         identity: Identity,
         outbox: Outbox,
         *,
         memory: Path,
-        invite: Invite | None = None,
         tell: Callable[[Link], None] = lambda link: None,
         tls: ssl.SSLContext | None = None,
         rng: Random | None = None,
     ) -> None:
         """Raises InviteError, a ValueError, for an address that is none, and ValueError without any."""
         now = time.monotonic()
-        addresses = [where(url).url for url in urls] + ([] if invite is None else [invite.url])
-        if not addresses:
+        invites = [one if isinstance(one, Invite) else where(one) for one in relays]
+        if not invites:
             raise ValueError("A client needs the address of a relay.")
-        self._places = [_Place(url) for url in dict.fromkeys(addresses)]
-        self._identity, self._invite, self._tell, self._tls = identity, invite, tell, tls
+        # Of two with one address the first counts.
+        self._places = [_Place(one) for one in {one.url: one for one in reversed(invites)}.values()]
+        self._identity, self._tell, self._tls = identity, tell, tls
         self._known = KnownRelays(memory)
         self._rng = rng or Random()
         self._clock = RelayClock()
@@ -201,16 +202,14 @@ class Client:
         )
 
     def _expected_swarm(self) -> str | None:
-        if self._invite is not None and self._invite.swarm is not None:
-            return self._invite.swarm
-        met = (self._known.get(place.url) for place in self._places)
-        return next((one.swarm for one in met if one is not None), None)
+        """An invite is newer than what was met before."""
+        invited = [place.invite.swarm for place in self._places]
+        met = [one.swarm for place in self._places if (one := self._known.get(place.url)) is not None]
+        return next((swarm for swarm in (*invited, *met) if swarm is not None), None)
 
-    def _expected(self, url: str) -> Expected:
-        met, invite = self._known.get(url), self._invite
-        relay = met.relay if met else None
-        if invite is not None and invite.url == url and invite.relay is not None:
-            relay = invite.relay
+    def _expected(self, place: _Place) -> Expected:
+        met, invite = self._known.get(place.url), place.invite
+        relay = invite.relay or (met.relay if met else None)
         return Expected(relay=relay, swarm=self._publisher.swarm, invite=invite)
 
     async def _wait(self, seconds: float) -> None:
@@ -226,7 +225,7 @@ class Client:
         """From opening to the end, which is always Ended."""
         connection = await connect(place.url, self._tls)
         try:
-            joined = await join(connection, self._identity, self._expected(place.url), self._work, self._clock)
+            joined = await join(connection, self._identity, self._expected(place), self._work, self._clock)
             self._arrived(place, joined)
             await _first_end(self._read(connection), self._write(connection, joined))
         except sqlite3.Error as error:

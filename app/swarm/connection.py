@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
+import time
 import urllib.request
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from app.swarm.limits import BATCH_FRAME
+from app.swarm.allowance import Allowance
+from app.swarm.limits import BATCH_FRAME, KB
 from app.swarm.protocol import SUBPROTOCOL, FromClient, FromRelay, from_relay, to_frame
 from app.swarm.refusals import Flaw, Refused
 
@@ -27,6 +29,10 @@ SEND_S = 15.0
 CLOSE_S = 2.0
 FAULTS = 32
 """Frames that cannot be understood, after which a relay is left."""
+FRAMES_PER_MIN, FRAME_BYTES = 6000, 16 * KB
+"""What a relay may send: every frame counts as one, and as one more for each FRAME_BYTES. A busy node hears a
+hundredth of it."""
+FLOOD_WAIT_MS = 60_000
 LONGEST_WAIT_MS = 24 * 3600 * 1000
 
 
@@ -46,7 +52,7 @@ class Ended(Exception):
 class Connection:
     """An open websocket. Both directions raise Ended; `close` never raises."""
 
-    __slots__ = ("_faults", "_http", "_socket", "place")
+    __slots__ = ("_allowance", "_faults", "_flooded", "_http", "_socket", "place")
 
     def __init__(
         self, http: aiohttp.ClientSession, socket: aiohttp.ClientWebSocketResponse[bool], place: str
@@ -54,6 +60,8 @@ class Connection:
         self._http = http
         self._socket = socket
         self._faults = 0
+        self._flooded = False
+        self._allowance = Allowance(FRAMES_PER_MIN, FRAMES_PER_MIN, time.monotonic())
         self.place = place
 
     async def receive(self) -> FromRelay:
@@ -63,6 +71,7 @@ class Connection:
 
         while True:
             message = await self._socket.receive()
+            self._count(message.data)
             if message.type is WSMsgType.TEXT:
                 try:
                     return from_relay(message.data)
@@ -75,6 +84,13 @@ class Connection:
             else:
                 raise Ended(_closed(self.place, self._socket.close_code))
             del message
+
+    def _count(self, data: object) -> None:
+        now, size = time.monotonic(), len(data) if isinstance(data, bytes) else 0
+        self._allowance.take(1 + size / FRAME_BYTES, now)
+        if self._allowance.left(now) < 1:
+            self._flooded = True
+            raise Ended(f"{self.place} sends far more than anybody asked for.", FLOOD_WAIT_MS)
 
     def _fault(self, refused: Refused) -> None:
         if refused.flaw is Flaw.UNKNOWN_TYPE:
@@ -97,9 +113,10 @@ class Connection:
             raise Ended(_closed(self.place, self._socket.close_code)) from error
 
     async def close(self) -> None:
-        with contextlib.suppress(TimeoutError, OSError):
-            async with asyncio.timeout(2 * CLOSE_S):
-                await self._socket.close()
+        if not self._flooded:  # whoever floods is not listened to until it says goodbye
+            with contextlib.suppress(TimeoutError, OSError):
+                async with asyncio.timeout(2 * CLOSE_S):
+                    await self._socket.close()
         await self._http.close()
 
 

@@ -101,7 +101,10 @@ async def join(
             "right, ask for a new invite or remove the address from relays.json."
         )
     if expected.swarm is not None and hello.swarm != expected.swarm:
-        raise Ended(f"{hello.relay} serves the swarm {hello.swarm}, this node belongs to {expected.swarm}.")
+        raise Ended(
+            f"{place} serves the swarm {hello.swarm}, not {expected.swarm} as before: if that is right, ask "
+            "for a new invite or remove the address from relays.json."
+        )
     try:
         nonce = await work.find(hello)
         shown = credential(expected.invite, hello, identity.seed())

@@ -23,6 +23,7 @@ from app.sapo.questions import Question, draw
 from app.swarm.body import Body, Envelope, seal
 from app.swarm.client import Client
 from app.swarm.identity import Identity
+from app.swarm.invite import Invite
 from app.swarm.limits import Limits, Quotas
 from app.swarm.outbox import Outbox
 from app.swarm.protocol import SOCKET_PATH, SUBPROTOCOL, Hello, Welcome, from_client, to_frame
@@ -200,7 +201,7 @@ async def lying_relay(story: Story, tls: ssl.SSLContext | None = None) -> AsyncI
 
 @asynccontextmanager
 async def running(
-    folder: Path, urls: list[str], me: Identity = ANN, **options: Any
+    folder: Path, urls: list[str | Invite], me: Identity = ANN, **options: Any
 ) -> AsyncIterator[tuple[Client, list[Link]]]:
     """A client at work in a home of its own, and what it tells."""
     links: list[Link] = []

@@ -269,10 +269,10 @@ def test_another_relay_at_a_known_address_gets_no_signature(tmp_path: Path) -> N
                 )
                 assert not ann.status.connected
             invite = Invite(url=url, swarm="shoal", relay="impostor")
-            async with running(tmp_path, [], invite=invite) as (ann, links):
+            async with running(tmp_path, [invite]) as (ann, links):
                 await until(lambda: len(heard) > 1)
             other = Invite(url=url, swarm="another-swarm", relay="impostor", token="secret")
-            async with running(tmp_path / "other", [], invite=other) as (ann, links):
+            async with running(tmp_path / "other", [other]) as (ann, links):
                 await until(lambda: links)
                 assert "serves the swarm shoal" in links[0].sentence
         assert "auth" not in str(heard[0]) and "auth" in str(heard[1]) and "auth" not in str(heard[2:])
@@ -377,11 +377,13 @@ def test_hostile_frames_leave_the_client_standing(tmp_path: Path, what: str) -> 
                 await visitor.say(Ok(id=message.id, code=Code.ACCEPTED, time_ms=1))
 
     async def story() -> None:
-        async with lying_relay(hostile) as url:
-            for number in range(2):  # hostile before the sign-in, then after it
-                async with running(tmp_path / str(number), [url]) as (ann, _):
-                    ann.publish(group(number), (1, 0))
-                    await until(lambda: ann.status.acknowledged == 1)
+        async with (  # one meets it before its sign-in, the other behind it
+            lying_relay(hostile) as url,
+            running(tmp_path, [url]) as (ann, _),
+            running(tmp_path, [url], BOB) as (bob, _),
+        ):
+            assert ann.publish(group(), (1, 0)) and bob.publish(group(1), (1, 0))
+            await until(lambda: ann.status.acknowledged == bob.status.acknowledged == 1)
 
     asyncio.run(story())
 
@@ -416,6 +418,40 @@ def test_a_batch_with_bad_items_and_refused_samples(tmp_path: Path) -> None:
             ann._samples._allowance._tokens = 5.0
             await asyncio.sleep(0.9)
             assert await ann.sample(4) is None and samples == 3, "a connection that ends ends the waiting"
+
+    asyncio.run(story())
+
+
+def test_a_relay_that_floods_is_left(tmp_path: Path) -> None:
+    sent = 0
+
+    async def flooding(visitor: Visitor) -> None:
+        nonlocal sent
+        await visitor.welcome()
+        while True:
+            await visitor.say(b'{"t":"dance","x":"' + b"x" * 60_000 + b'"}')
+            sent += 1
+
+    async def story() -> None:
+        async with lying_relay(flooding) as url, running(tmp_path, [url]) as (_, links):
+            await until(lambda: len(links) > 1)
+            assert "far more than anybody asked for" in links[1].sentence and links[1].retry_s >= 60
+            assert sent < 3000
+
+    asyncio.run(story())
+
+
+@pytest.mark.long
+def test_a_silent_link_is_noticed_with_the_real_heartbeats(relay: Relay, tmp_path: Path) -> None:
+    async def story() -> None:
+        wire = Wire(relay.port)
+        async with wire.open() as url, running(tmp_path, [url]) as (ann, _):
+            await until(lambda: ann.status.connected)
+            await asyncio.sleep(1.0)
+            wire.through.clear()
+            began = time.monotonic()
+            await until(lambda: not ann.status.connected)
+            print(f"noticed after {time.monotonic() - began:.1f} s")
 
     asyncio.run(story())
 
@@ -507,7 +543,7 @@ def test_groups_of_a_swarm_that_was_left_trouble_no_relay(tmp_path: Path) -> Non
                 await visitor.say(Ok(id=message.id, code=Code.ACCEPTED, time_ms=1))
 
     async def story() -> None:
-        async with running(tmp_path, [], invite=Invite(url=NOBODY, swarm="old-swarm")) as (ann, _):
+        async with running(tmp_path, [Invite(url=NOBODY, swarm="old-swarm")]) as (ann, _):
             ann.publish(group(), (1, 0))
             assert ann.status.waiting == 1
         async with lying_relay(honest) as url, running(tmp_path, [url]) as (ann, _):
