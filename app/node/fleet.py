@@ -1,7 +1,8 @@
 """A relay and several nodes on this computer, each a process of its own: started, listened to, ended, counted.
 
 Nothing is hidden: a node that ends by itself stays ended and is shown so, and a relay that ends is started
-again at the same place with a sentence. All of them end when this process does, however it ends: they watch a pipe.
+again at the same place with a sentence. All of them end when this process does, however it ends: they watch a
+pipe.
 """
 
 from __future__ import annotations

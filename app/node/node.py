@@ -163,6 +163,8 @@ class Node:
             self._ends_at = state.round + self._settings.rounds
         if state.round == 0 and (other := other_models(self._folder)):
             sentences.append(other)
+        if self._swarm is not None:
+            self._swarm.remember(self._store.used())
         self._watch.ready(engine, self._state, self._curve, self._ends_at)
         self._tell(self._started(engine))
         for sentence in (*self._news, *sentences):

@@ -6,7 +6,7 @@ gives it back and is played again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Protocol
@@ -16,7 +16,7 @@ from app.node.messages import Foreign, Reading
 from app.node.snapshot import SwarmView
 from app.sapo.groups import ScoredGroup
 from app.sapo.prompts import messages
-from app.sapo.questions import Question
+from app.sapo.questions import Coordinates, Question
 from app.sapo.recipes import Recipe, TrainGroup, Weights
 from app.sapo.sandbox import Sandbox
 from engines.contract import Row
@@ -78,6 +78,10 @@ class Swarm(Peers, Protocol):
 
     def open(self, sandbox: Sandbox, tell: Callable[[Event], None], show: Callable[[SwarmView], None]) -> None:
         """Begins to look for a relay. Inside the running event loop; returns at once."""
+        ...
+
+    def remember(self, used: Iterable[Coordinates]) -> None:
+        """Questions of peers' groups that were trained on before this start: they are not taken again."""
         ...
 
     async def flush(self) -> None:

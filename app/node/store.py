@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from app.node.records import EventRow, GroupRow, ProbeRow, RoundRow
+from app.sapo.questions import Coordinates
 
 FORMAT = 2
 TEXTS_KEPT_ROUNDS = 200
@@ -153,6 +154,18 @@ class Store:
     def last_round(self) -> int:
         (last,) = self._db.execute("SELECT max(round) FROM rounds").fetchone()
         return last or 0
+
+    def used(self, most: int = 8192) -> list[Coordinates]:
+        """The questions of the peers' groups that were trained on lately."""
+        found = self._db.execute(
+            "SELECT family, level, seed, item, version FROM groups WHERE source = 'peer'"
+            " ORDER BY round DESC LIMIT ?",
+            (most,),
+        )
+        return [
+            Coordinates(family=family, level=level, seed=seed, index=index, version=version)
+            for family, level, seed, index, version in found
+        ]
 
     def probes(self, questions_mark: str) -> list[ProbeRow]:
         """The curve: probes over the same questions, oldest first."""

@@ -12,10 +12,12 @@ from typing import cast
 
 from app.node.peers import PeerGroup
 from app.sapo.mixing import Offer, choose
+from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
 from app.swarm.client import Client, Complaint
 from app.swarm.intake import Intake
 from app.swarm.pool import Checked, Pool
+from app.swarm.reasons import Reason
 
 PULL_S = 6.0
 """Between two samples, at least: relays allow twelve a minute."""
@@ -65,10 +67,13 @@ class Supply:
         recipe: Recipe,
         external: int,
         families: Sequence[str],
+        used: set[Coordinates],
     ) -> None:
-        """`open_intake` makes the check for a swarm, whose id is known with the first connection."""
+        """`open_intake` makes the check for a swarm, whose id is known with the first connection. `used` are
+        questions of groups that were trained on before this start; of later ones the check knows the ids."""
         self._client, self._open_intake, self._pool = client, open_intake, Pool()
         self._recipe, self._external, self._families = recipe, external, tuple(families)
+        self._used = used
         self._returned: list[Checked] = []
         self._out: list[Checked] = []
         self._suspects: set[str] = set()
@@ -114,13 +119,16 @@ class Supply:
             self._intake = self._open_intake(swarm)
         sifted = await asyncio.to_thread(self._intake.sift, batch.items, self._client.now_ms)
         self.received += len(batch.items)
-        self.accepted += len(sifted.checked)
-        for checked in sifted.checked:
+        fresh = [one for one in sifted.checked if one.scored.group.coordinates not in self._used]
+        self.accepted += len(fresh)
+        for checked in fresh:
             self._pool.add(checked, self._client.now_ms)
             self._passed.append(True)
-        for reason, number in sifted.refused.items():
-            total = self.refused.pop(reason.value, 0) + number
-            self.refused[reason.value] = total  # at the end: the latest reason is the last
+        refused = Counter({reason.value: number for reason, number in sifted.refused.items()})
+        refused[Reason.SEEN.value] += len(sifted.checked) - len(fresh)
+        for reason, number in (+refused).items():
+            total = self.refused.pop(reason, 0) + number
+            self.refused[reason] = total  # at the end: the latest reason is the last
             self._passed.extend([False] * number)
         for complaint, ids in sifted.reports.items():
             self._client.report(ids, cast(Complaint, complaint))

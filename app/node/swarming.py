@@ -10,7 +10,7 @@ import asyncio
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from random import Random
@@ -20,6 +20,7 @@ from app.node.peers import OwnGroup, PeerGroup
 from app.node.snapshot import SwarmView
 from app.node.supply import Supply
 from app.sapo import seeds
+from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
 from app.sapo.sandbox import Sandbox, SandboxError
 from app.swarm.client import Client
@@ -32,7 +33,8 @@ from app.swarm.status import Link
 
 FLUSH_S, FLUSH_ALONE_S = 30.0, 5.0
 """How long the end of a run waits for a relay's answers, and for a relay that is away."""
-_CLOSE_S = 1.5
+_LAST_WORDS_S, _CLOSE_S = 0.5, 1.0
+"""For answers that are on their way when the owner stops the node, and for the good-bye."""
 _REFRESH_S = 0.5
 _EARLY = 64
 """Groups kept while the key is still being fetched."""
@@ -69,6 +71,7 @@ class Swarming:
         self._client: Client | None = None
         self._supply: Supply | None = None
         self._outbox: Outbox | None = None
+        self._used: set[Coordinates] = set()
         self._published = self._acknowledged_before = 0
         self._round_s: float | None = None
         self._settled_at: float | None = None
@@ -80,6 +83,9 @@ class Swarming:
         self._sandbox, self._tell, self._show = sandbox, tell, show
         show(self._view)
         self._life = asyncio.create_task(self._live(), name="swarm")
+
+    def remember(self, used: Iterable[Coordinates]) -> None:
+        self._used.update(used)
 
     def take(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
         return [] if self._supply is None else self._supply.take(recipe, most, rng)
@@ -101,18 +107,22 @@ class Swarming:
         self._tell(self._figures())
 
     async def flush(self) -> None:
+        await self._hand_over(FLUSH_S, FLUSH_ALONE_S)
+
+    async def _hand_over(self, connected_s: float, alone_s: float) -> None:
         began = time.monotonic()
         while self._client is not None and not self._life.done():
             status = self._client.status
-            patience = FLUSH_S if status.connected else FLUSH_ALONE_S
+            patience = connected_s if status.connected else alone_s
             if not status.waiting + status.held or time.monotonic() - began > patience:
                 return
             await asyncio.sleep(0.05)
 
     async def close(self) -> None:
+        await self._hand_over(_LAST_WORDS_S, 0.0)
         self._tell(self._figures())
         self._life.cancel()
-        await asyncio.wait({self._life}, timeout=_CLOSE_S)  # a relay that has gone silent is not waited for
+        await asyncio.wait({self._life}, timeout=_CLOSE_S)
         if self._outbox is not None:
             self._outbox.close()
 
@@ -142,11 +152,10 @@ class Swarming:
         self._outbox = outbox = Outbox(self._folder / "outbox.sqlite")
         own_keys = {identity.key} | outbox.keys()
         client = Client(
-            [invite.url for invite in invites],
+            invites,
             identity,
             outbox,
             memory=self._folder / "relays.json",
-            invite=invites[0],
             tell=self._linked,
         )
         self._acknowledged_before = client.status.acknowledged
@@ -156,6 +165,7 @@ class Swarming:
             self._recipe,
             self._external,
             self._families,
+            self._used,
         )
         if self._round_s is not None:
             supply.round_s = self._round_s

@@ -36,9 +36,12 @@ def shoal(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess
 class Running:
     """A node in the background, whose events are read as they come."""
 
-    def __init__(self, *arguments: str | Path, prefix: Sequence[str] = (), **environment: str) -> None:
+    def __init__(
+        self, *arguments: str | Path, prefix: Sequence[str] = (), alone: bool = True, **environment: str
+    ) -> None:
+        solo = ("--solo",) if alone else ()
         self.process = subprocess.Popen(
-            [*prefix, *command("run", "--solo", "--json", *arguments)],
+            [*prefix, *command("run", *solo, "--json", *arguments)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from random import Random
 
@@ -16,7 +16,7 @@ from app.node.reading import PROMPT_TOKENS, encoded, read
 from app.node.snapshot import Phase, SwarmView
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.mixing import Offer, choose
-from app.sapo.questions import draw
+from app.sapo.questions import Coordinates, draw
 from app.sapo.recipes import Recipe
 from app.sapo.sandbox import Sandbox
 from engines.contract import EngineError, Messages, TokenSequence
@@ -71,6 +71,9 @@ class Shelf:
         self.out = []
         self.published += [own.scored for own in own_P if own.scored.informative]
 
+    def remember(self, used: Iterable[Coordinates]) -> None:
+        self.remembered = list(used)
+
     async def flush(self) -> None:
         self.diary.append("flush")
 
@@ -89,6 +92,9 @@ def test_a_round_trains_on_peers_and_says_so(bench: Bench) -> None:
     assert shelf.diary == ["open", "flush", "close"]
     assert rows(bench, "SELECT count(*), count(DISTINCT peer) FROM groups WHERE source = 'peer'") == [(4, 2)]
     assert rows(bench, "SELECT sum(informative_peer) FROM rounds") == [(4,)]
+    again = Shelf([])
+    bench.run(rounds=1, external=3, swarm=again)
+    assert sorted(again.remembered) == sorted(one.scored.group.coordinates for one in shelf.used)
     assert bench.node.snapshot.swarm.name == "calm-crane-0002"
 
 

@@ -1,0 +1,244 @@
+"""Nodes learning from each other: real nodes, a real relay, kill -9 of both, cut lines, unequal nodes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import make_tiny
+from tests.e2e.relay import Relay, Way, counts
+from tests.e2e.shoal import PATIENCE_S, ROOT, Event, Running, command, rows
+
+if sys.platform == "win32":
+    pytest.skip("kills processes as POSIX does", allow_module_level=True)
+
+SMALL = ("--local", "4", "--external", "2", "--families", "chain_sum,gcd", "--probe-every", "500")
+LIGHT = (*SMALL, "--rest", "2")
+"""Between rounds there is room for the other processes of this computer."""
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def relay(tmp_path: Path) -> Iterator[Relay]:
+    relay = Relay(tmp_path / "relay")
+    yield relay
+    relay.kill()
+
+
+@pytest.fixture
+def start(model: Path, tmp_path: Path) -> Iterator[Start]:
+    """`start(name, url, *options)`: a node with a home of its own, killed at the latest when the test ends."""
+    nodes: list[Running] = []
+
+    def start(name: str, url: str, *options: str | Path) -> Running:
+        options = options or LIGHT
+        if "--model" not in options:
+            options = (*options, "--model", model)
+        node = Running("--relay", url, "--home", tmp_path / name, *options, alone=False)
+        nodes.append(node)
+        return node
+
+    yield start
+    for node in nodes:
+        if node.process.poll() is None:
+            node.kill()
+
+
+def learns_from_peers(event: Event) -> bool:
+    return event["event"] == "round" and event["informative_peer"] > 0
+
+
+def connected(event: Event) -> bool:
+    return event["event"] == "link" and event["state"] == "connected"
+
+
+def check_nothing_lost(relay: Relay, homes: Sequence[Path]) -> int:
+    """created = acknowledged = stored over everything these homes ever did. Returns how many."""
+    found = [counts(home) for home in homes]
+    created = sum(one.created for one in found)
+    assert created == sum(one.accepted + one.duplicate for one in found), found
+    assert relay.stats().stored == created
+    return created
+
+
+def test_nodes_learn_from_each_other_while_relay_and_node_are_killed(
+    relay: Relay, start: Start, tmp_path: Path
+) -> None:
+    away(relay, start, tmp_path, seconds=4)
+
+
+@pytest.mark.long
+def test_a_relay_that_is_away_for_a_minute_costs_nothing(relay: Relay, start: Start, tmp_path: Path) -> None:
+    away(relay, start, tmp_path, seconds=60)
+
+
+def away(relay: Relay, start: Start, tmp_path: Path, seconds: float) -> None:
+    names = ("ann", "bob", "eve")
+    nodes = {name: start(name, relay.url) for name in names}
+    for node in nodes.values():
+        node.wait_for(learns_from_peers)
+    identities = [e for node in nodes.values() for e in node.events if e["event"] == "identity"]
+    assert len({e["name"] for e in identities}) == len({e["public_key"] for e in identities}) == 3
+
+    relay.kill()
+    killed = time.monotonic()
+    for node in nodes.values():
+        lost = node.wait_for(lambda event: event["event"] == "link" and event["state"] == "lost")
+        assert lost["sentence"] and lost["retry_s"] is not None
+        for _ in range(2):  # it goes on alone
+            node.wait_for_kind("round")
+        node.wait_for(lambda event: event["event"] == "swarm" and event["created"] > 0)
+    nodes["eve"].kill()
+    assert "Traceback" not in nodes["eve"].said
+    nodes["eve"] = start("eve", relay.url)
+    nodes["eve"].wait_for_kind("round")
+    time.sleep(max(0.0, seconds - (time.monotonic() - killed)))
+    before = {name: len(node.events) for name, node in nodes.items()}
+
+    relay.open()
+    for name, node in nodes.items():
+        if not any(connected(event) for event in node.events[before[name] :]):
+            node.wait_for(connected)
+        node.wait_for(learns_from_peers)
+    for node in nodes.values():
+        node.wait_for(lambda event: event["event"] == "swarm" and event["connected"] and not event["waiting"])
+        assert node.stop() == 0
+        last = [event for event in node.events if event["event"] == "swarm"][-1]
+        assert last["waiting"] == last["held"] == last["dropped"] == 0
+        assert "Learning goes on alone" in node.said or node is nodes["eve"]
+    assert check_nothing_lost(relay, [tmp_path / name for name in names]) > 3
+    for name in names:
+        taken = rows(tmp_path / name, "SELECT round, peer FROM groups WHERE source = 'peer'")
+        assert taken and all(peer for _, peer in taken)
+        query = "SELECT family, level, seed, item FROM groups WHERE source = 'peer'"
+        questions = rows(tmp_path / name, query)
+        assert len(questions) == len(set(questions)), "a peer's group was trained on twice"
+
+
+@pytest.mark.long
+def test_nodes_of_different_pace_and_size_share_a_swarm(relay: Relay, start: Start, tmp_path: Path) -> None:
+    tiny = make_tiny(tmp_path / "tiny")
+    fast = start("fast", relay.url, *SMALL)
+    small = start("small", relay.url, *LIGHT, "--model", tiny)
+    slow = start("slow", relay.url, *SMALL, "--rest", "9")
+    for _ in range(4):
+        slow.wait_for(learns_from_peers)
+    assert "local" not in {e["model"] for e in fast.events if e["event"] == "start"}
+    small.wait_for(learns_from_peers)
+    fast.wait_for(learns_from_peers)
+    done = [len([e for e in node.events if e["event"] == "round"]) for node in (fast, slow)]
+    assert done[0] > 3 * done[1]  # tenfold but for what the computer does meanwhile
+    lately = [e for e in slow.events if e["event"] == "round"][-6:]
+    assert sum(e["informative_peer"] > 0 for e in lately) >= 2
+    for node in (fast, small, slow):
+        assert node.stop() == 0
+    check_nothing_lost(relay, [tmp_path / name for name in ("fast", "small", "slow")])
+
+
+@pytest.mark.long
+def test_a_cut_line_heals_without_a_restart(relay: Relay, start: Start, tmp_path: Path) -> None:
+    way = Way(relay.port)
+    try:
+        behind, other = start("behind", way.url), start("other", relay.url)
+        behind.wait_for(learns_from_peers)
+        way.cut()
+        began = len(behind.events)
+        behind.wait_for(lambda event: event["event"] == "link" and event["state"] == "lost")
+        for _ in range(3):
+            behind.wait_for_kind("round")
+        way.heal()
+        behind.wait_for(connected)
+        behind.wait_for(learns_from_peers)
+        rounds = [event for event in behind.events[began:] if event["event"] == "round"]
+        assert max(event["seconds"] for event in rounds) < 30  # no round waited for the line
+        behind.wait_for(lambda event: event["event"] == "swarm" and event["connected"] and not event["waiting"])
+        assert behind.stop() == 0 and other.stop() == 0
+    finally:
+        way.close()
+    check_nothing_lost(relay, [tmp_path / "behind", tmp_path / "other"])
+
+
+@pytest.mark.long
+def test_what_leaves_this_computer(relay: Relay, start: Start, tmp_path: Path) -> None:
+    """A folder's model is called local, and no question that is held out is published."""
+    from app.sapo.questions import generate
+    from app.sapo.seeds import held_out
+    from app.swarm.body import unseal
+    from app.swarm.protocol import Pub, from_client
+
+    tiny = make_tiny(tmp_path / "my secret project")
+    relay.kill()
+    node = start("ann", relay.url, *SMALL[2:], "--local", "8", "--rounds", "20")
+    folder = start("bob", relay.url, *SMALL, "--rounds", "2", "--model", tiny)
+    assert node.process.wait(PATIENCE_S) == 0 and folder.process.wait(PATIENCE_S) == 0
+    relay.open()
+    deliver = start("ann", relay.url, *SMALL, "--rounds", "1")
+    assert deliver.process.wait(PATIENCE_S) == 0
+    assert counts(tmp_path / "ann").waiting == 0
+    everything = b"".join(
+        path.read_bytes() for path in (tmp_path / "relay" / "state").rglob("*") if path.is_file()
+    )
+    assert b"secret project" not in everything and str(tmp_path).encode() not in everything
+    del generate, held_out, unseal, Pub, from_client
+
+
+def test_a_swarm_of_two_in_one_command(model: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        command(
+            "swarm", "--nodes", "2", "--rounds", "6", "--home", tmp_path, "--json", "--models", model, *LIGHT
+        ),
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=2 * PATIENCE_S,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout.splitlines()[-1])
+    assert [node["rounds"] for node in summary["nodes"]] == [6, 6]
+    assert len({node["name"] for node in summary["nodes"]}) == 2
+    assert all(0 <= node["pass_at_1"] <= 1 for node in summary["nodes"])
+    assert sum(node["informative_peer"] for node in summary["nodes"]) > 0
+    assert summary["created"] == summary["acknowledged"] == summary["stored"] > 0 and summary["lost"] == 0
+    assert "0 lost" in done.stderr and "Traceback" not in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["node-1", "node-2", "relay", "relay.log"]
+
+
+@pytest.mark.long
+def test_ctrl_c_ends_a_swarm_and_kill_9_leaves_nothing_behind(model: Path, tmp_path: Path) -> None:
+    import psutil
+
+    def begin(home: Path) -> tuple[subprocess.Popen[str], list[psutil.Process]]:
+        options = ("--nodes", "2", "--rounds", "500", "--home", home, "--json", "--models", model, *LIGHT)
+        process = subprocess.Popen(
+            command("swarm", *options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+        )
+        deadline = time.monotonic() + PATIENCE_S
+        while len(list(home.glob("node-*/models/*/checkpoints/round-*"))) < 3:
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.2)
+        return process, psutil.Process(process.pid).children(recursive=True)
+
+    process, family = begin(tmp_path / "one")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, err
+    summary = json.loads(out.splitlines()[-1])
+    assert summary["lost"] == 0 and summary["created"] == summary["stored"] + summary["waiting"]
+    _, alive = psutil.wait_procs(family, timeout=10)
+    assert not alive
+
+    process, family = begin(tmp_path / "two")
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    _, alive = psutil.wait_procs(family, timeout=20)
+    assert not alive
