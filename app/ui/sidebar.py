@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QSizePolicy, QWidget
 
 from app.ui.model import State, View
@@ -27,6 +27,7 @@ class Place(QAbstractButton):
     def __init__(self, theme: Theme, icon: str, text: str, near: Callable[[int], None]) -> None:
         super().__init__()
         self._theme, self._icon, self._near = theme, icon, near
+        self._by_key = False
         self.setText(text)
         self.setAccessibleName(text)
         self.setCheckable(True)
@@ -37,6 +38,11 @@ class Place(QAbstractButton):
 
     def sizeHint(self) -> QSize:
         return QSize(WIDTH - 24, 36)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """The ring is for those who came by keyboard."""
+        self._by_key = event.reason() not in (Qt.FocusReason.MouseFocusReason, Qt.FocusReason.ActiveWindowFocusReason)
+        super().focusInEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Down, Qt.Key.Key_Up):
@@ -53,7 +59,7 @@ class Place(QAbstractButton):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(colours.colour("accent_soft" if on else "hover"))
             painter.drawRoundedRect(area, 8, 8)
-        if self.hasFocus():
+        if self.hasFocus() and self._by_key:
             painter.setPen(QPen(colours.colour("accent"), 2))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(area, 8, 8)

@@ -33,7 +33,8 @@ class History(Page):
         self._find.textChanged.connect(self._search)
         export = IconButton(theme, "export", tr("Export this list as CSV"), tr("Export"))
         export.clicked.connect(self._save)
-        for part in (self._which, self._find, export):
+        self._tools = (self._which, self._find, export)
+        for part in self._tools:
             self.header.addWidget(part)
         self._tables = {ROUNDS: _rounds(), RUNS: _runs(), EVENTS: _events()}
         self._count = Label("", "faint")
@@ -57,7 +58,10 @@ class History(Page):
         self.add(self._stack, 1)
 
     def show_view(self, view: View) -> None:
-        self._stack.setCurrentIndex(1 if view.rounds or view.runs or view.happenings else 0)
+        there = bool(view.rounds or view.runs or view.happenings)
+        self._stack.setCurrentIndex(1 if there else 0)
+        for part in self._tools:
+            part.setVisible(there)
         self._tables[ROUNDS].show_rows(view.rounds)
         self._tables[RUNS].show_rows(view.runs)
         self._tables[EVENTS].show_rows(view.happenings)
@@ -108,13 +112,13 @@ def _rounds() -> Table:
     columns = [
         Column(tr("Round"), lambda one: number(one.round), lambda one: one.round),
         Column(tr("When"), lambda one: _when(one.at), lambda one: one.at, wide=True),
-        Column(tr("Practice answers right"), right, lambda one: one.train_solved),
+        Column(tr("Practice answers right"), right, lambda one: one.train_solved, wide=True),
         Column(tr("Own groups used"), lambda one: number(one.informative_own), lambda one: one.informative_own, right=True),
         Column(tr("Peers' groups"), lambda one: number(one.informative_peer), lambda one: one.informative_peer, right=True),
         Column(tr("Took"), lambda one: span(one.seconds), lambda one: one.seconds, right=True),
     ]
     table = Table(Rows(columns), tr("Rounds"))
-    table.set_widths(90, 0, 180, 140, 120, 90)
+    table.set_widths(110, 0, 0, 160, 140, 110)
     return table
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import (
-    QAbstractItemView, QComboBox, QFrame, QListView, QScrollArea, QStackedLayout, QStyle, QStyledItemDelegate,
+    QAbstractItemView, QFrame, QListView, QScrollArea, QStackedLayout, QStyle, QStyledItemDelegate,
     QStyleOptionViewItem, QWidget,
 )  # fmt: skip
 
@@ -21,7 +21,7 @@ from app.ui.theme import Theme
 from app.ui.theme.palette import BODY, SMALL
 from app.ui.theme.theme import font, mono
 from app.ui.widgets.icons import drawn
-from app.ui.widgets.pieces import Elided, Empty, Label, Segments, column, row
+from app.ui.widgets.pieces import Elided, Empty, Label, Picker, Segments, column, row
 
 ALL, OWN, PEERS = "all", "own", "peers"
 _ROW = 84
@@ -35,8 +35,7 @@ class Live(Page):
         self._view = View()
         self._source = Segments([(ALL, tr("All")), (OWN, tr("Own")), (PEERS, tr("Peers"))], tr("Whose answers"))
         self._source.chosen.connect(lambda _: self._filter())
-        self._family = QComboBox()
-        self._family.setAccessibleName(tr("Family of puzzles"))
+        self._family = Picker(theme, tr("Family of puzzles"))
         self._family.setMinimumWidth(190)
         self._family.addItem(tr("All families"), "")
         self._family.currentIndexChanged.connect(lambda _: self._filter())
@@ -77,6 +76,8 @@ class Live(Page):
     def show_view(self, view: View) -> None:
         if view.groups is self._view.groups and view.groups:
             return
+        self._source.setVisible(bool(view.groups))
+        self._family.setVisible(bool(view.groups))
         self._view = view
         known = {self._family.itemData(at) for at in range(self._family.count())}
         for name in sorted({group.family for group in view.groups} - known, key=_title):
@@ -219,7 +220,7 @@ class Detail(QFrame):
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(inside)
-        area.setStyleSheet("background: transparent;")
+        inside.setProperty("look", "page")
         area.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setLayout(row(area, margins=(0, 4, 4, 4)))
         self.setMinimumWidth(300)

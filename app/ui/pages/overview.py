@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QProgressBar, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QWidget
 
 from app.ui.model import State, Step, View
 from app.ui.pages import words
@@ -37,15 +37,16 @@ class Overview(Page):
         self.add(self._curve, 1)
         self.add(self._stat_row)
         self.add(self._foot)
-        self._curve.setMinimumHeight(340)
+        self._curve.setMinimumHeight(288)
 
     def show_view(self, view: View) -> None:
         now = time.time()
         fresh = view.state is State.NEW and not view.curve
         self._notice.show_problem(view.problem)
         self._welcome.setVisible(fresh)
-        for part in (self._now, self._curve, self._stat_row, self._foot):
+        for part in (self._curve, self._stat_row, self._foot):
             part.setVisible(not fresh)
+        self._now.setVisible(not fresh and view.problem is None)
         self._model.setVisible(bool(view.model) and not fresh)
         self._model.say(view.model)
         if fresh:
@@ -62,7 +63,7 @@ class Overview(Page):
         right = percent(today.solved / today.answered) if today.answered else ""
         first.say(
             tr("Solved today"), number(today.solved),
-            tr("{share} of {n} practice answers", share=right, n=number(today.answered)) if right else tr("no answers yet"),
+            tr("{share} of {n} answers", share=right, n=number(today.answered)) if right else tr("no answers yet"),
         )  # fmt: skip
         if swarm is None:
             second.say(
@@ -81,6 +82,13 @@ class Overview(Page):
         last.say(tr("Last safe point"), safe, ago(view.safe_at, now) if view.safe_at else tr("after the first round"))
 
 
+def _lead(name: Label, rest: Elided) -> QHBoxLayout:
+    """A short text, and behind it one that takes the room that is left."""
+    made = row(name, rest, gap=10)
+    made.setStretch(1, 1)
+    return made
+
+
 class Now(QFrame):
     """What happens at this moment, and the button to change it."""
 
@@ -94,7 +102,7 @@ class Now(QFrame):
         self._bar.setAccessibleName(tr("Progress of this step"))
         self._button = button("", self._press)
         inside = row(
-            column(row(self._round, self._step, gap=10), self._bar, self._why, gap=7), self._button, gap=24,
+            column(_lead(self._round, self._step), self._bar, self._why, gap=7), self._button, gap=24,
             margins=(20, 14, 16, 14),
         )  # fmt: skip
         inside.setStretch(0, 1)
@@ -154,6 +162,8 @@ class Welcome(QFrame):
         )  # fmt: skip
         inside = column(row(self._mark, 1), title, lead, row(start, 1), points, gap=18, margins=(40, 40, 40, 36))
         inside.insertSpacing(4, 14)
+        inside.insertStretch(0, 2)
+        inside.addStretch(3)
         self.setLayout(inside)
         theme.changed.connect(self._draw)
         self._draw()

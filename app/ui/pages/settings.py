@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QFileDialog, QFrame, QLineEdit, QPlainTextEdit, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QLineEdit, QPlainTextEdit, QSpinBox, QVBoxLayout, QWidget
 
 from app.ui import diagnostics
 from app.ui.choices import SETTINGS, Setting
@@ -16,7 +16,7 @@ from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL
 from app.ui.theme.theme import mono
-from app.ui.widgets.pieces import Empty, Label, Segments, Switch, button, card, column, row, rule
+from app.ui.widgets.pieces import Empty, Label, Picker, Segments, Switch, button, card, column, row, rule
 
 
 class SettingsPage(Page):
@@ -141,8 +141,7 @@ def _control(theme: Theme, setting: Setting, name: str, value: object, put: Call
         segments.choose(value)
         segments.chosen.connect(put)
         return segments
-    box = QComboBox()
-    box.setAccessibleName(name)
+    box = Picker(theme, name)
     for option, text in setting.options:
         box.addItem(tr(text), option)
     box.setCurrentIndex([option for option, _ in setting.options].index(value))

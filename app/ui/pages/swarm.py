@@ -96,10 +96,12 @@ class RelayCard(QFrame):
         self._invite = QLineEdit()
         self._invite.setReadOnly(True)
         self._invite.setAccessibleName(tr("Invite"))
-        self._invite.setMinimumWidth(180)
+        self._invite.setMinimumWidth(250)
         self._copy = IconButton(theme, "copy", tr("Copy the invite"), tr("Copy invite"), "")
         self._copy.clicked.connect(lambda: QApplication.clipboard().setText(self._invite.text()))
-        inside = row(column(row(self._state, self._sentence, gap=10), self._name, gap=4), self._invite, self._copy, gap=12,
+        state = row(self._state, self._sentence, gap=10)
+        state.setStretch(1, 1)
+        inside = row(column(state, self._name, gap=4), self._invite, self._copy, gap=12,
                      margins=(20, 14, 16, 14))  # fmt: skip
         inside.setStretch(0, 1)
         self.setLayout(inside)

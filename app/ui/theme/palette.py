@@ -19,6 +19,9 @@ class Palette(msgspec.Struct, frozen=True, kw_only=True):
     sunken: str
     """Fields and tracks."""
     hover: str
+    raised: str
+    """What is chosen among several, on a trough."""
+    trough: str
     line: str
     line_strong: str
     text: str
@@ -37,6 +40,7 @@ class Palette(msgspec.Struct, frozen=True, kw_only=True):
     warn_soft: str
     bad: str
     bad_soft: str
+    bad_line: str
     grid: str
 
 
@@ -47,7 +51,9 @@ LIGHT = Palette(
     side="#edf2f2",
     surface="#ffffff",
     sunken="#eff3f4",
-    hover="#e4ebec",
+    hover="#e7edee",
+    raised="#ffffff",
+    trough="#e7edee",
     line="#e2e9ea",
     line_strong="#c6d2d4",
     text="#0f2429",
@@ -65,7 +71,8 @@ LIGHT = Palette(
     warn="#8a5a0b",
     warn_soft="#fbf0d9",
     bad="#b23a37",
-    bad_soft="#fae6e4",
+    bad_soft="#fbebe9",
+    bad_line="#edc5c1",
     grid="#e9eef0",
 )
 
@@ -76,7 +83,9 @@ DARK = Palette(
     side="#0a1215",
     surface="#132127",
     sunken="#0e191e",
-    hover="#1c2e35",
+    hover="#1a2b32",
+    raised="#26404a",
+    trough="#0e191e",
     line="#1f3138",
     line_strong="#35505a",
     text="#e8f0f1",
@@ -94,7 +103,8 @@ DARK = Palette(
     warn="#e3b567",
     warn_soft="#382d16",
     bad="#f08d84",
-    bad_soft="#3f2120",
+    bad_soft="#2b1d1e",
+    bad_line="#5a3533",
     grid="#1b2b32",
 )
 

@@ -16,7 +16,7 @@ QWidget[look="side"] {{ background: {c.side}; border-right: 1px solid {c.line}; 
 QFrame[look="card"] {{ background: {c.surface}; border: 1px solid {c.line}; border-radius: {RADIUS_CARD}px; }}
 QFrame[look="card"]:focus {{ border: 2px solid {c.accent}; }}
 QFrame[look="quiet"] {{ background: {c.sunken}; border: none; border-radius: {RADIUS_CARD}px; }}
-QFrame[look="problem"] {{ background: {c.bad_soft}; border: none; border-radius: {RADIUS_CARD}px; }}
+QFrame[look="problem"] {{ background: {c.bad_soft}; border: 1px solid {c.bad_line}; border-radius: {RADIUS_CARD}px; }}
 QFrame[look="waiting"] {{ background: {c.warn_soft}; border: none; border-radius: {RADIUS_CARD}px; }}
 QFrame[look="news"] {{ background: {c.accent_soft}; border: none; border-radius: {RADIUS_CARD}px; }}
 QFrame[look="rule"] {{ background: {c.line}; border: none; max-height: 1px; min-height: 1px; }}
@@ -66,9 +66,9 @@ QToolButton::menu-indicator, QPushButton::menu-indicator {{ image: none; width: 
 QAbstractButton[look="segment"] {{ background: transparent; border: 1px solid transparent; color: {c.text_soft};
     border-radius: 6px; padding: 4px 12px; font-weight: 500; }}
 QAbstractButton[look="segment"]:hover {{ color: {c.text}; background: {c.hover}; }}
-QAbstractButton[look="segment"]:checked {{ background: {c.surface}; color: {c.text}; border-color: {c.line}; }}
+QAbstractButton[look="segment"]:checked {{ background: {c.raised}; color: {c.text}; border-color: {c.line}; }}
 QAbstractButton[look="segment"]:focus {{ border: 2px solid {c.accent}; padding: 3px 11px; }}
-QFrame[look="segments"] {{ background: {c.hover}; border: none; border-radius: 8px; }}
+QFrame[look="segments"] {{ background: {c.trough}; border: none; border-radius: 8px; }}
 
 QLineEdit, QComboBox, QSpinBox, QPlainTextEdit, QTextEdit {{ background: {c.surface}; border: 1px solid {c.line_strong};
     border-radius: {RADIUS_CONTROL}px; padding: 6px 10px; selection-background-color: {c.accent};
@@ -80,8 +80,10 @@ QComboBox::drop-down {{ border: none; width: 24px; }}
 QComboBox::down-arrow {{ image: none; }}
 QComboBox QAbstractItemView {{ background: {c.surface}; border: 1px solid {c.line_strong};
     selection-background-color: {c.accent_soft}; selection-color: {c.text}; padding: 4px; }}
+QSpinBox QLineEdit, QSpinBox QLineEdit:focus {{ border: none; padding: 0 4px; background: transparent; }}
 QSpinBox::up-button, QSpinBox::down-button {{ width: 0px; border: none; }}
 
+QSlider {{ min-height: 22px; }}
 QSlider::groove:horizontal {{ height: 4px; background: {c.line_strong}; border-radius: 2px; }}
 QSlider::sub-page:horizontal {{ background: {c.accent}; border-radius: 2px; }}
 QSlider::handle:horizontal {{ width: 14px; height: 14px; margin: -6px 0; border-radius: 8px;
@@ -100,11 +102,12 @@ QTableView::item:selected {{ background: {c.accent_soft}; color: {c.text}; }}
 QTableView::item:focus {{ background: {c.accent_soft}; }}
 QHeaderView {{ background: {c.surface}; border: none; }}
 QHeaderView::section {{ background: {c.surface}; color: {c.text_faint}; font-size: {SMALL}px; font-weight: 500;
-    border: none; border-bottom: 1px solid {c.line}; padding: 8px 12px; }}
+    border: none; border-bottom: 1px solid {c.line}; padding: 8px 15px; }}
 QTableCornerButton::section {{ background: {c.surface}; border: none; }}
 
 QScrollArea {{ background: transparent; border: none; }}
-QScrollArea > QWidget > QWidget[look="page"] {{ background: transparent; }}
+QScrollArea > #qt_scrollarea_viewport {{ background: transparent; }}
+QWidget[look="page"] {{ background: transparent; }}
 QScrollBar:vertical {{ background: transparent; width: 12px; margin: 2px; }}
 QScrollBar:horizontal {{ background: transparent; height: 12px; margin: 2px; }}
 QScrollBar::handle {{ background: {c.line_strong}; border-radius: 4px; min-height: 32px; min-width: 32px; }}

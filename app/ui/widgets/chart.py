@@ -112,7 +112,7 @@ class Chart(QWidget):
         xs = self._series.xs
         if not len(xs):
             return 0.0, 10.0
-        return min(xs[0], 0.0), max(xs[-1], xs[0] + _LEAST)
+        return min(xs[0], 0.0), max(xs[-1], xs[0] + (_LEAST if len(xs) > 1 else 10.0))
 
     # ---- places
 

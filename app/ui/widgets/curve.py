@@ -52,8 +52,8 @@ class Curve(QFrame):
         inside.addLayout(self._stack, 1)
         inside.addWidget(self._tools(theme))
         self.setLayout(inside)
-        self.chart.view_changed.connect(lambda: self._all.setEnabled(self.chart.zoomed))
-        self._all.setEnabled(False)
+        self.chart.view_changed.connect(lambda: self._all.setVisible(self.chart.zoomed))
+        self._all.hide()
 
     def _tools(self, theme: Theme) -> QWidget:
         self._slider = QSlider(Qt.Orientation.Horizontal)
@@ -61,7 +61,7 @@ class Curve(QFrame):
         self._slider.setFixedWidth(110)
         self._slider.setAccessibleName(tr("Smoothing"))
         self._slider.valueChanged.connect(lambda at: self.chart.set_smooth(_SMOOTH[at]))
-        self._log = IconButton(theme, "overview", tr("Logarithmic axis of rounds"), tr("Log axis"))
+        self._log = IconButton(theme, "log", tr("Logarithmic axis of rounds"), tr("Log axis"))
         self._log.setCheckable(True)
         self._log.toggled.connect(self.chart.set_log)
         self._all = IconButton(theme, "reset", tr("Show the whole curve"), tr("Show all"))

@@ -8,7 +8,7 @@ from typing import TypeVar
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
-    QAbstractButton, QButtonGroup, QFrame, QHBoxLayout, QLabel, QLayout, QPushButton, QSizePolicy, QToolButton,
+    QAbstractButton, QButtonGroup, QComboBox, QFrame, QHBoxLayout, QLabel, QLayout, QPushButton, QSizePolicy, QToolButton,
     QVBoxLayout, QWidget,
 )  # fmt: skip
 
@@ -27,7 +27,9 @@ class Label(QLabel):
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setProperty("look", look)
         self.setWordWrap(wrap)
-        if wrap:
+        if look.startswith("chip"):
+            self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Maximum)
+        elif wrap:
             self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         self.say(text)
 
@@ -199,6 +201,23 @@ class Segments(QFrame):
         self._group.button(self._values.index(value)).setChecked(True)
 
 
+class Picker(QComboBox):
+    """A drop-down list with our own arrow."""
+
+    def __init__(self, theme: Theme, name: str) -> None:
+        super().__init__()
+        self._theme = theme
+        self.setAccessibleName(name)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        painter = QPainter(self)
+        arrow = drawn("chevron", self._theme.palette.text_faint, 16, 16, self.devicePixelRatioF())
+        painter.drawPixmap(self.width() - 26, (self.height() - 16) // 2, arrow)
+        painter.end()
+
+
 class Empty(QWidget):
     """What a page says when there is nothing to show yet: a drawing, what belongs here, and what to do."""
 
@@ -211,8 +230,7 @@ class Empty(QWidget):
         self.title.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.sentence = Label(sentence, "soft", wrap=True)
         self.sentence.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.sentence.setMaximumWidth(440)
-        self.sentence.setMinimumWidth(260)
+        self.sentence.setFixedWidth(400)
         inside = column(1, self._picture, self.title, row(1, self.sentence, 1), gap=10)
         if act is not None:
             inside.addSpacing(6)

@@ -145,8 +145,8 @@ class Tile(QFrame):
             self._band.say(family.latest, low, high, family.first)
             self._sure.say(
                 counted(
-                    "{low} to {high} likely, of {n} held-out question",
-                    "{low} to {high} likely, of {n} held-out questions",
+                    "{low} to {high} likely, {n} question",
+                    "{low} to {high} likely, {n} questions",
                     family.questions, low=percent(low), high=percent(high),
                 )
             )  # fmt: skip

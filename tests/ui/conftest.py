@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("PySide6.QtWidgets", reason="Qt's system libraries are missing here", exc_type=ImportError)
+
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.ui.choices import Choices
+from app.ui.pages.frame import Actions
+from app.ui.theme import Theme
+from app.ui.window import Window
+
+
+@pytest.fixture
+def light(qapp: QApplication) -> Theme:
+    return Theme(qapp, "light")
+
+
+@pytest.fixture
+def asked() -> list[object]:
+    """What pages asked for, in order."""
+    return []
+
+
+@pytest.fixture
+def actions(tmp_path: Path, asked: list[object]) -> Actions:
+    choices = Choices(tmp_path)
+
+    def put(key: str, value: object) -> None:
+        asked.append((key, value))
+        choices.put(key, value)
+
+    return Actions(
+        start=lambda: asked.append("start"), pause=lambda: asked.append("pause"), go=asked.append, set_choice=put,
+        choices=choices,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def window(qtbot: QtBot, light: Theme, actions: Actions) -> Iterator[Window]:
+    made = Window(light, actions)
+    qtbot.addWidget(made)
+    made.show()
+    yield made
+
+
+@pytest.fixture
+def xvfb() -> str:
+    if sys.platform != "linux" or not shutil.which("Xvfb") or not shutil.which("xdotool"):
+        pytest.skip("Xvfb and xdotool are needed (packages xvfb, xdotool)")
+    return str(shutil.which("Xvfb"))

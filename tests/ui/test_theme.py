@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtGui import QFontDatabase
+from PySide6.QtWidgets import QApplication
+
+from app.ui.theme import DARK, LIGHT, Palette, Theme
+from app.ui.theme.palette import contrast
+
+PAIRS = [
+    (text, ground)
+    for text in ("text", "text_soft", "text_faint", "accent", "good", "warn", "bad")
+    for ground in ("ground", "side", "surface", "sunken")
+] + [("on_accent", "accent"), ("on_accent", "accent_hover"), ("accent", "accent_soft"), ("peer", "peer_soft"),
+     ("text", "accent_soft"), ("text_soft", "accent_soft"), ("text", "bad_soft"), ("text_soft", "bad_soft"), ("text", "raised"),
+     ("text_soft", "trough"), ("text_faint", "accent_soft")]  # fmt: skip
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=lambda palette: palette.name)
+@pytest.mark.parametrize(("text", "ground"), PAIRS)
+def test_text_can_be_read_on_its_ground(palette: Palette, text: str, ground: str) -> None:
+    assert contrast(getattr(palette, text), getattr(palette, ground)) >= 4.5
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=lambda palette: palette.name)
+def test_the_curve_stands_out_from_its_card(palette: Palette) -> None:
+    assert contrast(palette.own, palette.surface) >= 3 and contrast(palette.peer, palette.surface) >= 3
+
+
+def test_the_font_is_our_own(qapp: QApplication) -> None:
+    Theme(qapp, "light")
+    assert {"Inter", "Inter Display"} <= set(QFontDatabase.families())
+    assert qapp.font().families()[0] == "Inter"
+
+
+def test_a_choice_changes_everything_at_once(qapp: QApplication) -> None:
+    theme = Theme(qapp, "light")
+    told = []
+    theme.changed.connect(lambda: told.append(theme.palette.name))
+    theme.choose("dark")
+    theme.choose("dark")
+    assert told == ["dark"] and DARK.ground in qapp.styleSheet()
+    theme.choose("light")
+    assert LIGHT.ground in qapp.styleSheet()
