@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -164,9 +165,11 @@ class Peer:
 class Town:
     """Where the clients of one test live: connections from the addresses that they name."""
 
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, relay: Relay, make_socket: Callable[[Any], socket.socket] | None = None) -> None:
         self.relay = relay
-        self._http = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+        connector = aiohttp.TCPConnector(limit=0, socket_factory=make_socket)
+        self._http = aiohttp.ClientSession(connector=connector)
+        self._all: list[Peer] = []
 
     async def __aenter__(self) -> Self:
         return self
@@ -182,7 +185,8 @@ class Town:
         )
         hello = from_relay((await ws.receive_str(timeout=PATIENCE)).encode())
         assert isinstance(hello, Hello)
-        return Peer(ws, hello, None)
+        self._all.append(Peer(ws, hello, None))  # one that nobody holds would be closed
+        return self._all[-1]
 
     async def turned_away(self, address: str | None = None) -> int:
         """The HTTP status with which a connection is refused, 0 if it is not."""
@@ -206,8 +210,8 @@ class Town:
 
 
 @asynccontextmanager
-async def town(relay: Relay) -> AsyncIterator[Town]:
-    async with Town(relay) as one:
+async def town(relay: Relay, make_socket: Callable[[Any], socket.socket] | None = None) -> AsyncIterator[Town]:
+    async with Town(relay, make_socket) as one:
         yield one
 
 

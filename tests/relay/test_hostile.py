@@ -1,0 +1,521 @@
+"""Everything that somebody may do to a relay, against a real one: each is refused with its code, and honest
+clients beside it notice nothing.
+
+Clients come from addresses of their own by way of X-Forwarded-For, as the relay is told to trust this computer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import signal
+import socket
+import struct
+import sys
+import time
+import zlib
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+import psutil
+import pytest
+
+from app.swarm.body import Envelope, body_id
+from app.swarm.protocol import SUBPROTOCOL, AskStats, Auth, Batch, Err, Report, Sample, to_frame
+from app.swarm.signing import public_key, sign
+from tests.relay.talking import PATIENCE, Peer, Relay, Town, group, running, sealed, seed, town, until
+
+if sys.platform == "win32":
+    pytest.skip("ends and stops processes by signals", allow_module_level=True)
+
+SMALL_ORDER = "01" + "00" * 31
+FORGED = SMALL_ORDER + "00" * 32
+"""Holds for every message under the small-order key, says OpenSSL."""
+
+
+@pytest.fixture(scope="module")
+def relay() -> Iterator[Relay]:
+    with running("--trusted-proxy", "127.0.0.1", "--metrics", "127.0.0.1:0", "--no-checks") as one:
+        yield one
+
+
+@asynccontextmanager
+async def unharmed(here: Town, number: int) -> AsyncIterator[Peer]:
+    """Two honest clients at `number`'s networks go on publishing, sampling and asking all the while."""
+    ann = await here.peer(1000 + number, f"192.0.{number}.1")
+    bob = await here.peer(2000 + number, f"198.51.{number}.1")
+    rounds = 0
+
+    async def go_on() -> None:
+        nonlocal rounds
+        while True:
+            assert await ann.publish() == "accepted"
+            if rounds < 10:
+                assert isinstance(await bob.say(Sample(rid=rounds, k=4, max_bytes=100_000)), Batch)
+            assert (await bob.stats()).peers >= 2
+            rounds += 1
+            await asyncio.sleep(min(2.0, 0.1 * rounds))
+
+    going = asyncio.create_task(go_on())
+    try:
+        yield ann
+
+        async def once_more(before: int = rounds) -> bool:
+            return rounds > before or going.done()
+
+        await until(once_more)
+        assert not going.done(), going.exception()
+    finally:
+        going.cancel()
+        await asyncio.gather(going, return_exceptions=True)
+
+
+def raw_body(
+    who: int, body: Any, swarm: str = "shoal", enc: str = "plain", packed: bytes | None = None
+) -> Envelope:
+    """Whatever bytes, well signed."""
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    digest = body_id(swarm, content)
+    text = base64.b64encode(packed or zlib.compress(content)).decode() if enc == "zlib" else content.decode()
+    return Envelope(
+        id=digest.hex(),
+        pk=public_key(seed(who)).hex(),
+        sig=sign(seed(who), digest).hex(),
+        body=text,
+        enc=enc,  # type: ignore[arg-type]
+    )
+
+
+def plain(key_seq: int, **changes: Any) -> dict[str, Any]:
+    """A good body as JSON values, with changes; a name with a dot goes into the task."""
+    body = json.loads(sealed(1, key_seq).body)
+    for name, value in changes.items():
+        if name in body["task"]:
+            body["task"][name] = value
+        else:
+            body[name] = value
+    return dict(body)
+
+
+FRAMES: dict[str, tuple[str | bytes, str]] = {
+    "empty": ("", "invalid"),
+    "cut off": (to_frame(Sample(rid=1, k=8)).decode()[:-1], "invalid"),
+    "not json": ("sample please", "invalid"),
+    "two values": ('{"t":"stats"}{"t":"stats"}', "invalid"),
+    "binary": (b'{"t":"stats"}', "invalid"),
+    "a list": ('["t","stats"]', "invalid"),
+    "no type": ('{"rid":1,"k":8}', "invalid"),
+    "type is a number": ('{"t":7}', "invalid"),
+    "type is long": ('{"t":"' + "x" * 60_000 + '"}', "unsupported"),
+    "unknown type": ('{"t":"dance"}', "unsupported"),
+    "a relay's own message": ('{"t":"bye","reason":"","reconnect_after_ms":0}', "unsupported"),
+    "unknown field": ('{"t":"sample","rid":1,"k":8,"please":true}', "invalid"),
+    "wrong type": ('{"t":"sample","rid":"1","k":8}', "invalid"),
+    "a number as text": ('{"t":"sample","rid":1,"k":"8"}', "invalid"),
+    "not a number": ('{"t":"sample","rid":NaN,"k":8}', "invalid"),
+    "negative": ('{"t":"sample","rid":-1,"k":8}', "invalid"),
+    "beyond 2^53": ('{"t":"sample","rid":9007199254740993,"k":8}', "invalid"),
+    "a long number": ('{"t":"sample","rid":1' + "0" * 5000 + ',"k":8}', "invalid"),
+    "too many": ('{"t":"sample","rid":1,"k":65}', "invalid"),
+    "too many bytes": ('{"t":"sample","rid":1,"k":1,"max_bytes":524289}', "invalid"),
+    "no families": ('{"t":"sample","rid":1,"k":1,"families":[]}', "invalid"),
+    "families by force": (json.dumps({"t": "sample", "rid": 1, "k": 1, "families": ["'; drop"]}), "invalid"),
+    "deep": ('{"t":"sample","rid":' + "[" * 60_000, "invalid"),
+    "half a pair": ('{"t":"sample","rid":1,"k":8,"families":["\\ud800"]}', "invalid"),
+    "id in capitals": ('{"t":"report","ids":["' + "AB" * 32 + '"],"reason":"dup"}', "invalid"),
+    "free reason": ('{"t":"report","ids":["' + "ab" * 32 + '"],"reason":"i do not like it"}', "invalid"),
+    "too many reports": (json.dumps({"t": "report", "ids": ["ab" * 32] * 65, "reason": "dup"}), "invalid"),
+    "sign in again": (
+        to_frame(Auth(pk="ab" * 32, sig="ab" * 64, proto=1, client="test/1")).decode(),
+        "invalid",
+    ),
+}
+
+
+def test_what_is_no_message_is_refused_frame_by_frame(relay: Relay) -> None:
+    async def story() -> None:
+        async with town(relay) as here, unharmed(here, 1):
+            eve = await here.peer(1, "203.0.1.1")
+            for place, (name, (frame, code)) in enumerate(FRAMES.items()):
+                if place % 25 == 24:
+                    eve = await here.peer(100 + place, "203.0.1.1")  # or the faults would end the connection
+                answer = await eve.say(frame)
+                assert isinstance(answer, Err) and answer.code == code and answer.msg, (name, answer)
+            for _ in range(40):
+                await eve.ws.send_str("{")
+            assert await eve.ended() == 1008
+
+    asyncio.run(story())
+
+
+def test_frames_that_break_the_websocket_end_only_their_connection(relay: Relay) -> None:
+    async def wire(here: Town) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection after its handshake, to write frames by hand."""
+        host, port = relay.http.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(
+            f"GET /v1/ws HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
+            f"Sec-WebSocket-Protocol: {SUBPROTOCOL}\r\nX-Forwarded-For: 203.0.113.9\r\n\r\n".encode()
+        )
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)
+        assert b" 101 " in head, head
+        await asyncio.wait_for(reader.readexactly(4), PATIENCE)  # the greeting has begun
+        return reader, writer
+
+    def frame(opcode: int, content: bytes, *, length: int | None = None) -> bytes:
+        size = len(content) if length is None else length
+        return bytes([0x80 | opcode, 0x80 | 127]) + struct.pack(">Q", size) + b"\0\0\0\0" + content
+
+    async def story() -> None:
+        async with town(relay) as here, unharmed(here, 2):
+            for name, (content, code) in {
+                "oversize": (frame(1, b" " * 65_537), 1009),
+                "oversize in its head alone": (frame(1, b"", length=2**40), 1009),
+                "a negative size": (frame(1, b"", length=2**63 + 5), 1009),
+                "bad UTF-8": (frame(1, b'{"t":"\xff\xfe"}'), 1007),
+                "reserved bits": (b"\xf1\x80\0\0\0\0", 1002),
+                "unknown opcode": (frame(3, b"x"), 1002),
+                "a long ping": (frame(9, b"x" * 200), 1002),
+                "close with bad code": (frame(8, struct.pack(">H", 1)), 1002),
+            }.items():
+                reader, writer = await wire(here)
+                writer.write(content)
+                rest = b""
+                async with asyncio.timeout(PATIENCE):
+                    while not rest.endswith(b"\x88\x02" + struct.pack(">H", code)):
+                        chunk = await reader.read(65_536)
+                        assert chunk, (name, rest[-20:])
+                        rest += chunk
+                writer.close()
+            for cut in (b"\x81", b"\x81\xfe\x10", frame(1, b"{}", length=1000)):
+                _, writer = await wire(here)
+                writer.write(cut)
+                await writer.drain()
+                writer.transport.abort()
+            big = await here.peer(3, "203.0.2.1")
+            await big.ws.send_str(" " * 65_537)
+            assert await big.ended() == 1009
+
+    asyncio.run(story())
+
+
+def test_groups_that_are_wrong_are_refused_with_their_code(relay: Relay) -> None:
+    day = 86_400
+    good = sealed(10, 1)
+    bomb = zlib.compress(b" " * 10_000_000)
+    cases: dict[str, tuple[Envelope, str]] = {
+        "good": (good, "accepted"),
+        "replayed": (good, "duplicate"),
+        "its number again": (sealed(10, 1, made=group(50)), "duplicate"),
+        "far behind its numbers": (sealed(11, 1), "stale"),
+        "other swarm's": (sealed(10, 2, "other-swarm"), "invalid"),
+        "other swarm's, told as ours": (raw_body(10, plain(2, swarm="other-swarm")), "invalid"),
+        "forged": (msgspec.structs.replace(sealed(10, 3), sig="0" * 128), "invalid"),
+        "signature of another": (msgspec.structs.replace(sealed(10, 3), sig=sealed(11, 3).sig), "invalid"),
+        "small-order key": (msgspec.structs.replace(sealed(10, 3), pk=SMALL_ORDER, sig=FORGED), "invalid"),
+        "other id": (msgspec.structs.replace(sealed(10, 3), id="0" * 64), "invalid"),
+        "changed on the way": (
+            msgspec.structs.replace(good, body=good.body.replace('"starter"', '"stArter"')),
+            "invalid",
+        ),
+        "a day ahead": (sealed(10, 4, ahead_s=day), "invalid"),
+        "a day behind": (sealed(10, 5, ahead_s=-day), "stale"),
+        "ragged": (raw_body(10, plain(6, finished=[True])), "invalid"),
+        "more rewards than answers": (raw_body(10, plain(6, rewards=[1, 0, 1])), "invalid"),
+        "one answer": (raw_body(10, plain(6, completions=["#1"], finished=[True], rewards=[1])), "invalid"),
+        "seventeen": (
+            raw_body(10, plain(6, completions=["#1"] * 17, finished=[True] * 17, rewards=[1, *[0] * 16])),
+            "invalid",
+        ),
+        "nothing to learn": (raw_body(10, plain(6, rewards=[1, 1])), "invalid"),
+        "half a reward": (raw_body(10, plain(6, rewards=[0.5, 0])), "invalid"),
+        "a big reward": (raw_body(10, plain(6, rewards=[1000, 0])), "invalid"),
+        "rewarded without an end": (raw_body(10, plain(6, finished=[False, True])), "invalid"),
+        "long answer": (raw_body(10, plain(6, completions=["#" * 4097, "#2"])), "invalid"),
+        "large body": (
+            raw_body(10, plain(6, completions=["x" * 4000] * 9, finished=[True] * 9, rewards=[1, *[0] * 8])),
+            "invalid",
+        ),
+        "a question inside": (raw_body(10, plain(6, question="what is 1 + 1?")), "invalid"),
+        "no family": (raw_body(10, plain(6, family="no_such")), "invalid"),
+        "a family with a path": (raw_body(10, plain(6, family="../gcd")), "invalid"),
+        "no level": (raw_body(10, plain(6, level=63)), "invalid"),
+        "negative level": (raw_body(10, plain(6, level=-1)), "invalid"),
+        "no seed": (raw_body(10, plain(6, seed=2**53)), "invalid"),
+        "no index": (raw_body(10, plain(6, index=2**20)), "invalid"),
+        "other version": (raw_body(10, plain(6, version="9.9.9/1")), "unsupported"),
+        "model is a path": (raw_body(10, plain(6, model="/home/eve/model")), "invalid"),
+        "a body that is a list": (raw_body(10, b"[]"), "invalid"),
+        "a body in a body": (raw_body(10, b'{"v":' * 5000), "invalid"),
+        "two bodies": (raw_body(10, json.dumps(plain(6)).encode() * 2), "invalid"),
+        "a bomb": (raw_body(10, b" " * 10_000_000, enc="zlib", packed=bomb), "invalid"),
+        "no zlib": (raw_body(10, plain(6), enc="zlib", packed=b"\0" * 100), "invalid"),
+        "cut zlib": (
+            raw_body(10, plain(6), enc="zlib", packed=zlib.compress(json.dumps(plain(6)).encode())[:-3]),
+            "invalid",
+        ),
+        "still welcome": (sealed(10, 6), "accepted"),
+    }
+
+    async def story() -> None:
+        async with town(relay) as here, unharmed(here, 3):
+            eve, mallory = await here.peer(10, "203.0.3.1"), await here.peer(11, "203.0.4.1")
+            assert await mallory.publish(sealed(11, 5000)) == "accepted"
+            for name, (envelope, code) in cases.items():
+                publisher = mallory if envelope.pk == mallory_key else eve
+                assert await publisher.publish(envelope) == code, name
+            assert await mallory.publish(good) == "duplicate"  # who else brings it
+
+    mallory_key = public_key(seed(11)).hex()
+    asyncio.run(story())
+
+
+def test_who_cannot_prove_a_key_does_not_come_in(relay: Relay) -> None:
+    async def story() -> None:
+        async with town(relay) as here, unharmed(here, 4):
+            for pk, sig in (
+                (SMALL_ORDER, FORGED),
+                ("ab" * 32, "cd" * 64),
+                (public_key(seed(5)).hex(), "00" * 64),
+            ):
+                one = await here.connect("203.0.5.1")
+                answer = await one.say(Auth(pk=pk, sig=sig, proto=1, client="test/1"))
+                assert isinstance(answer, Err) and answer.code == "invalid"
+                assert await one.ended() == 1008
+            one = await here.connect("203.0.5.1")
+            assert await one.publish(sealed(5, 1)) == "restricted"
+            assert (await one.say(Sample(rid=1, k=1))).code == "restricted"
+            assert (await one.say(Report(ids=("ab" * 32,), reason="dup"))).code == "restricted"
+
+    asyncio.run(story())
+
+
+def test_floods_are_told_when_to_come_back(relay: Relay) -> None:
+    async def flood(one: Peer, message: Any, times: int) -> Counter[str]:
+        found: Counter[str] = Counter()
+        for _ in range(times):
+            answer = await one.say(message)
+            found[getattr(answer, "code", "ok")] += 1
+            if getattr(answer, "code", "") == "rate-limited":
+                assert answer.retry_after_ms > 0
+        return found
+
+    async def story() -> None:
+        async with town(relay) as here, unharmed(here, 5):
+            eve = await here.peer(20, "203.0.6.1")
+            published = await asyncio.gather(
+                *(asyncio.to_thread(sealed, 20, number) for number in range(1, 91))
+            )
+            codes = Counter([await eve.publish(envelope) for envelope in published])
+            assert 60 <= codes["accepted"] <= 75 and codes["accepted"] + codes["rate-limited"] == 90
+            assert (await flood(eve, Sample(rid=1, k=1), 30))["rate-limited"] >= 15
+            assert 25 <= (await flood(eve, AskStats(), 60))["rate-limited"] <= 30
+            for _ in range(20):
+                await eve.ws.send_str(to_frame(Report(ids=("ab" * 32,), reason="dup")).decode())
+            assert (await eve.read()).code == "rate-limited"
+            third = [await here.peer(20, "203.0.6.1")]
+            with pytest.raises(AssertionError, match="rate-limited"):
+                third.append(await here.peer(20, "203.0.6.1"))
+            for number in range(9):
+                third.append(await here.peer(30 + number, "203.0.6.1"))
+            with pytest.raises(AssertionError, match="rate-limited"):
+                await here.peer(39, "203.0.6.1")  # the eleventh new key of this network in an hour
+
+    asyncio.run(story())
+
+
+def test_a_thousand_connections_from_one_address(relay: Relay) -> None:
+    async def story() -> None:
+        async with town(relay) as here, unharmed(here, 7):
+            limit = asyncio.Semaphore(100)
+
+            async def one(number: int) -> int:
+                async with limit:
+                    return await here.turned_away(f"203.0.113.{number % 250}")  # all of one network
+
+            statuses = Counter(await asyncio.gather(*(one(number) for number in range(1000))))
+            assert statuses == {0: 32, 503: 968}
+            assert await here.turned_away("203.0.114.1") == 0
+
+    asyncio.run(story())
+
+
+def test_headers_from_a_stranger_give_no_other_address(relay: Relay) -> None:
+    async def story() -> None:
+        with running("--trusted-proxy", "10.0.0.1", "--host", "0.0.0.0") as other:
+            address = outside()
+            if address is None:
+                pytest.skip("this computer has no address but its own loopback")
+            other.url = other.url.replace("0.0.0.0", address)
+            async with town(other) as here:
+                statuses = Counter([await here.turned_away(f"203.0.{number}.1") for number in range(40)])
+                assert statuses == {0: 32, 503: 8}
+
+    asyncio.run(story())
+
+
+def outside() -> str | None:
+    """An address of this computer that is not loopback; nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return None
+        found = str(probe.getsockname()[0])
+    return None if found.startswith("127.") or found == "0.0.0.0" else found
+
+
+def test_sockets_are_counted_before_a_word_is_spoken() -> None:
+    async def story() -> None:
+        with running("--connections", "20") as relay:
+            host, port = relay.http.removeprefix("http://").split(":")
+            silent = [await asyncio.open_connection(host, int(port)) for _ in range(20)]
+            reader, _ = await asyncio.open_connection(host, int(port))
+            answer = await asyncio.wait_for(reader.read(), PATIENCE)
+            assert answer.startswith(b"HTTP/1.1 503 ") and b"Retry-After" in answer
+            for _, writer in silent[:5]:
+                writer.close()
+            async with town(relay) as here:
+
+                async def room() -> bool:
+                    try:
+                        return (await here.get("/healthz"))[0] == 200
+                    except aiohttp.ClientError:
+                        return False
+
+                await until(room)
+
+    asyncio.run(story())
+
+
+async def fill(here: Town, groups: int) -> None:
+    """The window with groups of 28 KB, each read from a socket that takes little at a time."""
+    for who in range(400, 400 + groups // 50):
+        one = await here.peer(who, f"203.2.{who % 250}.1")
+        for number in range(50):
+            made = group(number)
+            long = (*made.completions_G, *("x" * 4000 for _ in range(6)))
+            made = msgspec.structs.replace(made, completions_G=long, finished_G=(True,) * 8)
+            envelope = await asyncio.to_thread(sealed, who, number + 1, made=made, rewards=(1, *[0] * 7))
+            assert await one.publish(envelope) == "accepted"
+
+
+async def gluttons(relay: Relay, here: Town, number: int, first: int) -> list[Peer]:
+    """Clients who ask for all they may and read nothing of it, through a narrow socket."""
+    found = []
+    for who in range(first, first + number):
+        one = await here.peer(who, f"203.{first // 100}.{who % 100}.1")
+        for rid in range(10):
+            await one.ws.send_str(to_frame(Sample(rid=rid, k=64)).decode())
+        found.append(one)
+    return found
+
+
+def narrow(where: Any) -> socket.socket:
+    """A client's socket that takes a few kilobytes and then waits to be read from."""
+    one = socket.socket(where[0], where[1], where[2])
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    return one
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads memory from /proc")
+def test_who_does_not_read_costs_little_and_holds_up_nobody(relay: Relay) -> None:
+    async def story() -> None:
+        async with town(relay) as here, unharmed(here, 8), town(relay, narrow) as there:
+            await fill(here, 200)
+            before = relay.rss()
+            slow = await gluttons(relay, there, 16, 500)
+            await asyncio.sleep(2.0)
+            assert relay.rss() - before < len(slow) * 2 * 2**20  # each of them asked for 5 MB
+
+    asyncio.run(story())
+
+
+@pytest.mark.long
+def test_who_says_nothing_or_takes_nothing_is_let_go(relay: Relay) -> None:
+    """Strangers who do not sign in, heads of requests that never end, readers who do not read: all gone in
+    time, while those who are here for the figures may stay."""
+
+    async def story() -> None:
+        async with town(relay) as here, unharmed(here, 9), town(relay, narrow) as there:
+            await fill(here, 100)
+            await gluttons(relay, there, 8, 600)
+            strangers = [await here.connect(f"203.3.{number}.1") for number in range(20)]
+            reader_of_figures = await here.connect("203.3.99.1")
+            await reader_of_figures.stats()
+            host, port = relay.http.removeprefix("http://").split(":")
+            lorises = [await asyncio.open_connection(host, int(port)) for _ in range(50)]
+            for place, (_, writer) in enumerate(lorises):
+                writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: " if place % 2 else b"")
+
+            async def drip() -> None:
+                while True:
+                    await asyncio.sleep(1.0)
+                    for _, writer in lorises:
+                        writer.write(b"a")
+
+            dripping = asyncio.create_task(drip())
+            assert [await one.ended() for one in strangers] == [1008] * 20
+            for reader, _ in lorises:
+                with suppress(ConnectionError):
+                    await asyncio.wait_for(reader.read(), PATIENCE)
+            dripping.cancel()
+
+            async def dropped() -> bool:
+                _, text = await here.get(relay.first["metrics"])
+                return "relay_outbound_dropped_total 8.0" in text and 'reason="no-sign-in"} 20.0' in text
+
+            await until(dropped)
+            assert (await reader_of_figures.stats()).peers >= 2
+
+    asyncio.run(story())
+
+
+@pytest.mark.long
+def test_a_stopped_sandbox_holds_up_nobody(tmp_path: Path) -> None:
+    """As a question does that takes for ever to be made: it is waited for in a process beside the relay. And
+    answers that would run run nowhere."""
+    marker = tmp_path / "ran"
+    payload = f"#__import__('pathlib').Path({str(marker)!r}).touch() or 1"
+
+    async def story() -> None:
+        with running("--trusted-proxy", "127.0.0.1", "--metrics", "127.0.0.1:0") as relay:
+            async with town(relay) as here, unharmed(here, 10):
+                eve = await here.peer(700, "203.4.1.1")
+
+                async def checked() -> float:
+                    _, text = await here.get(relay.first["metrics"])
+                    rows = [
+                        row
+                        for row in text.splitlines()
+                        if row.startswith('relay_checks_total{finding="honest"')
+                    ]
+                    return float(rows[0].rpartition(" ")[2]) if rows else 0.0
+
+                for _ in range(3):
+                    assert await eve.publish(wrong=payload) == "accepted"
+                await until(checked)
+                (child,) = psutil.Process(relay.process.pid).children()
+                child.send_signal(signal.SIGSTOP)
+                before = await checked()
+                for _ in range(3):
+                    assert await eve.publish(wrong=payload) == "accepted"
+                started = time.monotonic()
+                for _ in range(20):
+                    assert (await eve.stats()).window > 3
+
+                async def more() -> bool:
+                    return await checked() > before + 2
+
+                await until(more)  # with a new child
+                assert time.monotonic() - started > 0 and not child.is_running()
+        assert not marker.exists()
+
+    asyncio.run(story())
