@@ -118,9 +118,10 @@ class Quotas:
         `key` is None before a connection has said who it is."""
         if amount < 0:
             raise ValueError("Nothing is given back to a bucket.")
-        now = self._clock()
+        now, wait = self._clock(), 0.0
         sources = self._sources(kind, key, address)
-        wait = max((buckets.wait(source, amount, now) for buckets, source in sources), default=0.0)
+        for buckets, source in sources:
+            wait = max(wait, buckets.wait(source, amount, now))
         if wait <= 0:
             for buckets, source in sources:
                 buckets.take(source, amount, now)
@@ -134,11 +135,11 @@ class Quotas:
         )
 
     def _sources(self, kind: str, key: bytes | None, address: str) -> list[tuple[Buckets, bytes | str]]:
-        if kind not in self._per_key and kind not in self._per_address:
-            raise KeyError(kind)
-        sources: list[tuple[Buckets, bytes | str]] = []
-        if key is not None and kind in self._per_key:
-            sources.append((self._per_key[kind], key))
-        if kind in self._per_address:
-            sources.append((self._per_address[kind], address))
-        return sources
+        of_key, of_address = self._per_key.get(kind), self._per_address.get(kind)
+        if of_key is None or key is None:
+            if of_address is None:
+                if of_key is None:
+                    raise KeyError(kind)
+                return []
+            return [(of_address, address)]
+        return [(of_key, key)] if of_address is None else [(of_key, key), (of_address, address)]

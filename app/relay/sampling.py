@@ -11,7 +11,7 @@ takes a few dozen steps, and where only old acquaintances are left it ends short
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 import msgspec
@@ -140,7 +140,7 @@ class Sampler:
 
     def _draw(self, ask: Ask, parts: Parts | None, weight: Weight | None) -> list[Kept]:
         caps = self._caps.of(ask.k, *self._sources(ask, parts))
-        per_key = min(caps.key, ask.per_key or caps.key)
+        per_key, of_address = min(caps.key, ask.per_key or caps.key), caps.address
         since = None if ask.max_age_s is None else self._window.now() - ask.max_age_s
         given, random = self._memory(ask.key), self._rng.random
         chosen: list[Kept] = []
@@ -150,12 +150,13 @@ class Sampler:
         def put(group: Kept) -> bool:
             """The group into the batch, if it fits in."""
             nonlocal room
-            count = by_address.get(group.address, 0)
-            if count >= caps.address or len(group.raw) > room:
+            address, size = group.address, len(group.raw)
+            count = by_address.get(address, 0)
+            if count >= of_address or size > room:
                 return False
             chosen.append(group)
-            by_address[group.address] = count + 1
-            room -= len(group.raw)
+            by_address[address] = count + 1
+            room -= size
             given.add(group.id)
             return True
 
@@ -176,7 +177,7 @@ class Sampler:
                     return
 
         first: list[_Hand] = []
-        passed: list[list[Line]] = []
+        passed: list[Sequence[Line]] = []
         author = self._window.author
         for key in self._peers(parts):
             if len(chosen) == ask.k or steps <= 0:
@@ -187,7 +188,7 @@ class Sampler:
             likely = 1.0 if weight is None else weight(key)
             if likely <= 0:
                 continue
-            lines = [author(key).line] if parts is None else _lines(author(key), parts)
+            lines = (author(key).line,) if parts is None else _lines(author(key), parts)
             if likely < 1 and random() >= likely:
                 passed.append(lines)
                 continue
@@ -216,8 +217,11 @@ class Sampler:
         stands. None stands for a step that found nobody."""
         everybody = self._window.peers
         if parts is None:
-            yield from map(everybody.at, shuffled(len(everybody), self._rng))
-            return
+            return map(everybody.at, shuffled(len(everybody), self._rng))
+        return self._peers_of(parts)
+
+    def _peers_of(self, parts: Parts) -> Iterator[bytes | None]:
+        everybody = self._window.peers
         rosters = [section.peers for section in parts.values()]
         total = sum(map(len, rosters))
         if len(everybody) <= total:
@@ -272,17 +276,18 @@ def _lines(author: Author, parts: Parts | None) -> list[Line]:
     return [mine[part] for part in parts if part in mine]
 
 
-def _any(lines: list[Line], since: float | None, chance: float) -> Kept | None:
+def _any(lines: Sequence[Line], since: float | None, chance: float) -> Kept | None:
     """The group at a place of these lines, by a number in [0, 1); None where one has left or none is."""
     if len(lines) == 1:  # the usual case, worth its own short way
-        start, end = lines[0].span(since)
-        return lines[0].at(start + int(chance * (end - start))) if start < end else None
+        line = lines[0]
+        start, end = line.span(since)
+        return line.at(start + int(chance * (end - start))) if start < end else None
     places = [(line, *line.span(since)) for line in lines]
     total = sum([end - start for _, start, end in places])
     return _at(places, int(chance * total)) if total else None
 
 
-def _dealt(lines: list[Line], since: float | None, rng: Random) -> Iterator[Kept | None]:
+def _dealt(lines: Sequence[Line], since: float | None, rng: Random) -> Iterator[Kept | None]:
     """The groups of these lines in a random order, each once; None where one has left."""
     places = [(line, *line.span(since)) for line in lines]
     for position in shuffled(sum([end - start for _, start, end in places]), rng):
@@ -303,7 +308,7 @@ class _Hand:
 
     __slots__ = ("closed", "deal", "gave")
 
-    def __init__(self, lines: list[Line], since: float | None, rng: Random, gave: int = 0) -> None:
+    def __init__(self, lines: Sequence[Line], since: float | None, rng: Random, gave: int = 0) -> None:
         self.deal = _dealt(lines, since, rng)
         self.gave = gave
         self.closed = False
@@ -325,9 +330,10 @@ class _Given:
         place = self._next
         if place == len(self._firsts):
             self._firsts.append(id[0])
+            self._prints += id[:_PRINT]
         else:
             self._firsts[place] = id[0]
-        self._prints[place * _PRINT : (place + 1) * _PRINT] = id[:_PRINT]
+            self._prints[place * _PRINT : (place + 1) * _PRINT] = id[:_PRINT]
         self._next = (place + 1) % self._room
 
     def __contains__(self, id: bytes) -> bool:

@@ -80,7 +80,7 @@ class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def __post_init__(self) -> None:
         if not len(self.completions) == len(self.finished) == len(self.rewards):
             raise ValueError("A group needs as many completions as finished flags and rewards")
-        if any(reward and not ended for reward, ended in zip(self.rewards, self.finished, strict=True)):
+        if False in self.finished and any(map(_unearned, self.rewards, self.finished)):
             raise ValueError("A completion that was cut off earns no reward")
         if not informative(self.rewards):
             raise ValueError("A group whose rewards are all equal teaches nothing and is not sent")
@@ -124,6 +124,10 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     sig: Hex64
     body: str
     enc: Encoding = "plain"
+
+
+def _unearned(reward: int, ended: bool) -> bool:
+    return bool(reward) and not ended
 
 
 _bodies = msgspec.json.Decoder(Body)
