@@ -35,12 +35,13 @@ Us = array.array  # of 32-bit microseconds
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a load has met. `others` counts refusals by code and other messages by type; `overrun` rounds were
-    not sent because a connection had too many without an answer; `late` is how far sends came behind their
-    time."""
+    """What a load has met. `items` are those of `counted` batches. `others` counts refusals by code and other
+    messages by type; `overrun` rounds were not sent because a connection had too many without an answer;
+    `late` is how far sends came behind their time."""
 
     accepted: int
     batches: int
+    counted: int
     items: int
     unanswered: int
     dead: int
@@ -53,6 +54,10 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     sampled: int
     late: int
     others: dict[str, int]
+
+    @property
+    def items_per_batch(self) -> float:
+        return self.items / max(1, self.counted)
 
 
 class Load(NamedTuple):
@@ -80,9 +85,9 @@ class Load(NamedTuple):
                 f"{counts.unanswered} had no answer, {counts.overrun} could not be sent, {counts.dead} "
                 f"connections were lost{'; refused: ' + met if met else ''}: this would be no measurement."
             )
-        if counts.items < least_items * counts.batches:
+        if counts.items_per_batch < least_items:
             raise BenchError(
-                f"A batch had {counts.items / max(1, counts.batches):.2f} groups on average, not "
+                f"A batch had {counts.items_per_batch:.2f} groups on average, not "
                 f"{least_items:g}: the window was too empty for this measurement."
             )
 

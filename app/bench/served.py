@@ -1,10 +1,11 @@
 """The servers that a load is put on, each as a process of its own.
 
-    python -m app.bench.served relay|raw
+    python -m app.bench.served relay|raw|least
 
 `relay` is the relay's own server and desk with every quota lifted, as the load comes from one address and in
 an hour's amount a minute. `raw` is aiohttp's websocket alone: it reads a frame and answers with bytes that are
-ready, which is as little as a relay of this kind could do.
+ready, which is as little as a server could do; `least` checks hash and signature of what is published besides,
+which is as little as a relay could do.
 
 The first line of output is JSON with the URL. A line `know N` on standard input makes the keys 0 to N - 1 known
 ones, which have passed their probation, and is answered `known`; the end of the input ends the process.
@@ -21,11 +22,13 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
+import msgspec
 import psutil
 from aiohttp import WSMsgType, web
 
@@ -35,7 +38,9 @@ from app.relay.desk import Desk
 from app.relay.quota import Quotas, Rate
 from app.relay.server import open_socket
 from app.relay.serving import serve
-from app.swarm.protocol import SOCKET_PATH
+from app.swarm.body import body_id
+from app.swarm.protocol import SOCKET_PATH, Pub
+from app.swarm.signing import verifies
 
 START_S = 60.0
 _WIDE = Rate(10_000_000, 10_000_000)
@@ -128,8 +133,9 @@ async def _relay() -> None:
     await serve("127.0.0.1", 0, open_desk, opened)
 
 
-async def _raw() -> None:
+async def _raw(check: bool = False) -> None:
     """Answers a long frame with `ok` and a short one with a batch of eight, both made beforehand."""
+    pub_decoder = msgspec.json.Decoder(Pub)
     pubs = [json.loads(frame) for frame in published(8, 8, 1)]
     items = [json.dumps({k: v for k, v in pub.items() if k != "t"}, separators=(",", ":")) for pub in pubs]
     figures = '{"t":"batch","rid":1,"window":2000,"eligible":1990,"sources":199,"age_p50_s":1.5,"items":['
@@ -145,7 +151,10 @@ async def _raw() -> None:
             message = await ws.receive()
             if message.type is not WSMsgType.TEXT:
                 return ws
-            await ws.send_frame(ok if len(message.data) > 1024 else batch, WSMsgType.TEXT)
+            published = len(message.data) > 1024
+            if check and published:
+                _check(pub_decoder.decode(message.data))
+            await ws.send_frame(ok if published else batch, WSMsgType.TEXT)
             del message
 
     application = web.Application()
@@ -162,6 +171,12 @@ async def _raw() -> None:
         await stop.wait()
     finally:
         await runner.cleanup()
+
+
+def _check(pub: Pub) -> None:
+    digest = body_id(SWARM, pub.body.encode())
+    if digest.hex() != pub.id or not verifies(bytes.fromhex(pub.pk), digest, bytes.fromhex(pub.sig)):
+        raise BenchError("The bench has signed wrongly.")
 
 
 def _obey(url: str, know: Callable[[int], None]) -> None:
@@ -182,4 +197,9 @@ def _obey(url: str, know: Callable[[int], None]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run({"relay": _relay, "raw": _raw}[sys.argv[1]]())
+    kinds: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
+        "relay": _relay,
+        "raw": _raw,
+        "least": partial(_raw, check=True),
+    }
+    asyncio.run(kinds[sys.argv[1]]())

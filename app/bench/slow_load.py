@@ -160,6 +160,7 @@ class Generator:
         name = kind[1].decode() if kind else "no message"
         if name == "batch":
             self.count["batches"] += 1
+            self.count["counted"] += 1
             self.count["items"] += text.count(b'"sig":"')
             self.close(line.samples, self.sampled, now)
             self.again(line, now)
@@ -208,7 +209,7 @@ def main(plan: Path, times: Path) -> None:
     with times.open("wb") as file:
         for kind in (generator.published, generator.sampled, generator.late):
             array.array("I", [min(int(one * 1e6), 2**32 - 1) for one in kind]).tofile(file)
-    names = ("accepted", "batches", "items", "dead", "overrun", "bytes_in", "bytes_out")
+    names = ("accepted", "batches", "counted", "items", "dead", "overrun", "bytes_in", "bytes_out")
     print(
         json.dumps(
             {

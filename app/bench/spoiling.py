@@ -67,11 +67,12 @@ _NUMBERS = (
 _TEXTS = (
     "", "\0", "a" * 70, "é", "🐟", "\u202e", "\ufeff", "\ud800", "null", "1", "../../etc/passwd", "NaN",
     "%s%n{0}", "ab" * 32, "AB" * 32, "ab" * 31, "cd" * 64, "pub", "auth", "gcd", "0.1.25/1", "<answer>", "#",
-    "<|im_end|>", "x" * 5000, "\u200b" * 40, "\r\n\t\x1b[2J", "plain", "zlib", "__class__", "constructor", "__proto__",
+    "<|im_end|>", "x" * 5000, "\u200b" * 40, "\r\n\t\x1b[2J", "plain", "zlib", "__class__", "constructor",
+    "__proto__",
 )  # fmt: skip
 _WORDS = (
-    "so", "we", "take", "away", "add", "the", "sum", "is", "then", "left", "right", "carry", "one", "two", "step",
-    "again", "check", "hence", "total", "value",
+    "so", "we", "take", "away", "add", "the", "sum", "is", "then", "left", "right", "carry", "one", "two",
+    "step", "again", "check", "hence", "total", "value",
 )  # fmt: skip
 
 

@@ -98,7 +98,7 @@ def test_groups_of_the_bench_are_whole_and_their_authors_take_turns() -> None:
 
 def load(**changed: Any) -> Load:
     counts = dict(
-        accepted=10, batches=10, items=80, unanswered=0, dead=0, overrun=0, bytes_in=1, bytes_out=1,
+        accepted=10, batches=10, counted=10, items=80, unanswered=0, dead=0, overrun=0, bytes_in=1, bytes_out=1,
         seconds=1.0, cpu_s=0.1, published=10, sampled=10, late=0, others={},
     )  # fmt: skip
     none: Any = []
