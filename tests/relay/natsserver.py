@@ -2,54 +2,19 @@
 
 from __future__ import annotations
 
-import functools
-import os
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 
-import pytest
+from tests.relay import debian
 
 PATIENCE = 30.0
 
 
-@functools.cache
 def program() -> str:
-    """$NATS_SERVER, the one on PATH, or Debian's, downloaded and unpacked but not installed. Skips the test
-    where there is none."""
-    named = os.environ.get("NATS_SERVER")
-    if named:
-        return named
-    found = shutil.which("nats-server") or shutil.which("nats-server", path="/usr/sbin:/usr/local/sbin")
-    return found or _unpacked()
-
-
-def _unpacked() -> str:
-    cache = Path(tempfile.gettempdir()) / f"shoal-tests-nats-{os.getuid() if hasattr(os, 'getuid') else 0}"
-    there = cache / "usr" / "sbin" / "nats-server"
-    if there.exists():
-        return str(there)
-    if shutil.which("apt-get") is None or shutil.which("dpkg") is None:
-        pytest.skip("no nats-server: put one on PATH or name it in NATS_SERVER")
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            quiet = {"cwd": folder, "check": True, "capture_output": True, "timeout": 60}
-            subprocess.run(["apt-get", "download", "nats-server"], **quiet)  # type: ignore[call-overload]
-            (package,) = Path(folder).glob("*.deb")
-            subprocess.run(["dpkg", "-x", str(package), "root"], **quiet)  # type: ignore[call-overload]
-        except (subprocess.SubprocessError, OSError, ValueError):
-            pytest.skip("no nats-server, and Debian's cannot be downloaded here: name one in NATS_SERVER")
-        if not there.exists():
-            try:
-                shutil.copytree(Path(folder) / "root", cache, dirs_exist_ok=True)
-            except OSError:
-                if not there.exists():  # another test process was not just as quick
-                    raise
-    return str(there)
+    return debian.program("nats-server", "NATS_SERVER", "usr/sbin/nats-server")
 
 
 def free_ports(n: int) -> list[int]:

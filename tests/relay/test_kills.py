@@ -60,19 +60,19 @@ class Crew:
     def acknowledged(self) -> int:
         return sum(client.status.acknowledged for client in self.clients)
 
-    async def work(self, each: int, strike: Strike) -> None:
-        """Publish, with `strike` after a third of it, until everything is acknowledged."""
+    async def work(self, each: int, strike: Strike, pause_s: float = PAUSE_S) -> None:
+        """Publish, with `strike` from the fourth group on, until everything is acknowledged."""
         running = [asyncio.create_task(client.run()) for client in self.clients]
         watching = asyncio.create_task(self._watch())
         try:
             async with asyncio.timeout(PATIENCE):
                 striking = None
                 for round_ in range(each):
-                    if round_ == each // 3:
+                    if round_ == 3:
                         striking = asyncio.create_task(strike())
                     for n, client in enumerate(self.clients):
                         assert client.publish(group(n * each + round_), (1, 0))
-                    await asyncio.sleep(PAUSE_S)
+                    await asyncio.sleep(pause_s)
                 assert striking is not None
                 await striking
                 while self.acknowledged < each * len(self.clients):
@@ -248,15 +248,17 @@ def test_one_nats_server_of_three_after_the_other_is_killed(
             relays[-1].start()
 
         async def strike() -> None:
-            for one in cluster.servers:  # so the leader of every stream is among them
+            for (
+                one
+            ) in cluster.servers:  # the leader of the stream is among them, and whom a relay is connected to
                 one.kill()
                 await asyncio.sleep(2.0)
                 await asyncio.to_thread(one.start)
-                await asyncio.sleep(8.0)
+                await asyncio.sleep(6.0)
 
         async def story() -> None:
             crew = Crew(tmp_path, relays, nodes)
-            await crew.work(each, strike)
+            await crew.work(each, strike, pause_s=1.0)
             await windows_hold(relays, nodes * each)
             crew.check(each)
             assert numbers(await in_stream(cluster.url, nodes * each)) == list(range(nodes * each))
