@@ -198,7 +198,7 @@ def _network(interfaces: Sequence[str] | None) -> AsyncZeroconf:
 
 
 def _unheard(error: Exception) -> DiscoveryError:
-    why = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
+    why = (error.strerror if isinstance(error, OSError) else None) or "this computer has no network for them"
     return DiscoveryError(
         f"Relays on this network can be neither found nor announced ({why}): use an invite link instead."
     )

@@ -6,6 +6,7 @@ import asyncio
 import getpass
 import ipaddress
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -222,3 +223,18 @@ def test_only_who_looks_for_a_network_loads_what_it_takes() -> None:
     look = "import sys, app.cli.run, app.cli.relay, app.node.node; print('zeroconf' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "False", done.stderr
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="takes a network away, which Linux lets us do")
+def test_without_a_network_one_sentence_says_so() -> None:
+    look = (
+        "import asyncio\nfrom app.swarm.discovery import DiscoveryError, find, lan_address\n"
+        "try:\n    print(lan_address(), asyncio.run(find(0.5)))\n"
+        "except DiscoveryError as error:\n    print(lan_address(), error)\n"
+    )
+    alone = ["unshare", "--user", "--map-root-user", "--net", sys.executable, "-c", look]
+    done = subprocess.run(alone, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    if "unshare" in done.stderr:
+        pytest.skip(f"no network namespaces here: {done.stderr.strip()}")
+    assert done.stdout.startswith("None Relays on this network can be neither found nor announced"), done.stderr
+    assert done.stdout.strip().endswith("use an invite link instead.")
