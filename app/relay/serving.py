@@ -18,6 +18,9 @@ from app.relay.rules import Rules
 from app.relay.server import SIGN_IN_S, Server
 from app.swarm.protocol import SOCKET_PATH
 
+OUTBOUND = 192 * 1024
+"""Bytes that the system may hold of what a client has not read yet. Left to itself Linux makes it 4 MB for
+whoever does not read at all (measured), which a few thousand of them turn into all memory."""
 STARTING_S = 3.0
 """A relay whose backplane takes longer to start shows its URL meanwhile; nobody is let in yet."""
 
@@ -25,7 +28,9 @@ STARTING_S = 3.0
 def bind(host: str, port: int) -> socket.socket:
     """A listening socket. Raises OSError where the address is not of this computer or is taken."""
     family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    return socket.create_server(where[:2], family=family, backlog=4096)
+    listener = socket.create_server(where[:2], family=family, backlog=4096)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, OUTBOUND)  # its connections inherit it
+    return listener
 
 
 async def serve(
