@@ -302,7 +302,7 @@ class Session:
             "age_p50_s": round(median(ages), 3) if ages else None,
         }
         items = b",".join([group.raw for group in drawn.groups])
-        return msgspec.json.encode(figures)[:-1] + b',"items":[' + items + b"]}"
+        return b"".join((msgspec.json.encode(figures)[:-1], b',"items":[', items, b"]}"))
 
     def _sources(self, key: bytes, families: tuple[str, ...] | None) -> int:
         """Other keys with groups in these families; in a large swarm at least so many."""
