@@ -32,7 +32,7 @@ OnMessage = Callable[[int, Msg], None]
 
 
 class Mirror:
-    """`last` is the place of the latest message seen; `resets` counts how often it had to subscribe anew."""
+    """`last` is the place of the latest message seen; `resets` counts how often it had to begin anew."""
 
     def __init__(
         self,
@@ -117,10 +117,12 @@ class Mirror:
 
     async def _check(self) -> None:
         """Whether the stream has something that does not come. Raises nats.errors.Error."""
+        seen = self.last
         state = (await self._js.stream_info(self._stream)).state
         self._heard = now = time.monotonic()
-        if state.last_seq < self.last:
+        if state.last_seq < seen:
             _log.warning("The stream %s has begun anew.", self._stream)
+            self.resets += 1
             self.last = 0
             await self._unsubscribe()
             return

@@ -424,6 +424,31 @@ def test_a_mirror_whose_consumer_has_disappeared_begins_anew(server: Server) -> 
     play(OnNats(server.url), story)
 
 
+def test_a_busy_mirror_is_left_alone_and_a_stream_that_was_removed_is_made_again(server: Server) -> None:
+    async def story(world: World) -> None:
+        one, two = await world.relay(), await world.relay()
+        backplane = one.backplane
+        assert isinstance(backplane, JetStream) and isinstance(two.backplane, JetStream)
+        done = 0
+        ending = time.monotonic() + 3.0  # the watchdog asks every second
+        while time.monotonic() < ending:
+            await asyncio.gather(*(publish(one, group(done + n, bytes([n]) * 32)) for n in range(1, 33)))
+            done += 32
+        await until(lambda: len(two.window) == len(one.window) == done)
+        assert backplane.resets == two.backplane.resets == 0
+        await backplane._js.delete_stream(backplane._stream)
+        new, added = group(100_000), None
+        async with asyncio.timeout(PATIENCE):
+            while added != "accepted":
+                try:
+                    added = await publish(one, new)
+                except Unavailable:
+                    await asyncio.sleep(0.2)
+        await until(lambda: two.window.knows(new.id))
+
+    play(OnNats(server.url), story)
+
+
 def test_values_whose_time_is_over_leave_nats(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.relay.jetstream.PRUNE_EVERY_S", 0.1)
 
