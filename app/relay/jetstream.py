@@ -23,7 +23,7 @@ import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
-from nats.js.api import DiscardPolicy, StorageType, StreamConfig
+from nats.js.api import DiscardPolicy, PubAck, StorageType, StreamConfig
 from nats.js.errors import APIError, BadRequestError, NotFoundError
 
 from app.relay.backplane import OnGroup, OnPresence, OnValue, Record, Unavailable
@@ -31,8 +31,12 @@ from app.relay.mirror import Mirror
 from app.relay.window import Added, Limits
 
 PORT = 4222
-ANSWER_S = 5.0
-"""Without an answer for so long a publish has failed, as far as this relay knows."""
+ANSWER_S, PAUSE_S, TRYING_S = 2.0, 0.25, 6.0
+"""A publish without an answer for so long, or refused, is sent again: its id makes that harmless. A server that
+restarts, or three that elect another leader, are bridged by it. After six seconds the client is told to try
+later."""
+SHARDS = 16
+"""Subjects of a family, so that a relay may mirror a part of a very large swarm."""
 DUPLICATES_S = 600.0
 """JetStream knows message ids for so long; the mirrored window knows them for an hour."""
 STREAM_BYTES = 1 << 30
@@ -90,7 +94,7 @@ class JetStream:
         self._value_subject = f"$KV.{self._bucket}."
         self._relay = secrets.token_hex(8)
         self._nats = Client()
-        self._js = JetStreamContext(self._nats, timeout=ANSWER_S)
+        self._js = JetStreamContext(self._nats, timeout=5)
         self._groups = Mirror(
             self._js, self._stream, f"{self._groups_subject}.>", self._group_came, self._make_groups
         )
@@ -143,23 +147,33 @@ class JetStream:
         return self._publish(record)
 
     async def _publish(self, record: Record) -> Added:
-        if not self._nats.is_connected:
-            raise Unavailable("The relay has lost its store and is looking for it.")
-        shard = record.key[0] % 16
-        try:
-            answer = await self._js.publish(
-                f"{self._groups_subject}.{record.family}.{shard}",
-                msgspec.msgpack.encode(record),
-                stream=self._stream,
-                headers={"Nats-Msg-Id": record.id.hex()},
-            )
-        except (nats.errors.Error, OSError) as error:
-            _log.info("A group was not taken: %r", error)
-            raise Unavailable("The relay's store does not answer.") from error
+        ending = time.monotonic() + TRYING_S
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                answer = await self._send(record)
+                break
+            except (nats.errors.Error, OSError) as error:
+                _log.info("A group was not taken: %r", error)
+                if time.monotonic() + PAUSE_S > ending:
+                    raise Unavailable("The relay's store does not answer.") from error
+            await asyncio.sleep(PAUSE_S)
         self.stored = max(self.stored, answer.seq)
         # The mirror may have brought it before the answer came; then it has decided about it.
         added = self._outcomes.get(answer.seq) or self._on_group(record)
-        return "duplicate" if answer.duplicate else added
+        return "duplicate" if answer.duplicate and tries == 1 else added
+
+    async def _send(self, record: Record) -> PubAck:
+        if not self._nats.is_connected:
+            raise nats.errors.ConnectionReconnectingError
+        return await self._js.publish(
+            f"{self._groups_subject}.{record.family}.{record.key[0] % SHARDS}",
+            msgspec.msgpack.encode(record),
+            timeout=ANSWER_S,
+            stream=self._stream,
+            headers={"Nats-Msg-Id": record.id.hex()},
+        )
 
     def presence(self, summary: bytes) -> None:
         if self._nats.is_connected:

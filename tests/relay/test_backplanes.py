@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -356,7 +357,7 @@ def test_a_ban_holds_on_every_relay(server: Server) -> None:
 
 def test_every_relay_knows_who_is_in_the_whole_swarm(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.relay.crowd.EVERY_S", 0.1)
-    monkeypatch.setattr("app.relay.crowd.GONE_S", 3.0)
+    monkeypatch.setattr("app.relay.crowd.GONE_S", 1.0)
 
     async def story(world: World) -> None:
         one, two = await world.relay(), await world.relay()
@@ -388,7 +389,9 @@ def test_a_relay_waits_for_nats_and_is_not_ready_before_everything_is_there(serv
     play(OnNats(server.url), story)
 
 
-def test_a_nats_that_is_killed_is_said_and_found_again(server: Server) -> None:
+def test_a_nats_that_is_killed_is_said_and_found_again(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.relay.jetstream.TRYING_S", 1.0)
+
     async def story(world: World) -> None:
         one, two = await world.relay(), await world.relay()
         assert await publish(one, group(1)) == "accepted"
@@ -402,6 +405,20 @@ def test_a_nats_that_is_killed_is_said_and_found_again(server: Server) -> None:
         await until(lambda: one.backplane.ready and two.backplane.ready)
         assert await publish(one, group(2)) == "accepted"
         await until(lambda: sorted(ids(two)) == [1, 2])
+
+    play(OnNats(server.url), story)
+
+
+def test_a_short_restart_of_nats_is_bridged(server: Server) -> None:
+    async def story(world: World) -> None:
+        desk = await world.relay()
+        server.kill()
+        publishing = [asyncio.create_task(publish(desk, group(n))) for n in range(1, 6)]
+        await asyncio.sleep(0.5)
+        await asyncio.to_thread(server.start)
+        assert await asyncio.gather(*publishing) == ["accepted"] * 5
+        await until(lambda: desk.backplane.ready)
+        assert sorted(ids(desk)) == [1, 2, 3, 4, 5] and desk.backplane.stored == 5
 
     play(OnNats(server.url), story)
 
@@ -430,7 +447,7 @@ def test_a_busy_mirror_is_left_alone_and_a_stream_that_was_removed_is_made_again
         backplane = one.backplane
         assert isinstance(backplane, JetStream) and isinstance(two.backplane, JetStream)
         done = 0
-        ending = time.monotonic() + 3.0  # the watchdog asks every second
+        ending = time.monotonic() + 2.2  # the watchdog asks every second
         while time.monotonic() < ending:
             await asyncio.gather(*(publish(one, group(done + n, bytes([n]) * 32)) for n in range(1, 33)))
             done += 32
@@ -475,3 +492,24 @@ def test_an_address_of_nats_that_is_none(where: str) -> None:
     with pytest.raises(ValueError):
         servers(where)
     assert servers("tls://u:p@a,[::1]:9") == ("tls://u:p@a:4222", "tls://[::1]:9")
+
+
+@pytest.mark.long
+def test_a_nats_that_hangs_is_noticed(server: Server) -> None:
+    """It neither answers nor closes the connection, as when its machine has lost the network."""
+
+    async def story(world: World) -> None:
+        desk = await world.relay()
+        assert server.process is not None
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            with pytest.raises(Unavailable):
+                await publish(desk, group(1))
+            await until(lambda: not desk.backplane.ready)
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+        await until(lambda: desk.backplane.ready)
+        assert await publish(desk, group(1)) in ("accepted", "duplicate")
+        await until(lambda: ids(desk) == [1])
+
+    play(OnNats(server.url), story)
