@@ -47,6 +47,12 @@ SETTINGS: tuple[Setting, ...] = (
         words=mark("autostart begin automatic"),
     ),
     Setting(
+        key="company", kind="choice", default="alone", group=mark("Learning"), label=mark("Company"),
+        help=mark("Alone, nothing leaves this computer. With others, answers to generated puzzles are exchanged as text."),
+        words=mark("swarm solo peers relay network share offline"), restarts=True,
+        options=(("alone", mark("Alone")), ("others", mark("With others"))),
+    ),
+    Setting(
         key="recipe", kind="choice", default="default", group=mark("Learning"), label=mark("Recipe"),
         help=mark("How answers become a step. Recommended is what Shoal was tuned with; Paper follows SAPO to the letter."),
         words=mark("algorithm sapo grpo loss"), restarts=True,

@@ -14,7 +14,7 @@ from app.ui import past
 from app.ui.choices import Choices
 from app.ui.fold import Fold, FoldError
 from app.ui.link import Link
-from app.ui.model import Group, Problem, Round, State, View
+from app.ui.model import Group, Problem, Round, State, Swarm, View
 from app.ui.texts import tr
 
 TICK_MS = 200
@@ -45,7 +45,7 @@ class Control(QObject):
         self._day = QTimer(self, interval=DAY_MS)
         self._day.timeout.connect(self._new_minute)
         self._day.start()
-        self._again_at = 0.0
+        self._invite = ""
         self._read.connect(self._recalled)
         self._found.connect(self._saw)
         link.line.connect(self._line)
@@ -69,11 +69,27 @@ class Control(QObject):
         elif (memory.learning or memory.paused_until is not None) and self._choices["learn_at_start"]:
             self.start()
 
+    def learn(self, company: str) -> None:
+        """Learns "alone" or with "others" from now on, and at every later start."""
+        with contextlib.suppress(OSError):
+            self._choices.put("company", company)
+        self._invite = ""
+        self.start()
+
+    def join(self, invite: str) -> None:
+        """Learns with others, by this invite or address; without one, where the node finds or makes a swarm. The
+        node remembers where it was, so the invite is not kept here."""
+        with contextlib.suppress(OSError):
+            self._choices.put("company", "others")
+        self._invite = invite
+        self.start()
+
     def start(self) -> None:
         """Learns from now on."""
         self._resume.stop()
         self._remember(asked=True, learning=True, paused_until=None)
-        self._change(state=State.STARTING, reason="", until=None, problem=None)
+        alone = self._choices["company"] == "alone"
+        self._change(state=State.STARTING, reason="", until=None, problem=None, solo=alone, swarm=None if alone else Swarm())
         self._link.start(self._options())
 
     def pause(self, until: float | None = None) -> None:
@@ -89,8 +105,9 @@ class Control(QObject):
         self._link.stop_and_wait()
 
     def _options(self) -> list[str]:
+        where = ["--relay", self._invite] if self._invite else []
         return [
-            "--solo", "--recipe", str(self._choices["recipe"]), "--probe-every", str(self._choices["probe_every"]),
+            *(["--solo"] if self._choices["company"] == "alone" else where), "--recipe", str(self._choices["recipe"]), "--probe-every", str(self._choices["probe_every"]),
         ]  # fmt: skip
 
     def _line(self, line: bytes) -> None:

@@ -48,6 +48,7 @@ class _Round(msgspec.Struct):
     seconds: float
     tokens_per_s: float
     families: Levels = {}
+    peers: dict[str, int] = {}
 
 
 class _Probe(msgspec.Struct):
@@ -56,6 +57,23 @@ class _Probe(msgspec.Struct):
     stderr: float
     families: dict[str, float]
     questions: int
+
+
+class _Link(msgspec.Struct):
+    state: str
+    url: str
+    sentence: str
+
+
+class _SwarmDone(msgspec.Struct):
+    """Counts of the node's event of that name; see app.node.events."""
+
+    connected: bool
+    received: int
+    refused: dict[str, int]
+    acknowledged: int
+    waiting: int
+    peers: int | None
 
 
 class _Snapshot(msgspec.Struct):
@@ -130,6 +148,17 @@ class Fold:
                 self._happened(name, int(event["round"]), str(event["sentence"]), now)
                 if name == "trainer_restarted":
                     self._step(Step.WAITING, now)
+            case "identity":
+                self._swarm(name=str(event["name"]))
+            case "link":
+                link = msgspec.convert(event, _Link)
+                self._swarm(connected=link.state == "connected", relay=link.url, sentence=link.sentence)
+            case "swarm":
+                done = msgspec.convert(event, _SwarmDone)
+                self._swarm(
+                    connected=done.connected, received=done.received, refused=done.refused,
+                    given=done.acknowledged, waiting=done.waiting, online=done.peers or 0,
+                )  # fmt: skip
             case "snapshot":
                 self._snapshot(msgspec.convert(event["snapshot"], _Snapshot), now)
 
@@ -156,8 +185,21 @@ class Fold:
             state=State.LEARNING, rounds=(*kept, row), round=event.round + 1, round_s=event.seconds,
             tokens_per_s=event.tokens_per_s, done=0, total=0, left_s=None,
         )  # fmt: skip
+        if event.peers:
+            self._learned_from(event.peers, now)
         self._step(Step.DRAWING, now)
         self.change(families=self._families(), today=today(self.view.rounds, now))
+
+    def _swarm(self, **fields: object) -> None:
+        self.change(swarm=msgspec.structs.replace(self.view.swarm or Swarm(), **fields))
+
+    def _learned_from(self, peers: dict[str, int], now: float) -> None:
+        before = self.view.swarm or Swarm()
+        rows = {peer.name: peer for peer in before.peers}
+        for name, groups in peers.items():
+            row = rows.get(name, Peer(name=name))
+            rows[name] = msgspec.structs.replace(row, groups=row.groups + groups, seen_at=now)
+        self._swarm(peers=tuple(rows.values()), taken=before.taken + sum(peers.values()))
 
     def _probe(self, event: _Probe, now: float) -> None:
         point = Point(round=event.round, pass_at_1=event.pass_at_1, stderr=event.stderr, at=now)

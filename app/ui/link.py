@@ -49,7 +49,7 @@ class Link(QObject):
         self._home, self._command, self._program = home, list(command), program
         self._options: list[str] = []
         self._process: QProcess | None = None
-        self._wanted = False
+        self._wanted = self._closing = False
         self._crashes = 0
         self._reached_start = False
         self._last_words = ""
@@ -68,10 +68,15 @@ class Link(QObject):
         return self._process.processId() if self._process else 0
 
     def start(self, options: Sequence[str]) -> None:
-        """Starts a node with these options, now or as soon as the one before has ended."""
+        """Starts a node with these options, now or as soon as the one before has ended. One that already runs with
+        other options gives way."""
+        other = list(options) != self._options
         self._options, self._wanted, self._crashes = list(options), True, 0
+        self._restart.stop()
         if self._process is None:
             self._launch()
+        elif other:
+            self._close()
 
     def stop(self) -> None:
         """Ends the node: its pipe closes, and it saves what is to be saved. `stopped` follows."""
@@ -80,6 +85,11 @@ class Link(QObject):
         if self._process is None:
             self.stopped.emit()
             return
+        self._close()
+
+    def _close(self) -> None:
+        assert self._process is not None
+        self._closing = True
         self._process.closeWriteChannel()
         self._patience.start(GRACE_MS)
 
@@ -104,7 +114,8 @@ class Link(QObject):
     def _launch(self) -> None:
         if self._process is not None or not self._wanted:
             return
-        self._last_words, self._reason_of_end, self._reached_start = "", None, False
+        self._last_words, self._reason_of_end = "", None
+        self._reached_start = self._closing = False
         process = QProcess(self)
         environment = QProcessEnvironment.systemEnvironment()
         environment.insert("PYTHONPATH", str(ROOT))
@@ -174,6 +185,8 @@ class Link(QObject):
             process.deleteLater()
         if not self._wanted:
             self.stopped.emit()
+        elif self._closing:  # it made room for one that was asked for meanwhile
+            self._launch()
         elif self._reason_of_end is not None and self._reason_of_end[0] in ("rounds", "stopped"):
             self._wanted = False
             self.stopped.emit()

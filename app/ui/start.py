@@ -34,7 +34,7 @@ class Desktop:
         self._leaving = False
         actions = Actions(
             start=self.control.start, pause=lambda: self.control.pause(), go=lambda key: self.window.go(key),
-            set_choice=self._set, choices=self.choices,
+            set_choice=self._set, learn=self.control.learn, join=self.control.join, choices=self.choices,
         )  # fmt: skip
         self.window = Window(self.theme, actions, self._closing)
         self.window.restore_place(self.choices.memory.geometry)

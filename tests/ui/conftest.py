@@ -39,6 +39,7 @@ def actions(tmp_path: Path, asked: list[object]) -> Actions:
 
     return Actions(
         start=lambda: asked.append("start"), pause=lambda: asked.append("pause"), go=asked.append, set_choice=put,
+        learn=lambda company: asked.append(("learn", company)), join=lambda invite: asked.append(("join", invite)),
         choices=choices,
     )  # fmt: skip
 

@@ -18,8 +18,9 @@ from tests.ui import views
 
 def actions(folder: Path) -> Actions:
     return Actions(
-        start=lambda: None, pause=lambda: None, go=lambda _: None, set_choice=lambda *_: None, choices=Choices(folder)
-    )
+        start=lambda: None, pause=lambda: None, go=lambda _: None, set_choice=lambda *_: None, learn=lambda _: None,
+        join=lambda _: None, choices=Choices(folder),
+    )  # fmt: skip
 
 
 def scenes() -> list[tuple[str, str, View]]:

@@ -115,3 +115,23 @@ def test_a_history_and_what_comes_after_it_join() -> None:
     assert fold.view.families == ()
     view = views.learning(40)
     assert len(view.curve) == 5 and view.safe_round == 40 and len(view.families) == 9
+
+
+def test_a_swarm_from_the_events_of_the_node() -> None:
+    fold = Fold(View())
+    feed(fold, dict(event="identity", name="brisk-otter-0417", public_key="00", kept="keyring"), start(external=2))
+    feed(fold, dict(event="link", state="connected", url="ws://r/v1", relay="r", swarm="s", sentence="Joined.", retry_s=None))
+    view = feed(
+        fold,
+        round_(1, informative_peer=3, peers={"calm-cod-0001": 2, "keen-kiwi-0002": 1}),
+        dict(event="swarm", round=1, connected=True, published=4, received=9, accepted=7, refused={"too old": 2}, ready=4,
+             created=8, acknowledged=6, waiting=2, held=0, dropped=0, peers=11, window=300, stored=900),
+        round_(2, informative_peer=1, peers={"calm-cod-0001": 1}),
+    )  # fmt: skip
+    swarm = view.swarm
+    assert swarm is not None
+    assert (swarm.name, swarm.connected, swarm.relay) == ("brisk-otter-0417", True, "ws://r/v1")
+    assert (swarm.online, swarm.given, swarm.waiting, swarm.taken) == (11, 6, 2, 4)
+    assert {peer.name: peer.groups for peer in swarm.peers} == {"calm-cod-0001": 3, "keen-kiwi-0002": 1}
+    view = feed(fold, dict(event="link", state="lost", url="ws://r/v1", relay="r", swarm="s", sentence="Gone.", retry_s=3.0))
+    assert view.swarm is not None and not view.swarm.connected and view.swarm.sentence == "Gone."

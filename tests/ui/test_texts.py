@@ -17,6 +17,7 @@ NOT_TEXTS = {
     "libraries.py": "names of packages; its one sentence is the launcher's",
     "past.py": "SQL",
     "diagnostics.py": "for those who mend Shoal, and greppable",
+    "model.py": "the node's own names of its phases, which pages/words.py translates",
     "fold.py": "faults of the protocol, which nobody sees",
 }
 NAMES = {"Shoal", "Inter", "Ctrl", "Box"}
@@ -47,6 +48,8 @@ def untranslated(source: str) -> list[tuple[int, str]]:
             reached.update(ast.walk(raised))
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             reached.add(node.value)  # a docstring
+        elif isinstance(node, ast.Assign) and any(isinstance(to, ast.Name) and to.id == "__all__" for to in node.targets):
+            reached.update(ast.walk(node.value))
         elif isinstance(node, ast.AnnAssign):
             reached.update(ast.walk(node.annotation))
     return [

@@ -23,6 +23,10 @@ class Actions:
 
     start: Callable[[], None]
     pause: Callable[[], None]
+    learn: Callable[[str], None]
+    """"alone" or with "others"."""
+    join: Callable[[str], None]
+    """With an invite, or with "" wherever a swarm is found."""
     go: Callable[[str], None]
     """To another page, by its key."""
     set_choice: Callable[[str, object], None]

@@ -150,17 +150,18 @@ class Welcome(QFrame):
         self._mark = Label("")
         title = Label(tr("Raise a small model on this computer"), "hero", wrap=True)
         lead = Label(
-            tr("It practises puzzles, checks its own answers and learns from them. You watch it get better, round by round."),
+            tr("It practises puzzles, checks its own answers and learns from them. Alone, or together with other people's models."),
             "lead", wrap=True,
         )  # fmt: skip
-        start = button(tr("Start learning"), actions.start, "large")
+        others = button(tr("Learn with others"), lambda: actions.learn("others"), "large")
+        alone = button(tr("Learn alone"), lambda: actions.learn("alone"), "second")
         points = row(
             self._point(tr("What it does"), tr("Uses this computer's processor in the background, at low priority. One press pauses it and frees the memory.")),
-            self._point(tr("What leaves this computer"), tr("Nothing. It learns alone and opens no network connection at all. No account, no telemetry.")),
-            self._point(tr("What you need"), tr("Nothing more. A small starter model is already here; the first measurement takes a few seconds.")),
+            self._point(tr("With others"), tr("Answers to generated puzzles leave this computer, as text. Never your files, never the model. No account.")),
+            self._point(tr("Alone"), tr("Nothing leaves: no network connection is opened at all. You can change your mind at any time.")),
             gap=16,
         )  # fmt: skip
-        inside = column(row(self._mark, 1), title, lead, row(start, 1), points, gap=18, margins=(40, 40, 40, 36))
+        inside = column(row(self._mark, 1), title, lead, row(others, alone, 1, gap=10), points, gap=18, margins=(40, 40, 40, 36))
         inside.insertSpacing(4, 14)
         inside.insertStretch(0, 2)
         inside.addStretch(3)

@@ -28,15 +28,15 @@ class Privacy(Page):
         self._home = ""
         self._sign, self._answer, self._why = Label(""), Label("", "hero", wrap=True), Label("", "lead", wrap=True)
         self._sign.setFixedWidth(64)
-        top = row(self._sign, column(self._answer, self._why, gap=6), gap=18)
+        self._stop = button(tr("Stop it: learn alone"), lambda: actions.learn("alone"))
+        top = row(self._sign, column(self._answer, self._why, gap=6), self._stop, gap=18)
         top.setStretch(1, 1)
         self.add(card(top, padding=28))
         self._messages = column(gap=8)
         self._rows: list[MessageRow] = []
-        self._none = Label(tr("No message has been sent or received since Shoal was opened."), "soft", wrap=True)
         self._list = QFrame()
         self._list.setProperty("look", "card")
-        self._list.setLayout(column(Label(tr("Last messages, word for word"), "heading"), self._none, self._messages, gap=12, margins=(24, 20, 24, 20)))
+        self._list.setLayout(column(Label(tr("Last messages, word for word"), "heading"), self._messages, gap=12, margins=(24, 20, 24, 20)))
         self.add(self._list)
         facts = column(Label(tr("What is never sent"), "heading"), gap=12)
         for title, text in (
@@ -67,8 +67,8 @@ class Privacy(Page):
             self._answer.say(tr("Answers to puzzles, {rate} an hour", rate=rate) if rate else tr("Answers to puzzles"))
             self._why.say(tr("As text, signed with the name {name}. Pausing stops it at once.", name=swarm.name or "–"))
         messages: tuple[Message, ...] = swarm.messages[-_MESSAGES:] if swarm else ()
-        self._list.setVisible(swarm is not None)
-        self._none.setVisible(not messages)
+        self._list.setVisible(bool(messages))
+        self._stop.setVisible(swarm is not None)
         while len(self._rows) < len(messages):
             self._rows.append(MessageRow())
             self._messages.addWidget(self._rows[-1])

@@ -10,7 +10,7 @@ from app.ui.model import Peer, Swarm, View
 from app.ui.pages.frame import Actions, Page
 from app.ui.texts import ago, counted, number, size, tr
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Elided, Empty, IconButton, Label, column, row
+from app.ui.widgets.pieces import Elided, Empty, IconButton, Label, button, column, row
 from app.ui.widgets.stat import Stat
 from app.ui.widgets.table import Column, Rows, Table
 
@@ -19,11 +19,9 @@ class SwarmPage(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Swarm"))
         self._stack = QStackedLayout()
-        self._stack.addWidget(
-            Empty(theme, "swarm", tr("You are learning alone"),
-                  tr("No connection is open and nothing leaves this computer. When your model joins a swarm, its peers and "
-                     "what they exchange appear here."))
-        )  # fmt: skip
+        self._stack.addWidget(Alone(theme, actions))
+        self._leave = button(tr("Learn alone"), lambda: actions.learn("alone"), hint=tr("Leaves the swarm; nothing learned is lost"))
+        self.header.addWidget(self._leave)
         self._relay = RelayCard(theme)
         self._stats = [Stat() for _ in range(4)]
         rows = Rows(
@@ -64,6 +62,7 @@ class SwarmPage(Page):
     def show_view(self, view: View) -> None:
         swarm = view.swarm
         self._stack.setCurrentIndex(0 if swarm is None else 1)
+        self._leave.setVisible(swarm is not None)
         if swarm is None:
             return
         self._relay.show_swarm(swarm)
@@ -84,6 +83,45 @@ class SwarmPage(Page):
         else:
             rate = size(swarm.bytes_per_hour) if swarm.bytes_per_hour is not None else "–"
             effect.say(tr("Traffic"), rate, tr("an hour") if swarm.bytes_per_hour is not None else tr("not measured yet"))
+
+
+class Alone(QWidget):
+    """Before there is a swarm: how to come to one, and what that means."""
+
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__()
+        self._actions = actions
+        self._address = QLineEdit()
+        self._address.setPlaceholderText(tr("Invite link or address"))
+        self._address.setAccessibleName(tr("Invite link or address"))
+        self._address.setFixedWidth(300)
+        self._address.returnPressed.connect(self._join)
+        self._complaint = Label("", "bad", wrap=True)
+        self._complaint.setFixedWidth(400)
+        self._complaint.hide()
+        join = button(tr("Join"), self._join, "primary")
+        find = button(tr("Find one on this network, or host one here"), lambda: actions.join(""), "flat")
+        ask = QWidget()
+        ask.setLayout(column(row(self._address, join, gap=8), self._complaint, row(1, find, 1), gap=10))
+        empty = Empty(
+            theme, "swarm", tr("You are learning alone"),
+            tr("Nothing leaves this computer. In a swarm your model also learns from what other people's models found out: "
+               "answers to generated puzzles go to and fro, as text."), ask,
+        )  # fmt: skip
+        self.setLayout(column(empty))
+
+    def _join(self) -> None:
+        from app.swarm.invite import InviteError, where
+
+        text = self._address.text().strip()
+        try:
+            where(text)
+        except InviteError as error:
+            self._complaint.say(str(error))
+            self._complaint.show()
+            return
+        self._complaint.hide()
+        self._actions.join(text)
 
 
 class RelayCard(QFrame):

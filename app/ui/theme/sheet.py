@@ -54,6 +54,8 @@ QPushButton[look="large"] {{ background: {c.accent}; color: {c.on_accent}; borde
     font-weight: 600; font-size: {LEAD}px; padding: 10px 22px; border-radius: 9px; }}
 QPushButton[look="large"]:hover {{ background: {c.accent_hover}; border-color: {c.accent_hover}; }}
 QPushButton[look="large"]:focus {{ border: 2px solid {c.text}; padding: 9px 21px; }}
+QPushButton[look="second"] {{ font-size: {LEAD}px; padding: 10px 22px; border-radius: 9px; }}
+QPushButton[look="second"]:focus {{ padding: 9px 21px; }}
 QPushButton[look="flat"], QToolButton[look="flat"] {{ background: transparent; border: 1px solid transparent;
     color: {c.text_soft}; padding: 5px 9px; }}
 QPushButton[look="flat"]:hover, QToolButton[look="flat"]:hover {{ background: {c.hover}; color: {c.text}; }}

@@ -1,0 +1,226 @@
+"""Every page bears every view, at every size, in both themes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLabel, QLineEdit, QSlider, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.ui.model import State, View
+from app.ui.pages.frame import Actions
+from app.ui.pages.history import History
+from app.ui.pages.live import Live
+from app.ui.pages.overview import Overview
+from app.ui.pages.settings import SettingRow, SettingsPage
+from app.ui.pages.swarm import SwarmPage
+from app.ui.theme import Theme
+from app.ui.window import Window, pages
+from tests.ui import views
+
+PAGES = ("overview", "live", "skills", "swarm", "history", "privacy", "settings")
+SIZES = [(1024, 640), (1180, 780), (3840, 2160)]
+
+
+def test_the_pages_are_these(light: Theme) -> None:
+    assert tuple(key for key, *_ in pages(light)) == PAGES
+
+
+@pytest.mark.parametrize("scene", list(views.odd()))
+def test_every_page_bears_every_view(window: Window, scene: str) -> None:
+    view = views.odd()[scene]
+    for page in PAGES:
+        window.show_view(view)
+        window.go(page)
+        QApplication.processEvents()
+        assert not window.grab().isNull()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("page", PAGES)
+def test_nothing_is_wider_than_the_window(window: Window, page: str, size: tuple[int, int]) -> None:
+    window.resize(*size)
+    for scene in ("full", "together", "long names"):
+        window.show_view(views.odd()[scene])
+        window.go(page)
+        QApplication.processEvents()
+        assert window.width() == size[0]
+        area = window._pages[page]
+        assert area.widget().width() <= area.viewport().width(), scene
+
+
+def test_the_overview_needs_no_scrolling_on_a_small_laptop(window: Window) -> None:
+    window.resize(1024, 640)
+    window.show_view(views.together())
+    window.go("overview")
+    QApplication.processEvents()
+    area = window._pages["overview"]
+    assert area.widget().minimumSizeHint().height() <= area.viewport().height()
+
+
+@pytest.mark.parametrize("scene", ["new", "full", "together", "failed"])
+def test_everything_that_can_be_used_has_a_name(window: Window, scene: str) -> None:
+    for page in PAGES:
+        window.show_view(views.odd()[scene])
+        window.go(page)
+        for widget in window.findChildren(QWidget):
+            if not widget.isVisible() or not isinstance(widget, QAbstractButton | QComboBox | QLineEdit | QSlider):
+                continue
+            if widget.objectName().startswith("qt_") or isinstance(widget.parentWidget(), QComboBox):
+                continue
+            seen = QAccessible.queryAccessibleInterface(widget)
+            assert seen is not None and seen.text(QAccessible.Text.Name), f"{page}: {widget}"
+
+
+def texts(widget: QWidget) -> str:
+    return "\n".join(label.text() for label in widget.findChildren(QLabel) if label.isVisibleTo(widget))
+
+
+def test_the_overview_tells_what_happens(qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]) -> None:
+    page = Overview(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_view(View())
+    said = texts(page)
+    assert "Nothing leaves" in said and "Never your files" in said
+    buttons = {button.text(): button for button in page.findChildren(QAbstractButton) if button.isVisible()}
+    qtbot.mouseClick(buttons["Learn alone"], Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(buttons["Learn with others"], Qt.MouseButton.LeftButton)
+    assert asked == [("learn", "alone"), ("learn", "others")]
+    page.show_view(views.learning())
+    said = texts(page)
+    assert "answer 76 of 128, about 1 s" in said and "Round 161" in said and "points since the start" in said
+    page.show_view(views.failed())
+    said = texts(page)
+    assert "Learning stopped" in said and "is full." in said and "Make some room" in said
+
+
+def test_a_pause_says_when_it_ends(qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]) -> None:
+    page = Overview(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_view(views.odd()["paused"])
+    assert "Paused by you until" in texts(page)
+    button = next(one for one in page.findChildren(QAbstractButton) if one.isVisible() and one.text() == "Start learning")
+    button.setFocus()
+    qtbot.keyClick(button, Qt.Key.Key_Space)
+    assert asked == ["start"]
+
+
+def test_an_unclear_change_is_called_unclear(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    page = Overview(light, actions)
+    qtbot.addWidget(page)
+    curve = views.rising(10)
+    page.show()
+    page.show_view(views.learning(10, curve=(curve[0], views.msgspec.structs.replace(curve[0], round=10))))
+    assert "no clear change yet" in texts(page)
+
+
+def test_live_filters_and_keeps_what_is_looked_at(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    page = Live(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_view(views.together())
+    model = page._groups
+    page._source.choose("peers")
+    page._filter()
+    assert model.rowCount() and all(model.group(model.index(at)).peer for at in range(model.rowCount()))
+    page._list.setCurrentIndex(model.index(3))
+    chosen = model.group(model.index(3))
+    more = views.learning(161, groups=(*views.groups(161, 3, peers=True), *views.together().groups))
+    page.show_view(more)
+    assert model.group(page._list.currentIndex()) == chosen
+    page._family.setCurrentIndex(page._family.findData(chosen.family))
+    assert {model.group(model.index(at)).family for at in range(model.rowCount())} == {chosen.family}
+
+
+def test_text_of_peers_is_never_taken_as_markup(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    page = Live(light, actions)
+    qtbot.addWidget(page)
+    page.show_view(views.odd()["long names"])
+    for label in page.findChildren(QLabel):
+        assert label.textFormat() == Qt.TextFormat.PlainText or not label.text()
+    assert not any("\u202e" in label.text() or "\x1b" in label.text() for label in page.findChildren(QLabel))
+
+
+def test_five_thousand_peers_are_searched_and_sorted(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    page = SwarmPage(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    view = views.together(5000)
+    page.show_view(view)
+    rows = page._table.rows
+    assert rows.rowCount() == 5000
+    assert view.swarm is not None
+    wanted = view.swarm.peers[4321].name
+    page._find.setText(wanted)
+    assert wanted in [rows.at(at).name for at in range(rows.rowCount())] and rows.rowCount() < 5
+    page._find.clear()
+    rows.sort(0, Qt.SortOrder.AscendingOrder)
+    assert rows.at(0).name == min(peer.name for peer in view.swarm.peers)
+
+
+def test_alone_one_joins_by_an_invite_and_a_wrong_one_is_refused(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
+    page = SwarmPage(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_view(views.learning())
+    address = next(one for one in page.findChildren(QLineEdit) if one.isVisible())
+    address.setText("http://nowhere")
+    qtbot.keyClick(address, Qt.Key.Key_Return)
+    assert asked == [] and "browsers" in texts(page)
+    address.setText("ws://192.168.1.7:8777")
+    qtbot.keyClick(address, Qt.Key.Key_Return)
+    assert asked == [("join", "ws://192.168.1.7:8777")]
+
+
+def test_history_is_searched_and_exported(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    page = History(light, actions)
+    qtbot.addWidget(page)
+    page.show_view(views.learning())
+    assert page.csv().splitlines()[0].startswith("Round,") and len(page.csv().splitlines()) == 161
+    page._which.choose("events")
+    page._choose("events")
+    page._find.setText("memory ran")
+    assert len(page.csv().splitlines()) == 2
+
+
+def test_settings_are_found_by_words_that_are_not_on_them(qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]) -> None:
+    page = SettingsPage(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    page._find.setText("dark mode")
+    shown = [line for line in page.findChildren(SettingRow) if line.isVisible()]
+    assert len(shown) == 1
+    qtbot.mouseClick(next(one for one in shown[0].findChildren(QAbstractButton) if one.text() == "Dark"), Qt.MouseButton.LeftButton)
+    assert asked == [("theme", "dark")] and actions.choices["theme"] == "dark"
+    page._find.setText("xyzzy")
+    assert "No setting of that name" in texts(page)
+
+
+def test_the_report_holds_no_path_of_the_person(qtbot: QtBot, tmp_path: Path) -> None:
+    from app.ui import diagnostics
+
+    home = Path.home() / "somewhere"
+    assert str(Path.home()) not in diagnostics.report(View(home=str(home), reason=f"{home} is full"))
+
+
+def test_pages_are_reached_by_keyboard_alone(window: Window, qtbot: QtBot) -> None:
+    window.activateWindow()
+    for at, page in enumerate(PAGES, start=1):
+        qtbot.keyClick(window, getattr(Qt.Key, f"Key_{at}"), Qt.KeyboardModifier.ControlModifier)
+        assert window.page == page
+    place = window._sidebar._group.button(0)
+    place.setFocus()
+    qtbot.keyClick(place, Qt.Key.Key_Down)
+    assert window.page == "live"
+
+
+def test_only_the_page_in_sight_is_kept_up_to_date(window: Window) -> None:
+    window.show_view(View(state=State.STARTING))
+    assert set(window._pages) == {"overview"}

@@ -1,0 +1,139 @@
+"""Starting: one window, a display or a sentence, nothing heavy loaded."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.launcher import system
+from app.ui import libraries
+from app.ui.choices import SETTINGS, Choices
+from app.ui.model import State
+from app.ui.single import Single
+from app.ui.start import Desktop
+from app.ui.tray import Tray, TrayActions, icon_name, tomorrow
+from tests.ui import views
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_window_loads_no_model_library_and_no_numbers_library() -> None:
+    code = "import sys, app.ui.start, app.cli.window\nfrom app.ui.window import pages\nprint([m for m in ('torch', 'numpy', 'transformers', 'reasoning_gym', 'aiohttp', 'rich') if m in sys.modules])"  # noqa: E501
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_without_a_display_there_is_one_sentence(tmp_path: Path) -> None:
+    bare = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")}
+    if sys.platform in ("win32", "darwin"):
+        pytest.skip("there is always a display here")
+    done = subprocess.run(
+        [sys.executable, "-m", "app.cli", "window", "--home", str(tmp_path)], capture_output=True, text=True, cwd=ROOT, env=bare, timeout=120
+    )  # fmt: skip
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.count("\n") == 1 and "no display" in done.stderr and "./shoal run" in done.stderr
+
+
+def test_missing_libraries_are_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "manager", lambda: "apt-get")
+    monkeypatch.setattr(system, "privilege", lambda: None)
+    said = libraries.provide({"DISPLAY": ":0"}, "linux", lambda file: "xcb-cursor" not in file)
+    assert "libxcb-cursor.so.0" in said and "sudo apt-get install" in said and "libxcb-cursor0" in said
+    assert libraries.provide({"DISPLAY": ":0"}, "linux", lambda _: True) == ""
+    assert not any("xcb" in one.file for one in libraries.wanted({"QT_QPA_PLATFORM": "offscreen"}))
+
+
+def test_a_second_start_raises_the_first_window(tmp_path: Path, qtbot: QtBot) -> None:
+    first = Single(tmp_path)
+    assert first.taken
+    code = "import sys\nfrom pathlib import Path\nfrom PySide6.QtCore import QCoreApplication\nfrom app.ui.single import Single\na = QCoreApplication([])\ns = Single(Path(sys.argv[1]))\nprint(s.taken, s.taken or s.raise_other())"  # noqa: E501
+    with qtbot.waitSignal(first.asked, timeout=60_000):
+        second = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert second.communicate(timeout=60)[0].split() == ["False", "True"]
+    first.release()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="kill -9 is a POSIX word")
+def test_a_killed_window_leaves_no_lock_behind(tmp_path: Path, qapp: QApplication) -> None:
+    code = "import sys, os, signal\nfrom pathlib import Path\nfrom PySide6.QtCore import QCoreApplication\nfrom app.ui.single import Single\na = QCoreApplication([])\ns = Single(Path(sys.argv[1]))\nassert s.taken\nos.kill(os.getpid(), signal.SIGKILL)"  # noqa: E501
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, timeout=60)
+    again = Single(tmp_path)
+    assert again.taken
+    again.release()
+
+
+def test_every_setting_has_a_help_and_bears_a_damaged_file(tmp_path: Path) -> None:
+    assert all(setting.help and setting.label and setting.group for setting in SETTINGS)
+    assert len({setting.key for setting in SETTINGS}) == len(SETTINGS)
+    (tmp_path / "window.json").write_text("{damaged")
+    (tmp_path / "window-state.json").write_text('{"version": "x"}')
+    choices = Choices(tmp_path)
+    assert choices["theme"] == "system" and (tmp_path / "window.damaged").exists()
+    choices.put("theme", "dark")
+    choices.remember(page="skills")
+    again = Choices(tmp_path)
+    assert again["theme"] == "dark" and again.memory.page == "skills"
+    with pytest.raises(ValueError):
+        choices.put("theme", "pink")
+    (tmp_path / "window.json").write_text('{"theme": "pink", "probe_every": -4, "unknown": 1}')
+    assert (Choices(tmp_path)["theme"], Choices(tmp_path)["probe_every"]) == ("system", 10)
+
+
+@pytest.fixture
+def desktop(qapp: QApplication, tmp_path: Path) -> Iterator[Desktop]:
+    made = Desktop(qapp, tmp_path, "light")
+    yield made
+    made.control.close()
+    made.window.deleteLater()
+
+
+def test_without_a_tray_closing_asks(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:
+    desktop.window.show()
+    left: list[str] = []
+    monkeypatch.setattr(desktop, "quit", lambda: left.append("quit"))
+    for answer, visible in (("stay", True), ("keep", True)):
+        monkeypatch.setattr(desktop.window, "ask_closing", lambda answer=answer: answer)
+        desktop.window.close()
+        assert desktop.window.isVisible() is visible and not left
+    monkeypatch.setattr(desktop.window, "ask_closing", lambda: "quit")
+    desktop.window.close()
+    QApplication.processEvents()
+    assert left == ["quit"]
+
+
+def test_size_and_page_are_remembered(qapp: QApplication, tmp_path: Path) -> None:
+    first = Desktop(qapp, tmp_path, "light")
+    first.window.go("skills")
+    first._remember()
+    second = Desktop(qapp, tmp_path, "light")
+    assert second.window.page == "skills"
+
+
+def test_the_tray_shows_states_by_shape_and_says_why(qapp: QApplication) -> None:
+    asked: list[object] = []
+    tray = Tray(TrayActions(open=lambda: asked.append("open"), start=lambda: asked.append("start"),
+                            pause=lambda until: asked.append(until), quit=lambda: asked.append("quit")))  # fmt: skip
+    assert {icon_name(state) for state in State} == {"tray-learning", "tray-waiting", "tray-paused", "tray-problem"}
+    tray.show_view(views.learning())
+    texts = {action.text(): action for action in tray.menu.actions()}
+    assert "Pause" in texts and "Nothing leaves this computer" in tray._icon.toolTip()
+    texts["Pause"].trigger()
+    tray._snooze.actions()[0].trigger()
+    assert asked[0] is None and isinstance(asked[1], float)
+    tray.show_view(views.odd()["paused"])
+    assert "Paused by you until" in tray._icon.toolTip()
+    assert any(action.text() == "Start learning" for action in tray.menu.actions())
+
+
+def test_tomorrow_is_tomorrow() -> None:
+    import time
+
+    now = time.mktime((2026, 12, 31, 23, 50, 0, 0, 0, -1))
+    assert time.localtime(tomorrow(now))[:5] == (2027, 1, 1, 7, 0)
