@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.metadata
 import os
 import re
@@ -18,6 +19,9 @@ import yaml
 from app.cli import relay
 from app.cli.__main__ import Parser
 from tests.relay import debian
+from tests.relay.natsserver import Server, free_ports
+from tests.relay.test_kills import Crew, windows_hold
+from tests.swarm.relays import Relay
 
 ROOT = Path(__file__).parents[2]
 HERE = ROOT / "packaging" / "relay"
@@ -128,3 +132,49 @@ def test_the_image_has_what_a_relay_loads_in_the_versions_of_everybody() -> None
     copied = re.findall(r"(?m)^COPY (.*) \S+$", (HERE / "Dockerfile").read_text())
     for source in " ".join(copied).split():
         assert (ROOT / source).exists(), source
+
+
+def test_nodes_reach_two_relays_through_the_caddyfile_and_one_relay_dies(tmp_path: Path) -> None:
+    """The Caddyfile as it is, but without TLS and with this computer's ports."""
+    caddy = debian.program("caddy", "CADDY", "usr/bin/caddy")
+    server = Server(tmp_path / "nats", *free_ports(1))
+    server.start()
+    relays = [
+        Relay("--backplane", server.url, "--name", "relay.example", "--trusted-proxy", "127.0.0.1")
+        for _ in "12"
+    ]
+    (port,) = free_ports(1)
+    proxy = None
+    try:
+        text = "{\n\tadmin off\n}\n" + (HERE / "Caddyfile").read_text()
+        for n, relay in enumerate(relays):
+            relay.start()
+            text = text.replace(f"relay-{n + 1}:8777", f"127.0.0.1:{relay.port}")
+        (tmp_path / "Caddyfile").write_text(text)
+        environment = {**os.environ, "SHOAL_DOMAIN": f"http://127.0.0.1:{port}", "HOME": str(tmp_path)}
+        with (tmp_path / "log").open("wb") as log:
+            proxy = subprocess.Popen(
+                [caddy, "run", "--adapter", "caddyfile", "--config", str(tmp_path / "Caddyfile")],
+                env=environment, stdout=log, stderr=log,
+            )  # fmt: skip
+
+        async def strike() -> None:
+            await asyncio.sleep(1.0)
+            relays[0].kill()
+
+        async def story() -> None:
+            crew = Crew(tmp_path, [f"ws://127.0.0.1:{port}/v1/ws"], 4)
+            await crew.work(8, strike)
+            await windows_hold(relays[1:], 32)
+            crew.check(8)
+
+        asyncio.run(story())
+        relays[1].kill()
+    finally:
+        if proxy is not None:
+            proxy.terminate()
+            proxy.wait()
+        for relay in relays:
+            if relay.url and relay.process.returncode is None:
+                relay.kill()
+        server.kill()

@@ -43,7 +43,7 @@ class Crew:
     """Nodes that publish, each with its own key and outbox. `stall_s` is the longest time in which groups
     waited and none was acknowledged."""
 
-    def __init__(self, folder: Path, relays: list[Relay], nodes: int) -> None:
+    def __init__(self, folder: Path, urls: list[str], nodes: int) -> None:
         self.stall_s = 0.0
         self.outboxes: list[Outbox] = []
         self.clients: list[Client] = []
@@ -53,7 +53,6 @@ class Crew:
             outbox = Outbox(home / "outbox")
             self.outboxes.append(outbox)
             identity = Identity(bytes([n + 1] * 32))
-            urls = [relay.url for relay in relays]
             self.clients.append(Client(urls, identity, outbox, memory=home / "relays.json"))
 
     @property
@@ -190,7 +189,7 @@ def test_a_relay_with_a_journal_is_killed(
             await asyncio.sleep(2.0)
 
     async def story() -> None:
-        crew = Crew(tmp_path, relays, nodes)
+        crew = Crew(tmp_path, [relay.url for relay in relays], nodes)
         await crew.work(each, strike)
         await windows_hold(relays, nodes * each)
         crew.check(each)
@@ -223,7 +222,7 @@ def test_nats_and_a_relay_on_it_are_killed(
             await asyncio.to_thread(relays[0].start)
 
         async def story() -> None:
-            crew = Crew(tmp_path, relays, nodes)
+            crew = Crew(tmp_path, [relay.url for relay in relays], nodes)
             await crew.work(each, strike)
             await windows_hold(relays, nodes * each)
             crew.check(each)
@@ -257,7 +256,7 @@ def test_one_nats_server_of_three_after_the_other_is_killed(
                 await asyncio.sleep(6.0)
 
         async def story() -> None:
-            crew = Crew(tmp_path, relays, nodes)
+            crew = Crew(tmp_path, [relay.url for relay in relays], nodes)
             await crew.work(each, strike, pause_s=1.0)
             await windows_hold(relays, nodes * each)
             crew.check(each)
