@@ -1,8 +1,9 @@
 """Groups that are almost the same, whoever signed them: one poisonous text under many keys, or a copied group.
 
 A group is known by a sketch of its text: of all its runs of eight characters, hashed with a secret of this
-process, the 24 smallest. The share that two sketches have in common estimates the share that the texts have
-(Broder, "On the resemblance and containment of documents", 1997).
+process, the 128 smallest. The share of one sketch that is in the other estimates how much of one text is in the
+other (Broder, "On the resemblance and containment of documents", 1997). Honest answers to questions of one
+family may share three quarters where a model works by a fixed pattern, so only nine tenths and more count.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from heapq import nsmallest
 from typing import TypeAlias
 
 RUN = 8
-SKETCH = 24
-ALIKE = 0.85
+SKETCH = 128
+ALIKE = 0.9
 """Of a sketch in common, from which on two groups are the same."""
+FIRST, FIRST_ALIKE = 24, 0.6
+"""The smallest of a sketch are a sketch themselves: most groups differ in those already."""
 REMEMBERED = 1024
 SHORT = 240
 """Characters of a group that says too little to be compared with answers to other questions."""
@@ -26,7 +29,7 @@ Sketch: TypeAlias = "array[int]"
 
 
 class Likeness:
-    """The sketches of the latest groups, a hundred bytes each."""
+    """The sketches of the latest groups, a kilobyte each."""
 
     __slots__ = ("_latest", "_secret")
 
@@ -49,9 +52,11 @@ class Likeness:
 
     def alike(self, sketch: Sketch) -> bool:
         """Whether one of the latest groups is almost the same."""
-        mine = frozenset(sketch)
+        mine, first = frozenset(sketch), frozenset(sketch[:FIRST])
         return any(
-            len(mine.intersection(other)) >= ALIKE * max(len(mine), len(other)) for other in self._latest
+            len(first.intersection(other[:FIRST])) >= FIRST_ALIKE * len(first)
+            and len(mine.intersection(other)) >= ALIKE * max(len(mine), len(other))
+            for other in self._latest
         )
 
     def remember(self, sketch: Sketch) -> None:
