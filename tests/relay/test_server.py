@@ -238,3 +238,30 @@ def test_the_relay_loads_no_model_library() -> None:
     script = "import sys, app.cli.relay, app.relay.server; print({'torch', 'reasoning_gym'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_a_relay_with_a_state_is_one_process_and_the_same_after_kill_9(tmp_path: Path) -> None:
+    options = ("--port", "0", "--state", str(tmp_path / "state"))
+
+    def first(process: subprocess.Popen[str]) -> dict[str, str]:
+        assert process.stdout is not None
+        line: dict[str, str] = json.loads(process.stdout.readline())
+        return line
+
+    process = command(*options)
+    before = first(process)
+    second = command(*options)
+    _, err = second.communicate(timeout=PATIENCE)
+    assert second.returncode == 1 and "in use by another relay" in err and err.count("\n") == 1
+    process.kill()
+    process.communicate()
+    third = command(*options)
+    try:
+        after = first(third)
+        assert after["relay"] == before["relay"] and after["url"] != before["url"]
+    finally:
+        third.kill()
+        third.communicate()
+    other = command(*options, "--swarm", "other-swarm")
+    _, err = other.communicate(timeout=PATIENCE)
+    assert other.returncode == 1 and "belongs to the swarm" in err
