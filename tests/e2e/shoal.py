@@ -51,8 +51,9 @@ class Running:
         self.events: list[Event] = []
         self._lines: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._said: list[str] = []
-        threading.Thread(target=self._read, daemon=True).start()
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._readers = [threading.Thread(target=one, daemon=True) for one in (self._read, self._listen)]
+        for reader in self._readers:
+            reader.start()
 
     def wait_for(self, wanted: Callable[[Event], bool], patience_s: float = PATIENCE_S) -> Event:
         """The next event that is wanted. Raises AssertionError when the node ends or stays silent before."""
@@ -77,7 +78,14 @@ class Running:
     def stop(self) -> int:
         """As Ctrl-C does; returns the exit code."""
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(PATIENCE_S)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Until it ends and all it said is read; returns the exit code."""
+        code = self.process.wait(PATIENCE_S)
+        for reader in self._readers:
+            reader.join(PATIENCE_S)
+        return code
 
     @property
     def said(self) -> str:

@@ -177,7 +177,7 @@ def test_a_folder_of_this_computer_is_nobodys_business(relay: Relay, start: Star
 
     def run(rounds: str) -> Running:
         node = start("ann", relay.url, *SMALL, "--rounds", rounds, "--model", secret)
-        assert node.process.wait(PATIENCE_S) == 0
+        assert node.wait() == 0
         return node
 
     run("1")
@@ -234,9 +234,20 @@ def test_ctrl_c_ends_a_swarm_and_kill_9_leaves_nothing_behind(model: Path, tmp_p
         return process, psutil.Process(process.pid).children(recursive=True)
 
     process, family = begin(tmp_path / "one")
+    (relay,) = [one for one in family if "relay" in one.cmdline()]
+    relay.kill()
+    deadline = time.monotonic() + PATIENCE_S
+    while not [
+        one for one in psutil.Process(process.pid).children() if "relay" in one.cmdline() and one != relay
+    ]:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    time.sleep(10)
+    family = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
+    assert "The relay has ended by itself; it is started again" in err
     summary = json.loads(out.splitlines()[-1])
     assert summary["lost"] == 0 and summary["created"] == summary["stored"] + summary["waiting"]
     _, alive = psutil.wait_procs(family, timeout=10)

@@ -1,0 +1,192 @@
+"""What is fetched, kept ready, taken, given back and never taken again. Relay and check are stand-ins."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from app.node import supply as supply_module
+from app.node.supply import Supply, oldest_s, wanted
+from app.sapo.groups import Group, ScoredGroup
+from app.sapo.questions import Coordinates
+from app.sapo.recipes import RECIPES
+from app.swarm.intake import Sifted
+from app.swarm.pool import Checked
+from app.swarm.reasons import Reason
+
+NOW_MS = 1_800_000_000_000
+
+
+def checked(number: int, peer: str = "", age_s: float = 0.0) -> Checked:
+    group = Group(
+        coordinates=Coordinates(family="gcd", level=0, seed=2**42 + number, index=0),
+        completions_G=("#1", "#2"),
+        finished_G=(True, True),
+        model="other",
+    )
+    return Checked(
+        id=f"{number:064x}",
+        peer=peer or f"{number % 3:064x}",
+        name="brisk-otter-0417",
+        scored=ScoredGroup(group=group, scores_G=(1.0, 0.0), rewards_G=(1, 0)),
+        text=f"question {number}",
+        created_ms=NOW_MS - int(age_s * 1000),
+    )
+
+
+class Relay:
+    """Stands for the client: hands out batches, in which a number stands for an item."""
+
+    def __init__(self, batches: Sequence[Sequence[Checked]], connected: bool = True) -> None:
+        self.batches = list(batches)
+        self.status = SimpleNamespace(swarm="shoal", connected=connected)
+        self.now_ms = NOW_MS
+        self.asked: list[tuple[int, Sequence[str] | None, int | None]] = []
+        self.reported: list[tuple[tuple[str, ...], str]] = []
+
+    async def sample(self, k: int, families: Sequence[str] | None, max_age_s: int | None) -> Any:
+        self.asked.append((k, families, max_age_s))
+        return SimpleNamespace(items=self.batches.pop(0)) if self.batches else None
+
+    def report(self, ids: Any, reason: str) -> None:
+        self.reported.append((tuple(ids), reason))
+
+
+class Check:
+    """Stands for the intake: passes everything but what it is told to refuse."""
+
+    def __init__(self, refused: dict[str, Reason] | None = None) -> None:
+        self.refused = refused or {}
+
+    def sift(self, items: Sequence[Checked], now_ms: int) -> Sifted:
+        bad = [one for one in items if one.id in self.refused]
+        reports: dict[str, tuple[str, ...]] = {}
+        for one in bad:
+            if (complaint := self.refused[one.id].complaint) is not None:
+                reports[complaint] = (*reports.get(complaint, ()), one.id)
+        return Sifted(
+            checked=tuple(one for one in items if one not in bad),
+            refused={self.refused[one.id]: 1 for one in bad},
+            reports=reports,
+        )
+
+
+def made(relay: Relay, check: Check | None = None, external: int = 4, used: Sequence[Checked] = ()) -> Supply:
+    return Supply(
+        relay,  # type: ignore[arg-type]
+        lambda swarm: check or Check(),  # type: ignore[arg-type,return-value]
+        RECIPES["default"],
+        external,
+        ("gcd",),
+        {one.scored.group.coordinates for one in used},
+    )
+
+
+def fetch(supply: Supply, until: Callable[[], bool]) -> None:
+    """Runs it until something is so."""
+
+    async def run() -> None:
+        task = asyncio.create_task(supply.run())
+        async with asyncio.timeout(10):
+            while not until():
+                await asyncio.sleep(0.01)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+
+
+def take(supply: Supply, most: int = 4) -> list[str]:
+    return [one.question for one in supply.take(RECIPES["default"], most, Random(1))]
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supply_module, "PULL_S", 0.01)
+    monkeypatch.setattr(supply_module, "SOON_S", 0.01)
+
+
+def test_what_is_missing_is_asked_for_once_and_no_more() -> None:
+    relay = Relay([[checked(n) for n in range(4)]])
+    supply = made(relay)
+    fetch(supply, lambda: supply.ready == 4)
+    assert relay.asked == [(4, ("gcd",), 120)]
+    assert sorted(take(supply)) == [f"question {n}" for n in range(4)]
+    assert (supply.received, supply.accepted, supply.ready) == (4, 4, 0)
+
+
+def test_a_group_given_back_is_offered_again_but_not_after_two_deaths() -> None:
+    relay = Relay([[checked(1)]])
+    supply = made(relay, external=1)
+    fetch(supply, lambda: supply.ready == 1)
+    for expected in (["question 1"], ["question 1"], []):
+        assert take(supply) == expected
+        supply.give_back()
+    assert supply.taken == 0
+
+
+def test_a_used_group_is_gone_and_counted() -> None:
+    supply = made(Relay([[checked(n) for n in range(2)]]), external=2)
+    fetch(supply, lambda: supply.ready == 2)
+    take(supply)
+    supply.give_back()
+    assert len(take(supply)) == 2
+    supply.settle(5.0)
+    assert (supply.taken, supply.taken_last, len(supply.sources)) == (2, 2, 2)
+    assert take(supply) == []
+    supply.settle(5.0)
+    assert (supply.taken, supply.taken_last) == (2, 0)
+
+
+def test_what_was_trained_on_before_this_start_is_not_taken_again() -> None:
+    relay = Relay([[checked(1), checked(2)]])
+    supply = made(relay, external=2, used=[checked(1)])
+    fetch(supply, lambda: supply.received == 2)
+    assert take(supply) == ["question 2"] and supply.refused == {"seen": 1}
+
+
+def test_refused_groups_are_counted_reported_and_made_up_for() -> None:
+    batch = [checked(n) for n in range(4)]
+    check = Check({batch[0].id: Reason.FALSE_REWARDS, batch[1].id: Reason.STALE})
+    relay = Relay([batch, [checked(9)]])
+    supply = made(relay, check)
+    fetch(supply, lambda: supply.received == 5)
+    assert supply.refused == {"false-rewards": 1, "stale": 1} and supply.accepted == 3
+    assert relay.reported == [((batch[0].id,), "bad_reward")]
+    assert relay.asked[1][0] == 3  # two are missing, and not everything passes
+
+
+def test_too_old_ones_do_not_count_as_ready_and_age_is_in_own_rounds() -> None:
+    old = [checked(n, age_s=200) for n in range(4)]
+    supply = made(Relay([old]))
+    fetch(supply, lambda: supply.received == 4)
+    assert supply.ready == 0 and take(supply) == []
+    supply.settle(60.0)  # a slower node: the same groups are young enough
+    assert supply.ready == 4
+
+
+def test_offline_it_asks_nobody_and_rounds_take_what_is_there() -> None:
+    relay = Relay([[checked(1)]], connected=False)
+    supply = made(relay)
+
+    async def run() -> None:
+        task = asyncio.create_task(supply.run())
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+    assert relay.asked == [] and take(supply) == []
+
+
+def test_nobody_is_asked_where_no_groups_are_wanted() -> None:
+    assert wanted(0, 0, 2.0, 1.0) == wanted(4, 9, 60.0, 0.1) == 0
+    assert oldest_s(4, 60.0) == 240
