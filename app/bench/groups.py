@@ -40,12 +40,12 @@ def key_of(number: int) -> bytes:
     return signing.public_key(seed_of(number))
 
 
-def published(keys: int, rounds: int, first_seq: int, *, rng: Random | None = None) -> Iterator[bytes]:
-    """`rounds` frames of `pub`, round i by key i % keys, numbered from `first_seq` for each key."""
-    rng = rng or Random(first_seq)
+def published(keys: int, rounds: int, first_seq: int, *, first_key: int = 0) -> Iterator[bytes]:
+    """`rounds` frames of `pub`, round i by key first_key + i % keys, numbered from `first_seq` for each key."""
+    rng = Random(first_seq)
     now_ms = int(time.time() * 1000)
     for round in range(rounds):
-        number = round % keys
+        number = first_key + round % keys
         group = _group(number, first_seq + round // keys, rng)
         body = Body.of(group, _REWARDS, SWARM, first_seq + round // keys, now_ms)
         yield to_frame(Pub.of(seal(body, seed_of(number))))

@@ -45,8 +45,8 @@ PUSHES_PER_HOUR = 360
 FILL_KEYS = 200
 """Keys that fill the window before anything is measured, so that it neither grows meanwhile nor gives short
 batches."""
-HEAD_START = 4
-"""Rounds of every node before its bytes are counted."""
+GONE_KEYS = 40
+"""Nodes that publish and leave before a small swarm's bytes are counted: there is always enough to draw."""
 
 Tell = Callable[[str], None]
 
@@ -239,10 +239,11 @@ def sizes(put: Putting, swarms: Sequence[int], stats_bytes: int, tell: Tell) -> 
     for size in swarms:
         rounds = max(2, 300 // size)
         with Served("relay") as server:
-            server.know(size)
+            server.know(size + GONE_KEYS)
+            with _joined(server, GONE_KEYS, first=size) as wires:
+                put(wires, list(published(GONE_KEYS, 10 * GONE_KEYS, 1, first_key=size)), items=0)
             with _joined(server, size) as wires:
-                put(wires, list(published(size, HEAD_START * size, 1)), items=0)
-                counts = put(wires, list(published(size, rounds * size, 1 + HEAD_START))).counts
+                counts = put(wires, list(published(size, rounds * size, 1))).counts
         a_round = (counts.bytes_in + counts.bytes_out) / (rounds * size)
         an_hour = (60 * a_round + PUSHES_PER_HOUR * stats_bytes) / 1e6
         each[str(size)] = {
@@ -317,10 +318,10 @@ def table(figures: dict[str, Any]) -> list[str]:
 
 
 @contextlib.contextmanager
-def _joined(server: Served, many: int, *, signed: bool = True) -> Iterator[list[Wire]]:
+def _joined(server: Served, many: int, *, first: int = 0, signed: bool = True) -> Iterator[list[Wire]]:
     wires: list[Wire] = []
     try:
-        for wire in join(server.url, range(many), signed=signed):
+        for wire in join(server.url, range(first, first + many), signed=signed):
             wires.append(wire)
         yield wires
     finally:

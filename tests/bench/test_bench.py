@@ -25,7 +25,7 @@ if sys.platform == "win32":
 ROOT = Path(__file__).parents[2]
 SMALL = (
     "--connections=12", "--rate=40", "--seconds=1", "--rounds=60", "--busy=12", "--fill=120", "--repeats=1",
-    "--sizes=10,12",
+    "--sizes=10",
 )  # fmt: skip
 
 compiled = pytest.mark.skipif(
@@ -75,16 +75,15 @@ def test_the_relay_is_measured(tmp_path: Path, how: tuple[str, ...]) -> None:
         assert isinstance(figures[key], int | float), key
     assert figures["connections"] == 12 and figures["sample_p99_ms"] >= figures["sample_p50_ms"] > 0
     assert figures["load_generator"] == ("2 Python processes" if how else "compiled")
-    assert set(figures["traffic"]) == {"10", "12"}
+    assert set(figures["traffic"]) == {"10"}
     for size in figures["traffic"].values():
         # eight groups down and one up, of about 4.2 KB each
         assert 30 < size["kb_per_round"] < 50 and size["items_per_batch"] > 7.4
 
 
 def test_what_is_not_built_is_refused() -> None:
-    for name in PLANNED:
-        done = bench(ROOT, name, "--json")
-        assert (done.returncode, done.stdout) == (2, "") and "no benchmark" in done.stderr
+    done = bench(ROOT, PLANNED[0], "--json")
+    assert (done.returncode, done.stdout) == (2, "") and "no benchmark" in done.stderr
     assert bench(ROOT, "relay", "--rate", "0").returncode == 2
 
 
