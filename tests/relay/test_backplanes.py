@@ -334,6 +334,8 @@ def test_relays_on_one_nats_have_the_same(server: Server) -> None:
         # the same group by both relays at once, and two groups with one number
         both = await asyncio.gather(publish(one, group(200)), publish(two, group(200)))
         assert sorted(both) == ["accepted", "duplicate"]
+        assert isinstance(one.backplane, JetStream)
+        assert (await one.backplane._js.stream_info(one.backplane._stream)).state.messages == 101
         await asyncio.gather(publish(one, group(300, key_seq=300)), publish(two, group(301, key_seq=300)))
         await publish(one, group(400))
         await until(lambda: 400 in ids(two))
