@@ -19,6 +19,10 @@ UNKNOWN = "unknown"
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+_INDOORS: tuple[Network, ...] = tuple(
+    ipaddress.ip_network(text)
+    for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "fc00::/7", "fe80::/10")
+)
 
 
 class Origins:
@@ -82,7 +86,14 @@ def parse(text: str) -> Address | None:
 
 
 def network(address: Address) -> str:
-    """One household or attacker has many addresses: the network that stands for them."""
+    """The network that stands for an address: out in the internet one household or attacker has many. Within a
+    home, a school or an office every computer stands for itself.
+
+    >>> [network(ipaddress.ip_address(text)) for text in ("192.0.2.7", "2001:db8:1:2ff::1", "192.168.1.7")]
+    ['192.0.2.0/24', '2001:db8:1:200::/56', '192.168.1.7/32']
+    """
+    if any(address in net for net in _INDOORS if net.version == address.version):
+        return f"{address}/{address.max_prefixlen}"
     return str(ipaddress.ip_network((address, 24 if address.version == 4 else 56), strict=False))
 
 

@@ -82,7 +82,9 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
 def render(view: View) -> bytes:
     """The page."""
-    nodes = {0: "nodes: be the first", 1: "node is learning"}.get(view.peers, "nodes are learning together")
+    nodes = {0: "nodes just now" if view.stored else "nodes: be the first", 1: "node is learning"}.get(
+        view.peers, "nodes are learning together"
+    )
     here = "on this relay" if view.relays == 1 else f"on {_number(view.relays)} relays"
     facts = (
         ("Groups in the last hour", _number(sum(view.hour.values()))),
@@ -132,14 +134,14 @@ def _bars(hour: Mapping[str, int]) -> str:
     if not rows:
         return '<div class="empty">Nothing yet: the first group makes the first line.</div>'
     total, most = sum(count for count, _ in rows), rows[0][0]
-    shown = [(_title(family), count) for count, family in rows[:MOST_ROWS]]
+    shown = [(_title(family), _bar(count / most), count) for count, family in rows[:MOST_ROWS]]
     if len(rows) > MOST_ROWS:
         rest = sum(count for count, _ in rows[MOST_ROWS:])
-        shown.append((f"{len(rows) - MOST_ROWS} more", rest))
+        shown.append((f"{len(rows) - MOST_ROWS} more", "", rest))
     return _table(
-        f'<th scope="row">{escape(title)}</th><td class="bar">{_bar(min(1.0, count / most))}</td>'
+        f'<th scope="row">{escape(title)}</th><td class="bar">{bar}</td>'
         f'<td>{_number(count)}</td><td class="part">{_percent(count / total)}</td>'
-        for title, count in shown
+        for title, bar, count in shown
     )
 
 
