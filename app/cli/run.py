@@ -9,12 +9,14 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console
 
 from app.node import events, settings, solo
+from app.node.attached import SnapshotLines, listen
 from app.node.errors import NodeError, UsageError
 from app.node.home import folder, held, identity
 from app.node.node import Node
@@ -73,6 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--probe-every", type=_positive, metavar="K", default=10, help="rounds between measurements (10)"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
+    parser.add_argument(
+        "--snapshots", action="store_true", help=argparse.SUPPRESS
+    )  # for a window: app.node.attached
     parser.add_argument("--shuffled-rewards", action="store_true", help=argparse.SUPPRESS)
 
 
@@ -92,8 +97,8 @@ def main(args: argparse.Namespace) -> int:
     home = folder(args.home)
     with held(home):
         own = identity(home, args.seed)
-        live = sys.stderr.isatty() and not (args.json and output.isatty())
-        write = events.JsonLines(output) if args.json else None
+        live = sys.stderr.isatty() and not (args.json and output.isatty()) and not args.snapshots
+        write = events.JsonLines(output) if args.json or args.snapshots else None
 
         def tell(event: events.Event) -> None:
             if not live:
@@ -102,18 +107,36 @@ def main(args: argparse.Namespace) -> int:
                 write(event)
 
         node = Node(plan, model, home, own, tell, swarm=_swarm(plan, home, joins) if joins else None)
-        view = Terminal(Console(stderr=True), lambda: node.snapshot) if live else None
-        asyncio.run(_run(node, plan.solo, view))
+        view: View | None = None
+        if live:
+            view = Terminal(Console(stderr=True), lambda: node.snapshot)
+        elif args.snapshots:
+            view = SnapshotLines(output, lambda: node.snapshot)
+        asyncio.run(_run(node, plan.solo, view, args.snapshots))
         print(closing(node.snapshot), file=sys.stderr)
     return 0
 
 
-async def _run(node: Node, alone: bool, view: Terminal | None) -> None:
-    """Runs the node under its view until it is done or stopped."""
+class View(Protocol):
+    """What shows a node while it runs."""
+
+    def open(self) -> None: ...
+
+    def refresh(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+async def _run(node: Node, alone: bool, view: View | None, ordered: bool) -> None:
+    """Runs the node under its view until it is done or stopped; `ordered` means that orders come in."""
     if alone:
         solo.refuse_network()
     task = asyncio.create_task(node.run())
-    _stop_on_signals(task, node, view)
+    stop = _stop_on_signals(task, node, view)
+    if ordered:
+        loop = asyncio.get_running_loop()
+        orders = {"stop": stop, "finish": node.finish}
+        listen(0, lambda order: _on(loop, orders[order]))
     if view is not None:
         view.open()
     try:
@@ -128,8 +151,14 @@ async def _run(node: Node, alone: bool, view: Terminal | None) -> None:
         await task
 
 
-def _stop_on_signals(task: asyncio.Task[None], node: Node, view: Terminal | None) -> None:
-    """The first signal stops the node safely, the second one ends the process at once."""
+def _on(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+        loop.call_soon_threadsafe(call)
+
+
+def _stop_on_signals(task: asyncio.Task[None], node: Node, view: View | None) -> Callable[[], None]:
+    """The function that stops: the first call, or signal, stops the node safely, the second one ends it at
+    once."""
 
     def stop() -> None:
         if task.cancelling():
@@ -154,6 +183,7 @@ def _stop_on_signals(task: asyncio.Task[None], node: Node, view: Terminal | None
             loop.add_signal_handler(number, stop)
         except NotImplementedError:  # Windows
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
+    return stop
 
 
 def _say(event: events.Event) -> None:

@@ -81,6 +81,10 @@ class Node:
     def snapshot(self) -> Snapshot:
         return self._watch.snapshot
 
+    def finish(self) -> None:
+        """Ends after the round in flight, as after the last of `settings.rounds`."""
+        self._ends_at = self._state.round + 1
+
     async def run(self) -> None:
         """Learns until `settings.rounds` are done. Raises NodeError when it cannot go on.
 

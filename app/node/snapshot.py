@@ -4,6 +4,7 @@ else."""
 from __future__ import annotations
 
 from enum import Enum
+from typing import Literal
 
 import msgspec
 
@@ -48,12 +49,29 @@ class FamilyRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """One completion of the latest round and whether it was right."""
+    """One completion of the latest round and whether it was right; `completions_G` and `rewards_G` are its
+    whole group, and `who` is the peer that a group came from."""
 
     family: str
     question: str
     completion: str
     solved: bool
+    at: float = 0.0
+    round: int = 0
+    level: int = 0
+    source: Literal["own", "peer"] = "own"
+    who: str | None = None
+    completions_G: tuple[str, ...] = ()
+    rewards_G: tuple[int, ...] = ()
+
+
+class PeerRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A peer whose groups passed the check in this run; `seen_at` in seconds since 1970."""
+
+    name: str
+    model: str
+    seen_at: float
+    groups: int
 
 
 class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +98,10 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     received: int = 0
     refused: dict[str, int] = {}
     """Reason to received groups that failed the check, the latest reason last."""
+    invite: str = ""
+    """How others come to this relay; empty where that would tell a secret."""
+    peer_rows: tuple[PeerRow, ...] = ()
+    """The latest seen last, at most 500."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

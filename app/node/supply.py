@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import cast
 
 from app.node.peers import PeerGroup
+from app.node.snapshot import PeerRow
 from app.sapo.mixing import Offer, choose
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
@@ -28,6 +29,7 @@ SHORTEST_ROUND_S = 30.0
 finds something too; a slow node's rounds count as they are."""
 MOST_AGE_S, LEAST_AGE_S = 1800, 120
 MOST = 64
+_PEERS = 500
 _LEAST_ACCEPTED = 0.5
 """Least share that is taken to pass the check: where all fail it, twice as many are fetched and no more."""
 
@@ -85,6 +87,8 @@ class Supply:
         self.refused: Counter[str] = Counter()
         self.taken = self.taken_last = 0
         self.sources: set[str] = set()
+        self.peers: OrderedDict[str, PeerRow] = OrderedDict()
+        """By key, the latest seen last."""
 
     @property
     def ready(self) -> int:
@@ -124,6 +128,7 @@ class Supply:
         for checked in fresh:
             self._pool.add(checked, self._client.now_ms)
             self._passed.append(True)
+            self._meet(checked)
         refused = Counter({reason.value: number for reason, number in sifted.refused.items()})
         refused[Reason.SEEN.value] += len(sifted.checked) - len(fresh)
         for reason, number in (+refused).items():
@@ -133,6 +138,17 @@ class Supply:
         for complaint, ids in sifted.reports.items():
             self._client.report(ids, cast(Complaint, complaint))
         return len(batch.items)
+
+    def _meet(self, checked: Checked) -> None:
+        before = self.peers.pop(checked.peer, None)
+        self.peers[checked.peer] = PeerRow(
+            name=checked.name,
+            model=checked.scored.group.model,
+            seen_at=checked.created_ms / 1000,
+            groups=(before.groups if before else 0) + 1,
+        )
+        if len(self.peers) > _PEERS:
+            self.peers.popitem(last=False)
 
     def take(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
         offers, returned = self._offers(), self._returned

@@ -29,7 +29,7 @@ from app.swarm.intake import Intake
 from app.swarm.invite import Invite
 from app.swarm.keeping import Kept, open_identity
 from app.swarm.outbox import Outbox, OutboxError
-from app.swarm.status import Link
+from app.swarm.status import Link, Status
 
 FLUSH_S, FLUSH_ALONE_S = 30.0, 5.0
 """How long the end of a run waits for a relay's answers, and for a relay that is away."""
@@ -72,6 +72,7 @@ class Swarming:
         self._supply: Supply | None = None
         self._outbox: Outbox | None = None
         self._used: set[Coordinates] = set()
+        self._guarded = False
         self._published = self._acknowledged_before = 0
         self._round_s: float | None = None
         self._settled_at: float | None = None
@@ -149,6 +150,7 @@ class Swarming:
 
     def _join(self, kept: Kept, invites: Sequence[Invite]) -> tuple[Client, Supply]:
         identity = kept.identity
+        self._guarded = any(invite.token is not None for invite in invites)
         self._outbox = outbox = Outbox(self._folder / "outbox.sqlite")
         own_keys = {identity.key} | outbox.keys()
         client = Client(
@@ -222,10 +224,18 @@ class Swarming:
             waiting=status.waiting + status.held,
             received=supply.received,
             refused=dict(supply.refused),
+            invite=self._invite(status),
+            peer_rows=tuple(supply.peers.values()),
         )
         if view != self._view:
             self._view = view
             self._show(view)
+
+    def _invite(self, status: Status) -> str:
+        """To the relay that this node is at. A token is for whoever got it, and not handed on."""
+        if not status.connected or status.url is None or self._guarded:
+            return ""
+        return Invite(url=status.url, swarm=status.swarm, relay=status.relay).link()
 
     def _figures(self) -> events.SwarmDone:
         status = self._client.status if self._client is not None else None

@@ -14,6 +14,7 @@ from app.node.settings import Settings
 from app.node.snapshot import Answer, FamilyRow, Phase, Point, Snapshot, SwarmView
 from app.node.state import State
 from app.sapo.families import FAMILIES
+from app.sapo.groups import ScoredGroup
 from engines.contract import EngineInfo
 
 _ANSWERS = 8
@@ -100,13 +101,31 @@ def _families(state: State, probes: Sequence[ProbeRow]) -> tuple[FamilyRow, ...]
 
 
 def _answers(played: Played) -> tuple[Answer, ...]:
-    """The first completion of each question: chosen by position, so neither the best nor the worst."""
-    return tuple(
-        Answer(
-            family=question.coordinates.family,
-            question=question.text,
-            completion=scored.group.completions_G[0],
-            solved=bool(scored.rewards_G[0]),
-        )
-        for question, scored in zip(played.questions_P[:_ANSWERS], played.scored_P[:_ANSWERS], strict=True)
+    """The first completion of each question, own ones before peers': chosen by position, so neither the best
+    nor the worst."""
+    own = zip(played.questions_P[:_ANSWERS], played.scored_P[:_ANSWERS], strict=True)
+    number, now = played.state.round, time.time()
+    return (
+        *(_answer(question.text, scored, number, now) for question, scored in own),
+        *(
+            _answer(group.question, group.scored, number, now, group.peer)
+            for group in played.mixed.groups_P[:_ANSWERS]
+        ),
+    )
+
+
+def _answer(question: str, scored: ScoredGroup, number: int, now: float, peer: str | None = None) -> Answer:
+    group = scored.group
+    return Answer(
+        family=group.coordinates.family,
+        question=question,
+        completion=group.completions_G[0],
+        solved=bool(scored.rewards_G[0]),
+        at=now,
+        round=number,
+        level=group.coordinates.level,
+        source="own" if peer is None else "peer",
+        who=peer,
+        completions_G=group.completions_G,
+        rewards_G=scored.rewards_G,
     )

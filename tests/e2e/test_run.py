@@ -227,3 +227,35 @@ def read_until(terminal: int, wanted: str) -> str:
             text += os.read(terminal, 65536).decode(errors="replace")
     assert wanted in text
     return text
+
+
+@pytest.mark.long
+def test_a_window_of_another_process_watches_and_orders(model: Path, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        command("run", "--solo", "--snapshots", "--model", model, "--home", tmp_path, *SMALL),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+    )
+    assert process.stdin is not None and process.stdout is not None
+    seen = []
+    for line in process.stdout:
+        event = json.loads(line)
+        seen.append(event["event"])
+        if event["event"] == "checkpoint" and event["round"] == 1:
+            process.stdin.write(b'{"command":"finish"}\n')
+            process.stdin.flush()
+        if event["event"] == "end":
+            assert event["reason"] == "rounds"
+    assert process.wait(PATIENCE_S) == 0 and "snapshot" in seen and seen.count("round") <= 4
+
+    process = subprocess.Popen(
+        command("run", "--solo", "--snapshots", "--model", model, "--home", tmp_path, *SMALL),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+    )
+    assert process.stdin is not None and process.stdout is not None
+    process.stdout.readline()
+    process.stdin.close()
+    assert process.wait(PATIENCE_S) == 0
