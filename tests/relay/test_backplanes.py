@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import doctest
 import signal
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -11,6 +12,7 @@ from random import Random
 
 import pytest
 
+from app.relay import jetstream
 from app.relay.backplane import Backplane, BackplaneError, Record, Unavailable
 from app.relay.desk import Desk
 from app.relay.jetstream import JetStream, servers
@@ -493,6 +495,7 @@ def test_values_whose_time_is_over_leave_nats(server: Server, monkeypatch: pytes
 def test_an_address_of_nats_that_is_none(where: str) -> None:
     with pytest.raises(ValueError):
         servers(where)
+    assert doctest.testmod(jetstream).failed == 0
     assert servers("tls://u:p@a,[::1]:9") == ("tls://u:p@a:4222", "tls://[::1]:9")
 
 

@@ -1,4 +1,4 @@
-"""Publishes that wait for their backplane, over a real websocket: answered when it has them, so many at once."""
+"""Publishes that wait for their backplane, over a real websocket: answered when it has them, 16 at a time."""
 
 from __future__ import annotations
 
