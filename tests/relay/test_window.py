@@ -176,6 +176,7 @@ def test_the_bounds_hold_and_the_books_balance_whatever_is_published(events: lis
     w = Window(limits, clock)
     for n, key, address, family, level, size, pause, out in events:
         clock.now += pause
+        w.expire()
         before = ids(w)
         if out:
             w.drop(n.to_bytes(32, "big"))
