@@ -78,6 +78,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--snapshots", action="store_true", help=argparse.SUPPRESS
     )  # for a window: app.node.attached
+    parser.add_argument(
+        "--hold", action="store_true", help=argparse.SUPPRESS
+    )  # with orders: wait for one to begin
     parser.add_argument("--shuffled-rewards", action="store_true", help=argparse.SUPPRESS)
 
 
@@ -106,13 +109,15 @@ def main(args: argparse.Namespace) -> int:
             if write is not None:
                 write(event)
 
-        node = Node(plan, model, home, own, tell, swarm=_swarm(plan, home, joins) if joins else None)
+        node = Node(
+            plan, model, home, own, tell, swarm=_swarm(plan, home, joins) if joins else None, hold=args.hold
+        )
         view: View | None = None
         if live:
             view = Terminal(Console(stderr=True), lambda: node.snapshot)
         elif args.snapshots:
             view = SnapshotLines(output, lambda: node.snapshot)
-        asyncio.run(_run(node, plan.solo, view, args.snapshots))
+        asyncio.run(_run(node, plan.solo, view, args.snapshots or args.hold))
         print(closing(node.snapshot), file=sys.stderr)
     return 0
 
@@ -135,7 +140,7 @@ async def _run(node: Node, alone: bool, view: View | None, ordered: bool) -> Non
     stop = _stop_on_signals(task, node, view)
     if ordered:
         loop = asyncio.get_running_loop()
-        orders = {"stop": stop, "finish": node.finish}
+        orders = {"stop": stop, "finish": node.finish, "begin": node.begin}
         listen(0, lambda order: _on(loop, orders[order]))
     if view is not None:
         view.open()

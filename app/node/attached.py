@@ -3,6 +3,7 @@
 out   {"event":"snapshot","snapshot":{..}}     whenever it changed, large parts only when they did
 in    {"command":"stop"}                       now, safely; so does the end of the input
       {"command":"finish"}                     after the round in flight
+      {"command":"begin"}                      with --hold: the first round may begin
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ _LARGE = ("curve", "families", "answers")
 _LONGEST = 4096
 
 
+Command = Literal["stop", "finish", "begin"]
+
+
 class Order(msgspec.Struct, frozen=True):
-    command: Literal["stop", "finish"]
+    command: Command
 
 
 class SnapshotLines:
@@ -53,7 +57,7 @@ class SnapshotLines:
         self.refresh()
 
 
-def listen(descriptor: int, order: Callable[[Literal["stop", "finish"]], None]) -> None:
+def listen(descriptor: int, order: Callable[[Command], None]) -> None:
     """Hands on orders as they come, from a thread that ends with the process. Lines that are none are passed
     over; the end of the input is an order to stop.
 

@@ -137,6 +137,12 @@ class SwarmDone(_Event, frozen=True, tag="swarm"):
     stored: int | None
 
 
+class Holding(_Event, frozen=True, tag="holding"):
+    """Everything is ready, and the first round waits for the order to begin."""
+
+    round: int
+
+
 class Ended(_Event, frozen=True, tag="end"):
     """The last line. `reason` is "rounds", "stopped" or "failed"."""
 
@@ -157,6 +163,7 @@ Event = (
     | Named
     | LinkChanged
     | SwarmDone
+    | Holding
     | Ended
 )
 

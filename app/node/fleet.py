@@ -32,7 +32,10 @@ from app.swarm.protocol import AskStats, Stats
 OPENING_S = 120.0
 """A busy computer may take long to start another process."""
 APART_S = 20.0
-"""The next node starts when the one before learns, or after this long: starting is the heaviest part."""
+"""The next node starts when the one before has its model, or after this long: starting is the heaviest part."""
+TOGETHER_S = 120.0
+"""All begin their first round together, so that none is done before the last is there; nobody is waited for
+longer than this."""
 STOPPING_S = 15.0
 RELAY_AGAIN_S = 1.0
 STATS_S = 20.0
@@ -68,7 +71,9 @@ class Member(msgspec.Struct, kw_only=True):
             case "identity":
                 self.name = event["name"]
             case "start":
-                self.state, self.round = "learning", event["round"]
+                self.state, self.round = "measuring", event["round"]
+            case "holding":
+                self.state = "ready"
             case "round":
                 self.rounds, self.round, self.seconds = self.rounds + 1, event["round"], event["seconds"]
                 self.informative_own += event["informative_own"]
@@ -142,17 +147,24 @@ class Fleet:
     async def _sail(self) -> None:
         voices = []
         for member in self.members:
+            member.state = "starting"
             voices.append(asyncio.create_task(self._live(member)))
             deadline = time.monotonic() + APART_S
-            while member.state.startswith(("waiting", "starting")) and time.monotonic() < deadline:
+            while member.state == "starting" and time.monotonic() < deadline:
                 await asyncio.sleep(0.1)
+        deadline = time.monotonic() + TOGETHER_S
+        while any(one.state in ("starting", "measuring") for one in self.members):
+            if time.monotonic() > deadline:
+                break
+            await asyncio.sleep(0.1)
+        for process in self._processes.values():
+            _tell(process, "begin")
         await asyncio.gather(*voices)
 
     async def _live(self, member: Member) -> None:
-        member.state = "starting"
-        arguments = ["run", "--json", "--relay", self.url, "--home", str(self.folder(member))]
+        arguments = ["run", "--json", "--hold", "--relay", self.url, "--home", str(self.folder(member))]
         process = await self._spawn(
-            ["-m", "app.cli._attached", *arguments, "--model", member.model, *self._options],
+            ["-m", "app.cli", *arguments, "--model", member.model, *self._options],
             self.folder(member) / "node.log",
         )
         self._processes[member.number] = process
@@ -272,6 +284,11 @@ class Fleet:
                 limit=_LINE,
                 **_out_of_reach(),
             )
+
+
+def _tell(process: Process, command: str) -> None:
+    if process.stdin is not None and process.returncode is None:
+        process.stdin.write(json.dumps({"command": command}).encode() + b"\n")
 
 
 async def _end(process: Process, patience_s: float = 2.0) -> None:

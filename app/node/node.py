@@ -59,6 +59,7 @@ class Node:
         tell: Callable[[events.Event], None],
         trainer: Sequence[str] = TRAINER,
         swarm: Swarm | None = None,
+        hold: bool = False,
     ) -> None:
         self._settings, self._model, self._home, self._identity = settings, model, home, identity
         self._tell, self._trainer, self._swarm = tell, trainer, swarm
@@ -66,6 +67,9 @@ class Node:
         self._folder = model_folder(home, settings.model, self._mark)
         self._checkpoints = self._folder / "checkpoints"
         self._watch = Watch(settings, str(home))
+        self._begun = asyncio.Event()
+        if not hold:
+            self._begun.set()
         self._link: Link | None = None
         self._engine: EngineInfo | None = None
         self._deaths = 0
@@ -80,6 +84,10 @@ class Node:
     @property
     def snapshot(self) -> Snapshot:
         return self._watch.snapshot
+
+    def begin(self) -> None:
+        """Ends the waiting of a node that was made to `hold` before its first round."""
+        self._begun.set()
 
     def finish(self) -> None:
         """Ends after the round in flight, as after the last of `settings.rounds`."""
@@ -176,6 +184,10 @@ class Node:
         self._news = []
 
     async def _round(self) -> None:
+        if not self._begun.is_set():
+            self._watch.report(Phase.HOLDING)
+            self._tell(events.Holding(round=self._state.round))
+            await self._begun.wait()
         began = time.monotonic()
         try:
             played = await play(self._tools(), self._state)

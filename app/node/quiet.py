@@ -33,7 +33,7 @@ def sentence(event: events.Event) -> str | None:
         case events.LinkChanged():
             alone = "" if event.state == "connected" else " Learning goes on alone, and nothing is lost."
             return f"{event.sentence}{alone}"
-        case events.Checkpointed() | events.SwarmDone() | events.Ended():
+        case events.Checkpointed() | events.SwarmDone() | events.Holding() | events.Ended():
             return None
 
 

@@ -17,6 +17,7 @@ class Phase(Enum):
     STARTING = "starting"
     LOADING = "loading the model"
     PROBING = "measuring on held-out questions"
+    HOLDING = "waiting for the others"
     DRAWING = "drawing questions"
     SAMPLING = "answering"
     SCORING = "checking the answers"

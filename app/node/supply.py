@@ -20,8 +20,9 @@ from app.swarm.intake import Intake
 from app.swarm.pool import Checked, Pool
 from app.swarm.reasons import Reason
 
-PULL_S = 6.0
-"""Between two samples, at least: relays allow twelve a minute."""
+PULL_S, AGAIN_S = 6.0, 2.0
+"""Between two samples: on the average, because relays allow twelve a minute, and at least, because a few may
+come at once."""
 SOON_S, IDLE_S = 1.0, 15.0
 """After a sample that brought nothing: soon at first, doubling, as a swarm that has just begun fills fast."""
 SHORTEST_ROUND_S = 30.0
@@ -79,7 +80,7 @@ class Supply:
         self._returned: list[Checked] = []
         self._out: list[Checked] = []
         self._suspects: set[str] = set()
-        self._wake = asyncio.Event()
+        self._wake, self._settled = asyncio.Event(), asyncio.Event()
         self._passed: deque[bool] = deque([True] * 16, maxlen=64)
         self._intake: Intake | None = None
         self.round_s = SHORTEST_ROUND_S
@@ -110,7 +111,16 @@ class Supply:
                         await self._wake.wait()
                 continue
             empty = 0 if fetched else min(empty + 1, 10)
-            await asyncio.sleep(PULL_S if fetched else min(IDLE_S, SOON_S * 2 ** (empty - 1)))
+            await self._pause(AGAIN_S if fetched else min(IDLE_S, SOON_S * 2 ** (empty - 1)))
+
+    async def _pause(self, seconds: float) -> None:
+        """So long, or until a round is over, after which others may have something too; SOON_S at least."""
+        self._settled.clear()
+        await asyncio.sleep(min(seconds, SOON_S))
+        if seconds > SOON_S:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds - SOON_S):
+                    await self._settled.wait()
 
     async def _fetch(self, swarm: str) -> int | None:
         """One sample, checked; how many came. None where none was asked for or could be had."""
@@ -174,6 +184,7 @@ class Supply:
         self._suspects.difference_update(one.id for one in self._out)
         self._out = []
         self.round_s = round_s
+        self._settled.set()
 
     def _offers(self) -> list[Offer]:
         """The pool's, and behind them what was given back."""

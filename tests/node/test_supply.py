@@ -109,7 +109,7 @@ def take(supply: Supply, most: int = 4) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supply_module, "PULL_S", 0.01)
+    monkeypatch.setattr(supply_module, "AGAIN_S", 0.01)
     monkeypatch.setattr(supply_module, "SOON_S", 0.01)
 
 
