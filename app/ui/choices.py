@@ -128,7 +128,11 @@ def allowed(setting: Setting, value: object) -> bool:
         case "choice":
             return value in [option for option, _ in setting.options]
         case "number":
-            return isinstance(value, int) and not isinstance(value, bool) and setting.least <= value <= setting.most
+            return (
+                isinstance(value, int)
+                and not isinstance(value, bool)
+                and setting.least <= value <= setting.most
+            )
 
 
 def _read(path: Path, kind: Any) -> Any:

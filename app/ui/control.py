@@ -30,7 +30,9 @@ class Control(QObject):
     _read = Signal(object)
     _found = Signal(object)
 
-    def __init__(self, home: Path, choices: Choices, link: Link, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, home: Path, choices: Choices, link: Link, clock: Callable[[], float] = time.time
+    ) -> None:
         super().__init__()
         self._home, self._choices, self._link, self._clock = home, choices, link, clock
         memory = choices.memory
@@ -89,7 +91,14 @@ class Control(QObject):
         self._resume.stop()
         self._remember(asked=True, learning=True, paused_until=None)
         alone = self._choices["company"] == "alone"
-        self._change(state=State.STARTING, reason="", until=None, problem=None, solo=alone, swarm=None if alone else Swarm())
+        self._change(
+            state=State.STARTING,
+            reason="",
+            until=None,
+            problem=None,
+            solo=alone,
+            swarm=None if alone else Swarm(),
+        )
         self._link.start(self._options())
 
     def pause(self, until: float | None = None) -> None:
@@ -97,7 +106,9 @@ class Control(QObject):
         self._remember(learning=False, paused_until=until)
         if until is not None:
             self._wait_until(until)
-        self._change(state=State.STOPPING if self._link.running else State.PAUSED, until=until, problem=None, reason="")
+        self._change(
+            state=State.STOPPING if self._link.running else State.PAUSED, until=until, problem=None, reason=""
+        )
         self._link.stop()
 
     def close(self) -> None:

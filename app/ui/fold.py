@@ -14,7 +14,19 @@ import msgspec
 
 from app.sapo.families import FAMILIES
 from app.ui.model import (
-    Answer, Family, Group, Happening, Milestone, Peer, Point, Round, State, Step, Swarm, Today, View,
+    Answer,
+    Family,
+    Group,
+    Happening,
+    Milestone,
+    Peer,
+    Point,
+    Round,
+    State,
+    Step,
+    Swarm,
+    Today,
+    View,
 )  # fmt: skip
 from app.ui.past import GROUPS, Past, round_row
 from engines.contract import EngineInfo
@@ -251,9 +263,7 @@ def families(
     made = []
     for name in now_at or (probed[-1][3] if probed else {}):
         level = now_at.get(name, 0)
-        recent = [
-            counts for _, found in levels[-WINDOW:] if (counts := found.get(name)) and counts[0] == level
-        ]
+        recent = [counts for _, found in levels[-WINDOW:] if (counts := found.get(name)) and counts[0] == level]
         trend = tuple(shares[name] for _, _, _, shares in probed if name in shares)
         known = FAMILIES.get(name)
         made.append(
@@ -328,7 +338,11 @@ def _group(answer: dict[str, Any], round: int, now: float) -> Group:
 
 def _swarm(found: dict[str, Any], before: Swarm | None) -> Swarm:
     """The node's SwarmView; `online` is its `peers`, rows and messages come when they changed."""
-    fields = {name: found[name] for name in Swarm.__struct_fields__ if name in found and name not in ("peers", "messages")}
+    fields = {
+        name: found[name]
+        for name in Swarm.__struct_fields__
+        if name in found and name not in ("peers", "messages")
+    }
     rows = found.get("peer_rows")
     peers = msgspec.convert(rows, tuple[Peer, ...]) if rows is not None else (before.peers if before else ())
     messages = found.get("messages")

@@ -56,7 +56,9 @@ def wanted(environment: Mapping[str, str]) -> tuple[system.Library, ...]:
     return (*EVERYWHERE, *X11)
 
 
-def missing(environment: Mapping[str, str], present: Callable[[str], bool] = _loads) -> tuple[system.Library, ...]:
+def missing(
+    environment: Mapping[str, str], present: Callable[[str], bool] = _loads
+) -> tuple[system.Library, ...]:
     """Those that are not there."""
     return tuple(library for library in wanted(environment) if not present(library.file))
 

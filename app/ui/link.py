@@ -100,7 +100,7 @@ class Link(QObject):
         process, self._process = self._process, None
         if process is None:
             return
-        process.disconnect(self)
+        process.blockSignals(True)
         process.closeWriteChannel()
         if not process.waitForFinished(GRACE_MS):
             process.kill()
@@ -150,7 +150,8 @@ class Link(QObject):
         self._reason_of_end = (str(event.get("reason", "")), str(event.get("sentence", "")))
 
     def _listen(self) -> None:
-        assert self._process is not None
+        if self._process is None:
+            return
         said = bytes(self._process.readAllStandardError().data())
         log = self._home / "logs" / "node.log"
         try:
@@ -205,7 +206,10 @@ class Link(QObject):
             return
         wait = wait_before_restart(self._crashes)
         self._restart.start(int(wait * 1000))
-        self.again.emit(sentence or tr("The learner ended unexpectedly; everything up to its last safe point is kept."), wait)
+        self.again.emit(
+            sentence or tr("The learner ended unexpectedly; everything up to its last safe point is kept."),
+            wait,
+        )
 
     def _end_it(self) -> None:
         if self._process is not None:
@@ -216,7 +220,10 @@ def problem(sentence: str) -> Problem:
     """A node's last sentence ("what: what to do.") as title, sentence and remedy."""
     what, colon, remedy = sentence.partition(": ")
     if not sentence:
-        what, remedy = tr("The learner ended several times in a row."), tr("Look at the log under Settings, and start it again.")
+        what, remedy = (
+            tr("The learner ended several times in a row."),
+            tr("Look at the log under Settings, and start it again."),
+        )
     elif not colon:
         what, semicolon, remedy = sentence.partition("; ")
         remedy = remedy if semicolon else tr("Put that right and start it again.")

@@ -41,7 +41,10 @@ class Place(QAbstractButton):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         """The ring is for those who came by keyboard."""
-        self._by_key = event.reason() not in (Qt.FocusReason.MouseFocusReason, Qt.FocusReason.ActiveWindowFocusReason)
+        self._by_key = event.reason() not in (
+            Qt.FocusReason.MouseFocusReason,
+            Qt.FocusReason.ActiveWindowFocusReason,
+        )
         super().focusInEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -69,7 +72,9 @@ class Place(QAbstractButton):
         painter.setPen(colours.colour("text" if on else "text_soft"))
         weight = font(BODY).Weight.DemiBold if on else font(BODY).Weight.Medium
         painter.setFont(font(BODY, weight))
-        painter.drawText(QRectF(40, 0, self.width() - 48, self.height()), int(Qt.AlignmentFlag.AlignVCenter), self.text())
+        painter.drawText(
+            QRectF(40, 0, self.width() - 48, self.height()), int(Qt.AlignmentFlag.AlignVCenter), self.text()
+        )
         painter.end()
 
 
@@ -104,11 +109,15 @@ class Dot(QWidget):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(self._theme.colour("bad"))
             painter.drawEllipse(QRectF(1, 1, 14, 14))
-            painter.setPen(QPen(self._theme.colour("surface"), 2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+            painter.setPen(
+                QPen(self._theme.colour("surface"), 2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap)
+            )
             painter.drawLine(8, 4, 8, 8)
             painter.drawPoint(8, 12)
         else:
-            painter.setPen(QPen(self._theme.colour("text_faint"), 2.4, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+            painter.setPen(
+                QPen(self._theme.colour("text_faint"), 2.4, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap)
+            )
             painter.drawLine(6, 4, 6, 12)
             painter.drawLine(11, 4, 11, 12)
         painter.end()
@@ -152,7 +161,9 @@ class Sidebar(QWidget):
     def show_view(self, view: View) -> None:
         self._dot.say(view.state)
         self._state.say(words.state_name(view.state))
-        detail = words.round_line(view) if words.working(view) and view.round else words.reason(view, time.time())
+        detail = (
+            words.round_line(view) if words.working(view) and view.round else words.reason(view, time.time())
+        )
         self._detail.say(detail if view.state is not State.NEW else tr("Nothing runs yet"))
 
     def _near(self, step: int) -> None:

@@ -26,7 +26,9 @@ TRANSLATIONS = Path(__file__).parents[2] / "resources" / "translations"
 class Desktop:
     """The running application. Everything that lives as long as it does is held here, and nothing else is."""
 
-    def __init__(self, application: QApplication, home: Path, theme: str | None, link: Link | None = None) -> None:
+    def __init__(
+        self, application: QApplication, home: Path, theme: str | None, link: Link | None = None
+    ) -> None:
         self._application = application
         self.choices = Choices(home)
         self.theme = Theme(application, theme or self.choices["theme"])
@@ -40,7 +42,11 @@ class Desktop:
         self.window.restore_place(self.choices.memory.geometry)
         self.window.go(self.choices.memory.page)
         self.window.quit_asked.connect(self.quit)
-        self.tray = Tray(TrayActions(open=self.window.bring, start=self.control.start, pause=self.control.pause, quit=self.quit))
+        self.tray = Tray(
+            TrayActions(
+                open=self.window.bring, start=self.control.start, pause=self.control.pause, quit=self.quit
+            )
+        )
         self.control.changed.connect(self._show)
         self.control.failed.connect(self._tell)
         self._show(self.control.view)
@@ -113,7 +119,10 @@ def run(home: Path, theme: str | None = None) -> int:
     if not single.taken:
         if single.raise_other():
             return 0
-        print(tr("shoal: Another Shoal uses {home} and does not answer; end it and start again.", home=home), file=sys.stderr)
+        print(
+            tr("shoal: Another Shoal uses {home} and does not answer; end it and start again.", home=home),
+            file=sys.stderr,
+        )
         return 1
     desktop = Desktop(application, home, theme)
     single.asked.connect(desktop.window.bring)
@@ -127,7 +136,10 @@ def run(home: Path, theme: str | None = None) -> int:
 
 def _translate(application: QApplication) -> None:
     """Texts of the person's language, where there is a file for it."""
-    for name, folder in ((CONTEXT, str(TRANSLATIONS)), ("qtbase", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath))):
+    for name, folder in (
+        (CONTEXT, str(TRANSLATIONS)),
+        ("qtbase", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)),
+    ):
         translator = QTranslator(application)
         if translator.load(QLocale(), name, "_", folder):
             application.installTranslator(translator)

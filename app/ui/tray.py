@@ -47,7 +47,10 @@ class Tray(QObject):
     def __init__(self, actions: TrayActions) -> None:
         super().__init__()
         self._actions = actions
-        self._icons = {name: picture_icon(name) for name in ("tray-learning", "tray-waiting", "tray-paused", "tray-problem")}
+        self._icons = {
+            name: picture_icon(name)
+            for name in ("tray-learning", "tray-waiting", "tray-paused", "tray-problem")
+        }
         self._drawn = ""
         self.menu = QMenu()
         self._state = QAction(self.menu)
@@ -60,7 +63,9 @@ class Tray(QObject):
             (tr("3 hours"), lambda now: now + 3 * HOUR),
             (tr("Until tomorrow, 7:00"), tomorrow),
         ):
-            self._snooze.addAction(text).triggered.connect(lambda _=False, end=until: actions.pause(end(time.time())))
+            self._snooze.addAction(text).triggered.connect(
+                lambda _=False, end=until: actions.pause(end(time.time()))
+            )
         self.menu.addAction(self._state)
         self.menu.addSeparator()
         self.menu.addAction(tr("Open Shoal"), actions.open)

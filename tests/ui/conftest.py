@@ -18,8 +18,9 @@ from app.ui.theme import Theme
 from app.ui.window import Window
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def light(qapp: QApplication) -> Theme:
+    """One for all tests: a style sheet that is set anew polishes every widget again."""
     return Theme(qapp, "light")
 
 
@@ -44,12 +45,27 @@ def actions(tmp_path: Path, asked: list[object]) -> Actions:
     )  # fmt: skip
 
 
-@pytest.fixture
-def window(qtbot: QtBot, light: Theme, actions: Actions) -> Iterator[Window]:
-    made = Window(light, actions)
-    qtbot.addWidget(made)
+@pytest.fixture(scope="session")
+def one_window(light: Theme, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Window]:
+    choices = Choices(tmp_path_factory.mktemp("home"))
+    made = Window(light, Actions(
+        start=_nothing, pause=_nothing, learn=_nothing, join=_nothing, go=_nothing, set_choice=_nothing, choices=choices
+    ))  # fmt: skip
     made.show()
     yield made
+    made.close()
+
+
+def _nothing(*_: object) -> None:
+    pass
+
+
+@pytest.fixture
+def window(qtbot: QtBot, one_window: Window) -> Window:
+    """A window in its first size, with whatever pages earlier tests have opened."""
+    one_window.resize(1180, 780)
+    one_window.go("overview")
+    return one_window
 
 
 @pytest.fixture

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import csv
 import io
-import time
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QWheelEvent
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -37,7 +36,9 @@ def wheel(chart: Chart, up: bool) -> None:
 
 def test_the_value_under_the_pointer_is_told(chart: Chart, qtbot: QtBot) -> None:
     with qtbot.waitSignal(chart.hovered, timeout=30_000) as told:
-        qtbot.mouseMove(chart, QPoint(chart.width() - 15, 80))
+        place = QPointF(chart.width() - 15, 80)
+        none, no_key = Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier
+        QApplication.sendEvent(chart, QMouseEvent(QEvent.Type.MouseMove, place, place, none, none, no_key))
     assert told.args == [10]
     assert chart.reading(10) == ["Round 100", "40.0 % ± 3.0"]
 
@@ -85,15 +86,14 @@ def test_it_is_drawn_with_any_number_of_points(chart: Chart, log: bool, smooth: 
     assert not chart.grab().isNull() and not chart.picture(300, 200).isNull()
 
 
-def test_a_hundred_thousand_points_are_panned_and_smoothed(chart: Chart, capsys: pytest.CaptureFixture[str]) -> None:
-    """That it works; how fast it is tells `python -m tests.ui.measure`."""
+def test_a_hundred_thousand_points_are_panned_and_smoothed(chart: Chart) -> None:
+    """That it works; how fast it is tells tests/ui/measure.py."""
     chart.show_series([(float(at), (at * 7919 % 1000) / 1000, 0.03) for at in range(100_000)])
     chart.set_smooth(35)
-    began = time.perf_counter()
     for at in range(5):
         chart.show_range(1000 * at, 1000 * at + 80_000)
         chart.repaint()
-    assert time.perf_counter() - began < 30
+    assert not chart.grab().isNull()
 
 
 def test_the_curve_is_told_in_words_and_exported_as_it_is(qtbot: QtBot, light: Theme) -> None:
@@ -107,5 +107,12 @@ def test_the_curve_is_told_in_words_and_exported_as_it_is(qtbot: QtBot, light: T
     assert len(rows) == 17 and float(rows[-1]["pass_at_1"]) == views.learning().curve[-1].pass_at_1
     curve._choose(TRAINING)
     rows = list(csv.DictReader(io.StringIO(curve.csv())))
-    assert len(rows) == 160 and set(rows[0]) == {"round", "time", "train_solved", "solved", "answered", "seconds"}
+    assert len(rows) == 160 and set(rows[0]) == {
+        "round",
+        "time",
+        "train_solved",
+        "solved",
+        "answered",
+        "seconds",
+    }
     assert "Training answers right" in curve.chart.accessibleName()

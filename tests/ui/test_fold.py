@@ -11,7 +11,16 @@ from app.ui.model import State, Step, View
 from tests.ui import views
 
 NOW = time.mktime((2026, 11, 21, 15, 0, 0, 0, 0, -1))
-ENGINE = dict(name="torch", device="CPU", dtype="float32", model="m", parameters=1, trainable=1, threads=2, memory_budget_mb=1)
+ENGINE = dict(
+    name="torch",
+    device="CPU",
+    dtype="float32",
+    model="m",
+    parameters=1,
+    trainable=1,
+    threads=2,
+    memory_budget_mb=1,
+)
 
 
 def feed(fold: Fold, *events: dict[str, Any], now: float = NOW) -> View:
@@ -47,13 +56,21 @@ def test_a_run_from_its_first_line_on() -> None:
     assert (view.safe_round, view.round, view.round_s) == (1, 3, 2.5)
     assert (view.today.solved, view.today.answered, view.today.rounds) == (8, 64, 2)
     gcd, lcm = view.families
-    assert (gcd.title, gcd.level, gcd.questions, gcd.first, gcd.latest) == ("Greatest common divisor", 1, 4, 0.2, 0.4)
+    assert (gcd.title, gcd.level, gcd.questions, gcd.first, gcd.latest) == (
+        "Greatest common divisor",
+        1,
+        4,
+        0.2,
+        0.4,
+    )
     assert (lcm.questions, lcm.solved, lcm.answered) == (3, 0, 32)
     assert [stone.level for stone in gcd.milestones] == [-1] and lcm.milestones == ()
 
 
 def test_a_round_done_again_replaces_itself() -> None:
-    view = feed(Fold(View()), start(), round_(1), round_(2), round_(2, train_solved=0.5), probe(2, 0.1), probe(2, 0.3))
+    view = feed(
+        Fold(View()), start(), round_(1), round_(2), round_(2, train_solved=0.5), probe(2, 0.1), probe(2, 0.3)
+    )
     assert [(row.round, row.train_solved) for row in view.rounds] == [(1, 0.25), (2, 0.5)]
     assert [point.pass_at_1 for point in view.curve] == [0.3]
 
@@ -71,7 +88,9 @@ def test_unknown_events_and_fields_are_passed_over() -> None:
     assert feed(fold, dict(event="weather", rain=True)) == before
 
 
-@pytest.mark.parametrize("line", [b"not json\n", b"[1]\n", b"{}\n", b'{"event":"round","round":"x"}\n', b"\n", b"\xff\n"])
+@pytest.mark.parametrize(
+    "line", [b"not json\n", b"[1]\n", b"{}\n", b'{"event":"round","round":"x"}\n', b"\n", b"\xff\n"]
+)
 def test_what_is_no_message_is_refused_and_changes_nothing(line: bytes) -> None:
     fold = Fold(View())
     before = feed(fold, start())
@@ -99,7 +118,9 @@ def test_a_snapshot_tells_of_progress_and_of_the_swarm() -> None:
 def test_a_restart_of_the_trainer_is_told() -> None:
     sentence = "The system ended the trainer; it is started again."
     view = feed(Fold(View()), start(), dict(event="trainer_restarted", round=3, sentence=sentence, wait_s=1))
-    assert view.news == sentence and view.happenings[-1].kind == "trainer_restarted" and view.step is Step.WAITING
+    assert (
+        view.news == sentence and view.happenings[-1].kind == "trainer_restarted" and view.step is Step.WAITING
+    )
 
 
 def test_today_ends_at_midnight_and_bears_a_clock_that_was_set_back() -> None:
@@ -119,8 +140,23 @@ def test_a_history_and_what_comes_after_it_join() -> None:
 
 def test_a_swarm_from_the_events_of_the_node() -> None:
     fold = Fold(View())
-    feed(fold, dict(event="identity", name="brisk-otter-0417", public_key="00", kept="keyring"), start(external=2))
-    feed(fold, dict(event="link", state="connected", url="ws://r/v1", relay="r", swarm="s", sentence="Joined.", retry_s=None))
+    feed(
+        fold,
+        dict(event="identity", name="brisk-otter-0417", public_key="00", kept="keyring"),
+        start(external=2),
+    )
+    feed(
+        fold,
+        dict(
+            event="link",
+            state="connected",
+            url="ws://r/v1",
+            relay="r",
+            swarm="s",
+            sentence="Joined.",
+            retry_s=None,
+        ),
+    )
     view = feed(
         fold,
         round_(1, informative_peer=3, peers={"calm-cod-0001": 2, "keen-kiwi-0002": 1}),
@@ -133,5 +169,8 @@ def test_a_swarm_from_the_events_of_the_node() -> None:
     assert (swarm.name, swarm.connected, swarm.relay) == ("brisk-otter-0417", True, "ws://r/v1")
     assert (swarm.online, swarm.given, swarm.waiting, swarm.taken) == (11, 6, 2, 4)
     assert {peer.name: peer.groups for peer in swarm.peers} == {"calm-cod-0001": 3, "keen-kiwi-0002": 1}
-    view = feed(fold, dict(event="link", state="lost", url="ws://r/v1", relay="r", swarm="s", sentence="Gone.", retry_s=3.0))
+    view = feed(
+        fold,
+        dict(event="link", state="lost", url="ws://r/v1", relay="r", swarm="s", sentence="Gone.", retry_s=3.0),
+    )
     assert view.swarm is not None and not view.swarm.connected and view.swarm.sentence == "Gone."

@@ -61,7 +61,9 @@ def test_lines_come_and_a_closed_pipe_ends_it(make: Callable[[str], Link], qtbot
     assert not link.running and lines[-1].startswith(b'{"event":"end"')
 
 
-def test_a_crash_is_told_and_the_node_started_again(make: Callable[[str], Link], tmp_path: Path, qtbot: QtBot) -> None:
+def test_a_crash_is_told_and_the_node_started_again(
+    make: Callable[[str], Link], tmp_path: Path, qtbot: QtBot
+) -> None:
     link = make(f"""
         import os, pathlib
         seen = pathlib.Path({str(tmp_path / "seen")!r})
@@ -106,13 +108,23 @@ def test_every_problem_has_three_parts() -> None:
         assert found.title and found.sentence.endswith(".") and found.remedy.endswith(".")
 
 
-def test_other_options_take_the_place_of_the_node_that_runs(make: Callable[[str], Link], tmp_path: Path, qtbot: QtBot) -> None:
-    link = make(f"import sys, pathlib\npathlib.Path({str(tmp_path / 'options')!r}).write_text(' '.join(sys.argv[1:]))\n{GOOD}")
+def test_other_options_take_the_place_of_the_node_that_runs(
+    make: Callable[[str], Link], tmp_path: Path, qtbot: QtBot
+) -> None:
+    link = make(
+        f"import sys, pathlib\npathlib.Path({str(tmp_path / 'options')!r}).write_text(' '.join(sys.argv[1:]))\n{GOOD}"
+    )
     link.start(["--solo"])
-    qtbot.waitUntil(lambda: (tmp_path / "options").exists() and "--solo" in (tmp_path / "options").read_text(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(
+        lambda: (tmp_path / "options").exists() and "--solo" in (tmp_path / "options").read_text(),
+        timeout=PATIENCE_MS,
+    )
     first = link.pid
     link.start(["--relay", "ws://r"])
-    qtbot.waitUntil(lambda: link.running and link.pid not in (0, first) and "ws://r" in (tmp_path / "options").read_text(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(
+        lambda: link.running and link.pid not in (0, first) and "ws://r" in (tmp_path / "options").read_text(),
+        timeout=PATIENCE_MS,
+    )
 
 
 @pytest.fixture
@@ -136,7 +148,9 @@ def test_start_and_pause_through_the_control(control: Control, qtbot: QtBot) -> 
     qtbot.waitUntil(lambda: control.view.state is State.LEARNING, timeout=PATIENCE_MS)
 
 
-def test_a_pause_with_an_end_is_kept_over_a_restart(make: Callable[[str], Link], tmp_path: Path, qtbot: QtBot) -> None:
+def test_a_pause_with_an_end_is_kept_over_a_restart(
+    make: Callable[[str], Link], tmp_path: Path, qtbot: QtBot
+) -> None:
     now = [1000.0]
     first = Control(tmp_path, Choices(tmp_path), make(GOOD), clock=lambda: now[0])
     first.start()
@@ -164,7 +178,12 @@ def test_views_come_no_more_often_than_ticks(control: Control, qtbot: QtBot) -> 
 def test_a_node_ends_when_its_window_is_killed(tmp_path: Path) -> None:
     """The wrapper that the window starts nodes with, and a command that would go on for ever."""
     code = "import subprocess, sys; p = subprocess.Popen([sys.executable, '-m', 'app.cli._attached', 'run', '--solo', '--json', '--home', sys.argv[1]], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL); print(p.pid, flush=True); p.wait()"  # noqa: E501
-    window = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+    window = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
     assert window.stdout is not None
     node = psutil.Process(int(window.stdout.readline()))
     window.send_signal(signal.SIGKILL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLabel, QLineEdit, QSlider, QWidget
 from pytestqt.qtbot import QtBot
@@ -41,23 +41,25 @@ def test_every_page_bears_every_view(window: Window, scene: str) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("page", PAGES)
-def test_nothing_is_wider_than_the_window(window: Window, page: str, size: tuple[int, int]) -> None:
+def test_nothing_is_wider_than_the_window(
+    qtbot: QtBot, window: Window, page: str, size: tuple[int, int]
+) -> None:
     window.resize(*size)
     for scene in ("full", "together", "long names"):
         window.show_view(views.odd()[scene])
         window.go(page)
-        QApplication.processEvents()
-        assert window.width() == size[0]
         area = window._pages[page]
-        assert area.widget().width() <= area.viewport().width(), scene
+        qtbot.waitUntil(lambda area=area: area.widget().width() <= area.viewport().width(), timeout=30_000)
+        assert window.width() == size[0], scene
 
 
-def test_the_overview_needs_no_scrolling_on_a_small_laptop(window: Window) -> None:
+def test_the_overview_needs_no_scrolling_on_a_small_laptop(qtbot: QtBot, window: Window) -> None:
     window.resize(1024, 640)
     window.show_view(views.together())
     window.go("overview")
     QApplication.processEvents()
     area = window._pages["overview"]
+    qtbot.waitUntil(lambda: area.widget().width() == area.viewport().width(), timeout=30_000)
     assert area.widget().minimumSizeHint().height() <= area.viewport().height()
 
 
@@ -67,7 +69,9 @@ def test_everything_that_can_be_used_has_a_name(window: Window, scene: str) -> N
         window.show_view(views.odd()[scene])
         window.go(page)
         for widget in window.findChildren(QWidget):
-            if not widget.isVisible() or not isinstance(widget, QAbstractButton | QComboBox | QLineEdit | QSlider):
+            if not widget.isVisible() or not isinstance(
+                widget, QAbstractButton | QComboBox | QLineEdit | QSlider
+            ):
                 continue
             if widget.objectName().startswith("qt_") or isinstance(widget.parentWidget(), QComboBox):
                 continue
@@ -79,11 +83,16 @@ def texts(widget: QWidget) -> str:
     return "\n".join(label.text() for label in widget.findChildren(QLabel) if label.isVisibleTo(widget))
 
 
-def test_the_overview_tells_what_happens(qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]) -> None:
+def test_the_overview_tells_what_happens(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
     page = Overview(light, actions)
     qtbot.addWidget(page)
     page.show()
     page.show_view(View())
+    page.resize(968, 780)
+    qtbot.waitExposed(page)
+    QApplication.processEvents()
     said = texts(page)
     assert "Nothing leaves" in said and "Never your files" in said
     buttons = {button.text(): button for button in page.findChildren(QAbstractButton) if button.isVisible()}
@@ -104,7 +113,9 @@ def test_a_pause_says_when_it_ends(qtbot: QtBot, light: Theme, actions: Actions,
     page.show()
     page.show_view(views.odd()["paused"])
     assert "Paused by you until" in texts(page)
-    button = next(one for one in page.findChildren(QAbstractButton) if one.isVisible() and one.text() == "Start learning")
+    button = next(
+        one for one in page.findChildren(QAbstractButton) if one.isVisible() and one.text() == "Start learning"
+    )
     button.setFocus()
     qtbot.keyClick(button, Qt.Key.Key_Space)
     assert asked == ["start"]
@@ -190,14 +201,21 @@ def test_history_is_searched_and_exported(qtbot: QtBot, light: Theme, actions: A
     assert len(page.csv().splitlines()) == 2
 
 
-def test_settings_are_found_by_words_that_are_not_on_them(qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]) -> None:
+def test_settings_are_found_by_words_that_are_not_on_them(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
     page = SettingsPage(light, actions)
     qtbot.addWidget(page)
     page.show()
+    page.resize(968, 780)
     page._find.setText("dark mode")
+    QApplication.processEvents()
     shown = [line for line in page.findChildren(SettingRow) if line.isVisible()]
     assert len(shown) == 1
-    qtbot.mouseClick(next(one for one in shown[0].findChildren(QAbstractButton) if one.text() == "Dark"), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(
+        next(one for one in shown[0].findChildren(QAbstractButton) if one.text() == "Dark"),
+        Qt.MouseButton.LeftButton,
+    )
     assert asked == [("theme", "dark")] and actions.choices["theme"] == "dark"
     page._find.setText("xyzzy")
     assert "No setting of that name" in texts(page)
@@ -210,17 +228,48 @@ def test_the_report_holds_no_path_of_the_person(qtbot: QtBot, tmp_path: Path) ->
     assert str(Path.home()) not in diagnostics.report(View(home=str(home), reason=f"{home} is full"))
 
 
-def test_pages_are_reached_by_keyboard_alone(window: Window, qtbot: QtBot) -> None:
-    window.activateWindow()
+def test_pages_are_reached_by_keyboard_alone(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    window = Window(light, actions)
+    qtbot.addWidget(window)
+    window.show()
+    with qtbot.waitActive(window, timeout=30_000):
+        window.activateWindow()
     for at, page in enumerate(PAGES, start=1):
         qtbot.keyClick(window, getattr(Qt.Key, f"Key_{at}"), Qt.KeyboardModifier.ControlModifier)
         assert window.page == page
     place = window._sidebar._group.button(0)
     place.setFocus()
     qtbot.keyClick(place, Qt.Key.Key_Down)
-    assert window.page == "live"
+    assert window.page == "overview", "after the last page comes the first"
 
 
-def test_only_the_page_in_sight_is_kept_up_to_date(window: Window) -> None:
+def test_only_the_page_in_sight_is_made(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    window = Window(light, actions)
+    qtbot.addWidget(window)
     window.show_view(View(state=State.STARTING))
     assert set(window._pages) == {"overview"}
+
+
+def test_no_piece_ever_flashes_up_as_a_window_of_its_own(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    """A widget that is shown before it has a parent does, and takes the keyboard from the real window."""
+
+    class Watch(QObject):
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            if event.type() == QEvent.Type.Show and isinstance(watched, QWidget) and watched.isWindow():
+                shown.append(type(watched).__name__)
+            return False
+
+    shown: list[str] = []
+    watch = Watch()
+    application = QApplication.instance()
+    assert application is not None
+    application.installEventFilter(watch)
+    window = Window(light, actions)
+    qtbot.addWidget(window)
+    window.show()
+    for view in (views.odd()["new"], views.odd()["together"], views.odd()["long names"]):
+        for page in PAGES:
+            window.show_view(view)
+            window.go(page)
+    application.removeEventFilter(watch)
+    assert shown == ["Window"]

@@ -25,11 +25,17 @@ def folder(tmp_path: Path) -> Path:
     made.mkdir(parents=True)
     with sqlite3.connect(made / "history.sqlite") as db:
         db.executescript(SCHEMA)
-        db.execute("INSERT INTO runs VALUES (1, 10, NULL, 1, NULL, '{}', '{\"name\":\"torch\",\"device\":\"CPU\"}')")
+        db.execute(
+            'INSERT INTO runs VALUES (1, 10, NULL, 1, NULL, \'{}\', \'{"name":"torch","device":"CPU"}\')'
+        )
         for at in (1, 2):
-            db.execute("INSERT INTO rounds VALUES (?, 1, ?, 2, 3, 0, 0.5, '{\"families\":{\"gcd\":[0,4,8]}}')", (at, 100.0 + at))
             db.execute(
-                "INSERT INTO groups VALUES (?, 0, 'own', 'gcd', 0, 7, 0, 'v', '[1,0]', '[true,true]', '[1,0]', '[\"4\",\"5\"]')", (at,)
+                'INSERT INTO rounds VALUES (?, 1, ?, 2, 3, 0, 0.5, \'{"families":{"gcd":[0,4,8]}}\')',
+                (at, 100.0 + at),
+            )
+            db.execute(
+                "INSERT INTO groups VALUES (?, 0, 'own', 'gcd', 0, 7, 0, 'v', '[1,0]', '[true,true]', '[1,0]', '[\"4\",\"5\"]')",
+                (at,),
             )
         db.execute("INSERT INTO probes VALUES (0, 'old', 50, 64, 0.9, 0.1, '{\"families\":{}}')")
         db.execute("INSERT INTO probes VALUES (0, 'new', 90, 256, 0.2, 0.02, '{\"families\":{\"gcd\":0.2}}')")

@@ -30,8 +30,27 @@ def test_the_window_loads_no_model_library_and_no_numbers_library() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
+def test_painting_loses_no_reference_to_none() -> None:
+    """PySide 6.12.0 did, and ended Python 3.11 with "deallocating None" after some seconds of painting."""
+    from PySide6.QtCore import QPointF
+    from PySide6.QtGui import QPainter, QPixmap
+
+    pixmap = QPixmap(10, 10)
+    painter = QPainter(pixmap)
+    before = sys.getrefcount(None)
+    for _ in range(500):
+        painter.drawLine(QPointF(0, 0), QPointF(1, 1))
+    lost = before - sys.getrefcount(None)
+    painter.end()
+    assert lost < 100
+
+
 def test_without_a_display_there_is_one_sentence(tmp_path: Path) -> None:
-    bare = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")}
+    bare = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    }
     if sys.platform in ("win32", "darwin"):
         pytest.skip("there is always a display here")
     done = subprocess.run(
@@ -55,7 +74,9 @@ def test_a_second_start_raises_the_first_window(tmp_path: Path, qtbot: QtBot) ->
     assert first.taken
     code = "import sys\nfrom pathlib import Path\nfrom PySide6.QtCore import QCoreApplication\nfrom app.ui.single import Single\na = QCoreApplication([])\ns = Single(Path(sys.argv[1]))\nprint(s.taken, s.taken or s.raise_other())"  # noqa: E501
     with qtbot.waitSignal(first.asked, timeout=60_000):
-        second = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        second = subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=ROOT
+        )
     assert second.communicate(timeout=60)[0].split() == ["False", "True"]
     first.release()
 
@@ -120,7 +141,12 @@ def test_the_tray_shows_states_by_shape_and_says_why(qapp: QApplication) -> None
     asked: list[object] = []
     tray = Tray(TrayActions(open=lambda: asked.append("open"), start=lambda: asked.append("start"),
                             pause=lambda until: asked.append(until), quit=lambda: asked.append("quit")))  # fmt: skip
-    assert {icon_name(state) for state in State} == {"tray-learning", "tray-waiting", "tray-paused", "tray-problem"}
+    assert {icon_name(state) for state in State} == {
+        "tray-learning",
+        "tray-waiting",
+        "tray-paused",
+        "tray-problem",
+    }
     tray.show_view(views.learning())
     texts = {action.text(): action for action in tray.menu.actions()}
     assert "Pause" in texts and "Nothing leaves this computer" in tray._icon.toolTip()

@@ -48,7 +48,9 @@ def untranslated(source: str) -> list[tuple[int, str]]:
             reached.update(ast.walk(raised))
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             reached.add(node.value)  # a docstring
-        elif isinstance(node, ast.Assign) and any(isinstance(to, ast.Name) and to.id == "__all__" for to in node.targets):
+        elif isinstance(node, ast.Assign) and any(
+            isinstance(to, ast.Name) and to.id == "__all__" for to in node.targets
+        ):
             reached.update(ast.walk(node.value))
         elif isinstance(node, ast.AnnAssign):
             reached.update(ast.walk(node.annotation))
@@ -75,6 +77,10 @@ def test_texts_are_given_to_tr_as_they_are() -> None:
     """A translator's tool reads the source: a text that is put together there can not be found."""
     for path in files():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("tr", "counted"):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in ("tr", "counted")
+            ):
                 for argument in node.args[: 2 if node.func.id == "counted" else 1]:
                     assert not isinstance(argument, ast.JoinedStr | ast.BinOp), f"{path.name}:{node.lineno}"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import random
 import time
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,19 @@ from app.swarm.names import name
 from app.ui import past
 from app.ui.fold import Fold
 from app.ui.model import (
-    Answer, Group, Happening, Message, Peer, Point, Problem, Round, Run, State, Step, Swarm, View,
+    Answer,
+    Group,
+    Happening,
+    Message,
+    Peer,
+    Point,
+    Problem,
+    Round,
+    Run,
+    State,
+    Step,
+    Swarm,
+    View,
 )  # fmt: skip
 from engines.contract import EngineInfo
 
@@ -28,10 +41,22 @@ _FAMILIES = (
     "simple_equations", "spell_backward",
 )  # fmt: skip
 QUESTIONS = {
-    "gcd": ("Find the greatest common divisor of 24 and 36. Give only the number.", "36 24 12 0 #12", "24 12 0 #24"),
-    "chain_sum": ("State the final answer to the following arithmetic problem: 7 - 3 + 9 =", "7-3=4 4+9=13 #13", "7-3=5 5+9=14 #14"),
+    "gcd": (
+        "Find the greatest common divisor of 24 and 36. Give only the number.",
+        "36 24 12 0 #12",
+        "24 12 0 #24",
+    ),
+    "chain_sum": (
+        "State the final answer to the following arithmetic problem: 7 - 3 + 9 =",
+        "7-3=4 4+9=13 #13",
+        "7-3=5 5+9=14 #14",
+    ),
     "lcm": ("Find the least common multiple of 6 and 8.", "8 6 2 0 6/2=3 8*3=24 #24", "8 6 0 8*6=48 #48"),
-    "spell_backward": ("Spell this word backward (example: sun -> nus): salmon", "n o m l a s #nomlas", "n o m a s #nomas"),
+    "spell_backward": (
+        "Spell this word backward (example: sun -> nus): salmon",
+        "n o m l a s #nomlas",
+        "n o m a s #nomas",
+    ),
     "base_conversion": ("Convert the base-3 number 211 to base-2.", "2*9+1*3+1=22 #10110", "2*9+3=21 #10101"),
 }
 
@@ -42,7 +67,14 @@ def rising(rounds: int, every: int = 10, seed: int = 1) -> tuple[Point, ...]:
     made = []
     for at in range(0, rounds + 1, every):
         share = 0.22 + 0.34 * (1 - math.exp(-at / 60)) + dice.gauss(0, 0.012)
-        made.append(Point(round=at, pass_at_1=share, stderr=math.sqrt(share * (1 - share) / 256), at=NOW - (rounds - at) * 4))
+        made.append(
+            Point(
+                round=at,
+                pass_at_1=share,
+                stderr=math.sqrt(share * (1 - share) / 256),
+                at=NOW - (rounds - at) * 4,
+            )
+        )
     return tuple(made)
 
 
@@ -60,11 +92,21 @@ def learning(rounds: int = 160, **fields: object) -> View:
             answered = dice.choice((8, 16, 24))
             found[family] = (level, sum(dice.random() < share for _ in range(answered)), answered)
         levels.append((when, found))
-        row = past.round_row(at, 1, when, 3.1 + dice.random(), dice.randint(9, 15), 0, share + dice.gauss(0, 0.04), found)
+        row = past.round_row(
+            at, 1, when, 3.1 + dice.random(), dice.randint(9, 15), 0, share + dice.gauss(0, 0.04), found
+        )
         rows.append(row)
     curve = rising(rounds)
     probed = tuple(
-        (point.round, point.at, 256, {family: min(1.0, max(0.0, point.pass_at_1 + 0.09 * (place - 4))) for place, family in enumerate(_FAMILIES)})
+        (
+            point.round,
+            point.at,
+            256,
+            {
+                family: min(1.0, max(0.0, point.pass_at_1 + 0.09 * (place - 4)))
+                for place, family in enumerate(_FAMILIES)
+            },
+        )
         for point in curve
     )
     fold.recall(past.Past(
@@ -91,9 +133,21 @@ def groups(last: int, count: int = 60, peers: bool = False) -> tuple[Group, ...]
     for at in range(count):
         family = dice.choice(list(QUESTIONS))
         question, right, wrong = QUESTIONS[family]
-        answers = tuple(Answer(text=right if (ok := dice.random() < 0.55) else wrong, solved=ok) for _ in range(8))
+        answers = tuple(
+            Answer(text=right if (ok := dice.random() < 0.55) else wrong, solved=ok) for _ in range(8)
+        )
         peer = name(bytes([at % 7]) * 32) if peers and at % 3 == 1 else None
-        made.append(Group(round=max(1, last - at // 6), at=NOW - at, family=family, level=1, answers=answers, question=question, peer=peer))
+        made.append(
+            Group(
+                round=max(1, last - at // 6),
+                at=NOW - at,
+                family=family,
+                level=1,
+                answers=answers,
+                question=question,
+                peer=peer,
+            )
+        )
     return tuple(made)
 
 
@@ -129,11 +183,14 @@ def failed() -> View:
     return learning(state=State.FAILED, problem=problem, reason=problem.sentence, step=None)
 
 
+@cache
 def odd() -> dict[str, View]:
     """Everything a page must bear."""
     long = "an-extraordinarily-long-name-that-nobody-would-choose-" * 4
     peers = (Peer(name=long, model=long, seen_at=NOW + 9999, groups=10**9),)
-    strange = Group(round=1, at=0, family="no_such_family", level=99, answers=(), question="x" * 4000, peer=long)
+    strange = Group(
+        round=1, at=0, family="no_such_family", level=99, answers=(), question="x" * 4000, peer=long
+    )
     hostile = Answer(text="<img src=x><b>bold</b>\u202egnp.exe\x1b[2J" * 50, solved=False)
     return {
         "new": View(home="/tmp/shoal"),
@@ -165,5 +222,3 @@ def recorded(home: Path) -> View:
     fold.recall(past.read(past.newest(home)))
     fold.tick(NOW)
     return fold.view
-
-

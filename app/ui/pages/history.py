@@ -7,14 +7,14 @@ import io
 import time
 from pathlib import Path
 
-from PySide6.QtWidgets import QFileDialog, QFrame, QLineEdit, QStackedLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QLineEdit, QStackedWidget, QWidget
 
 from app.ui.model import Happening, Round, Run, View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions, Page
 from app.ui.texts import counted, number, percent, span, tr
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Empty, IconButton, Label, Segments, column, row
+from app.ui.widgets.pieces import Empty, IconButton, Label, Segments, column
 from app.ui.widgets.table import Column, Rows, Table
 
 ROUNDS, RUNS, EVENTS = "rounds", "runs", "events"
@@ -23,7 +23,9 @@ ROUNDS, RUNS, EVENTS = "rounds", "runs", "events"
 class History(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("History"))
-        self._which = Segments([(ROUNDS, tr("Rounds")), (RUNS, tr("Runs")), (EVENTS, tr("Events"))], tr("What to list"))
+        self._which = Segments(
+            [(ROUNDS, tr("Rounds")), (RUNS, tr("Runs")), (EVENTS, tr("Events"))], tr("What to list")
+        )
         self._which.chosen.connect(self._choose)
         self._find = QLineEdit()
         self._find.setPlaceholderText(tr("Search"))
@@ -40,17 +42,17 @@ class History(Page):
         self._count = Label("", "faint")
         box = QFrame()
         box.setProperty("look", "card")
-        self._lists = QStackedLayout()
+        self._lists = QStackedWidget()
         for table in self._tables.values():
             self._lists.addWidget(table)
         inside = column(gap=6, margins=(2, 6, 2, 10))
-        inside.addLayout(self._lists, 1)
+        inside.addWidget(self._lists, 1)
         box.setLayout(inside)
         full = QWidget()
         whole = column(box, self._count, gap=8)
         whole.setStretch(0, 1)
         full.setLayout(whole)
-        self._stack = QStackedLayout()
+        self._stack = QStackedWidget()
         self._stack.addWidget(
             Empty(theme, "history", tr("Nothing has happened yet"), tr("Finished rounds are listed here, and stay until you delete them."))
         )  # fmt: skip
@@ -113,8 +115,18 @@ def _rounds() -> Table:
         Column(tr("Round"), lambda one: number(one.round), lambda one: one.round),
         Column(tr("When"), lambda one: _when(one.at), lambda one: one.at, wide=True),
         Column(tr("Practice answers right"), right, lambda one: one.train_solved, wide=True),
-        Column(tr("Own groups used"), lambda one: number(one.informative_own), lambda one: one.informative_own, right=True),
-        Column(tr("Peers' groups"), lambda one: number(one.informative_peer), lambda one: one.informative_peer, right=True),
+        Column(
+            tr("Own groups used"),
+            lambda one: number(one.informative_own),
+            lambda one: one.informative_own,
+            right=True,
+        ),
+        Column(
+            tr("Peers' groups"),
+            lambda one: number(one.informative_peer),
+            lambda one: one.informative_peer,
+            right=True,
+        ),
         Column(tr("Took"), lambda one: span(one.seconds), lambda one: one.seconds, right=True),
     ]
     table = Table(Rows(columns), tr("Rounds"))
@@ -124,16 +136,27 @@ def _rounds() -> Table:
 
 def _runs() -> Table:
     def outcome(run: Run) -> str:
-        names = {"rounds": tr("all rounds done"), "stopped": tr("stopped"), "failed": tr("stopped by a problem")}
+        names = {
+            "rounds": tr("all rounds done"),
+            "stopped": tr("stopped"),
+            "failed": tr("stopped by a problem"),
+        }
         return names.get(run.outcome or "", run.outcome or "") or tr("ended without a word, or still running")
 
     def rounds(run: Run) -> str:
-        return f"{number(run.first_round)} – {number(run.last_round)}" if run.last_round else tr("none finished")
+        return (
+            f"{number(run.first_round)} – {number(run.last_round)}" if run.last_round else tr("none finished")
+        )
 
     columns = [
         Column(tr("Run"), lambda run: number(run.run), lambda run: run.run),
         Column(tr("Started"), lambda run: _when(run.started), lambda run: run.started),
-        Column(tr("Lasted"), lambda run: span(run.ended - run.started) if run.ended else "–", lambda run: (run.ended or run.started) - run.started, right=True),
+        Column(
+            tr("Lasted"),
+            lambda run: span(run.ended - run.started) if run.ended else "–",
+            lambda run: (run.ended or run.started) - run.started,
+            right=True,
+        ),
         Column(tr("Rounds"), rounds, lambda run: run.first_round),
         Column(tr("Engine"), lambda run: run.engine),
         Column(tr("How it ended"), outcome, wide=True),

@@ -8,8 +8,15 @@ from collections.abc import Sequence
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import (
-    QAbstractItemView, QFrame, QListView, QScrollArea, QStackedLayout, QStyle, QStyledItemDelegate,
-    QStyleOptionViewItem, QWidget,
+    QAbstractItemView,
+    QFrame,
+    QListView,
+    QScrollArea,
+    QStackedWidget,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
 )  # fmt: skip
 
 from app.sapo.families import FAMILIES
@@ -63,12 +70,17 @@ class Live(Page):
         sides.setStretch(0, 5)
         sides.setStretch(1, 6)
         split.setLayout(sides)
-        self._stack = QStackedLayout()
+        self._stack = QStackedWidget()
         self._none = Empty(
             theme, "live", tr("No answers yet"),
             tr("After the first round, every question appears here with all the answers your model gave to it."),
         )  # fmt: skip
-        self._nothing_left = Empty(theme, "search", tr("Nothing of this kind yet"), tr("Choose other families, or answers of everyone."))
+        self._nothing_left = Empty(
+            theme,
+            "search",
+            tr("Nothing of this kind yet"),
+            tr("Choose other families, or answers of everyone."),
+        )
         for page in (self._none, self._nothing_left, split):
             self._stack.addWidget(page)
         self.add(self._stack, 1)
@@ -164,12 +176,16 @@ class GroupPainter(QStyledItemDelegate):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(area, 9, 9)
         inner = area.adjusted(12, 9, -12, -9)
-        self._line(painter, inner, 0, _title(group.family), "text", font(BODY, font(BODY).Weight.DemiBold), who(group))
+        self._line(
+            painter, inner, 0, _title(group.family), "text", font(BODY, font(BODY).Weight.DemiBold), who(group)
+        )
         self._line(painter, inner, 22, gist(group), "text_soft", font(BODY), "")
         self._dots(painter, inner, group)
         painter.restore()
 
-    def _line(self, painter: QPainter, area: QRectF, down: int, text: str, colour: str, style: object, right: str) -> None:
+    def _line(
+        self, painter: QPainter, area: QRectF, down: int, text: str, colour: str, style: object, right: str
+    ) -> None:
         used = 0.0
         if right:
             painter.setFont(font(SMALL))
@@ -177,11 +193,19 @@ class GroupPainter(QStyledItemDelegate):
             right = metrics.elidedText(right, Qt.TextElideMode.ElideRight, area.width() / 2)
             used = metrics.horizontalAdvance(right) + 10
             painter.setPen(self._theme.colour("text_faint"))
-            painter.drawText(QRectF(area.left(), area.top() + down, area.width(), 18), int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), right)
+            painter.drawText(
+                QRectF(area.left(), area.top() + down, area.width(), 18),
+                int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter),
+                right,
+            )
         painter.setFont(style)  # type: ignore[arg-type]
         painter.setPen(self._theme.colour(colour))
-        fitted = QFontMetricsF(painter.font()).elidedText(text, Qt.TextElideMode.ElideRight, area.width() - used)
-        painter.drawText(QRectF(area.left(), area.top() + down, area.width(), 18), int(Qt.AlignmentFlag.AlignVCenter), fitted)
+        fitted = QFontMetricsF(painter.font()).elidedText(
+            text, Qt.TextElideMode.ElideRight, area.width() - used
+        )
+        painter.drawText(
+            QRectF(area.left(), area.top() + down, area.width(), 18), int(Qt.AlignmentFlag.AlignVCenter), fitted
+        )
 
     def _dots(self, painter: QPainter, area: QRectF, group: Group) -> None:
         theme, y = self._theme, area.bottom() - 7
@@ -192,7 +216,11 @@ class GroupPainter(QStyledItemDelegate):
         painter.setFont(font(SMALL))
         painter.setPen(theme.colour("text_faint"))
         text = tr("round {n}", n=group.round)
-        painter.drawText(QRectF(area.left(), y - 9, area.width(), 18), int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), text)
+        painter.drawText(
+            QRectF(area.left(), y - 9, area.width(), 18),
+            int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter),
+            text,
+        )
 
 
 class Detail(QFrame):
@@ -279,7 +307,14 @@ class AnswerRow(QFrame):
 
     def _draw(self) -> None:
         colours = self._theme.palette
-        self._sign.setPixmap(drawn("check" if self._solved else "cross", colours.good if self._solved else colours.text_faint, 16, 16))
+        self._sign.setPixmap(
+            drawn(
+                "check" if self._solved else "cross",
+                colours.good if self._solved else colours.text_faint,
+                16,
+                16,
+            )
+        )
 
 
 def plain(text: str) -> str:
@@ -299,7 +334,9 @@ def gist(group: Group) -> str:
 
 def verdict(group: Group) -> str:
     solved = sum(answer.solved for answer in group.answers)
-    return counted("{right} of {n} answer right", "{right} of {n} answers right", len(group.answers), right=solved)
+    return counted(
+        "{right} of {n} answer right", "{right} of {n} answers right", len(group.answers), right=solved
+    )
 
 
 def who(group: Group) -> str:

@@ -71,15 +71,23 @@ class Overview(Page):
                 tr("about {span} each", span=span(view.round_s)) if view.round_s else tr("none yet"),
             )  # fmt: skip
             speed = number(view.tokens_per_s) if view.tokens_per_s else "–"
-            third.say(tr("Speed"), speed, tr("tokens a second") if view.tokens_per_s else tr("known after a round"))
+            third.say(
+                tr("Speed"), speed, tr("tokens a second") if view.tokens_per_s else tr("known after a round")
+            )
         else:
             linked = tr("connected") if swarm.connected else swarm.sentence or tr("not connected")
             second.say(tr("Peers online"), number(swarm.online), linked)
-            waiting = counted("{n} on its way", "{n} on their way", swarm.waiting) if swarm.waiting else tr("groups of answers")
+            waiting = (
+                counted("{n} on its way", "{n} on their way", swarm.waiting)
+                if swarm.waiting
+                else tr("groups of answers")
+            )
             given = tr("{given} / {taken}", given=number(swarm.given), taken=number(swarm.taken))
             third.say(tr("Given / taken"), given, waiting)
         safe = tr("Round {n}", n=number(view.safe_round)) if view.safe_round else "–"
-        last.say(tr("Last safe point"), safe, ago(view.safe_at, now) if view.safe_at else tr("after the first round"))
+        last.say(
+            tr("Last safe point"), safe, ago(view.safe_at, now) if view.safe_at else tr("after the first round")
+        )
 
 
 def _lead(name: Label, rest: Elided) -> QHBoxLayout:
@@ -113,7 +121,9 @@ class Now(QFrame):
     def show_view(self, view: View, now: float) -> None:
         self._running = view.state in (State.LEARNING, State.STARTING, State.WAITING)
         active = words.working(view)
-        self._round.say(words.round_line(view) if active and view.engine and view.round else words.state_name(view.state))
+        self._round.say(
+            words.round_line(view) if active and view.engine and view.round else words.state_name(view.state)
+        )
         self._step.say(words.step_line(view) if active else "")
         self._why.say(words.reason(view, now))
         self._bar.setVisible(active)
@@ -121,7 +131,9 @@ class Now(QFrame):
             self._bar.setRange(0, view.total)
             self._bar.setValue(view.done)
         elif view.state is State.LEARNING and view.round_s and view.step is not Step.PROBING:
-            spent = now - (view.step_since or now)  # without progress from the node: as long as the last round took
+            spent = now - (
+                view.step_since or now
+            )  # without progress from the node: as long as the last round took
             self._bar.setRange(0, 1000)
             self._bar.setValue(int(1000 * min(0.96, spent / view.round_s)))
         else:
@@ -161,7 +173,15 @@ class Welcome(QFrame):
             self._point(tr("Alone"), tr("Nothing leaves: no network connection is opened at all. You can change your mind at any time.")),
             gap=16,
         )  # fmt: skip
-        inside = column(row(self._mark, 1), title, lead, row(others, alone, 1, gap=10), points, gap=18, margins=(40, 40, 40, 36))
+        inside = column(
+            row(self._mark, 1),
+            title,
+            lead,
+            row(others, alone, 1, gap=10),
+            points,
+            gap=18,
+            margins=(40, 40, 40, 36),
+        )
         inside.insertSpacing(4, 14)
         inside.insertStretch(0, 2)
         inside.addStretch(3)

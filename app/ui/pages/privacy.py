@@ -26,7 +26,11 @@ class Privacy(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("What leaves this computer"))
         self._home = ""
-        self._sign, self._answer, self._why = Label(""), Label("", "hero", wrap=True), Label("", "lead", wrap=True)
+        self._sign, self._answer, self._why = (
+            Label(""),
+            Label("", "hero", wrap=True),
+            Label("", "lead", wrap=True),
+        )
         self._sign.setFixedWidth(64)
         self._stop = button(tr("Stop it: learn alone"), lambda: actions.learn("alone"))
         top = row(self._sign, column(self._answer, self._why, gap=6), self._stop, gap=18)
@@ -36,7 +40,14 @@ class Privacy(Page):
         self._rows: list[MessageRow] = []
         self._list = QFrame()
         self._list.setProperty("look", "card")
-        self._list.setLayout(column(Label(tr("Last messages, word for word"), "heading"), self._messages, gap=12, margins=(24, 20, 24, 20)))
+        self._list.setLayout(
+            column(
+                Label(tr("Last messages, word for word"), "heading"),
+                self._messages,
+                gap=12,
+                margins=(24, 20, 24, 20),
+            )
+        )
         self.add(self._list)
         facts = column(Label(tr("What is never sent"), "heading"), gap=12)
         for title, text in (
@@ -48,7 +59,11 @@ class Privacy(Page):
             facts.addLayout(column(Label(title, "strong"), Label(text, "soft", wrap=True), gap=3))
         self.add(card(facts, padding=24))
         self._where = Elided("", "soft")
-        kept = row(column(Label(tr("Where everything is kept"), "heading"), self._where, gap=4), button(tr("Open folder"), self._open), gap=16)
+        kept = row(
+            column(Label(tr("Where everything is kept"), "heading"), self._where, gap=4),
+            button(tr("Open folder"), self._open),
+            gap=16,
+        )
         kept.setStretch(0, 1)
         self.add(card(kept, padding=24))
         self.body.addStretch(1)
@@ -61,11 +76,19 @@ class Privacy(Page):
         self._alone = view.solo and swarm is None
         if swarm is None:
             self._answer.say(tr("Nothing"))
-            self._why.say(tr("Your model learns alone, and the process that runs it refuses to open any network connection."))
+            self._why.say(
+                tr(
+                    "Your model learns alone, and the process that runs it refuses to open any network connection."
+                )
+            )
         else:
             rate = size(swarm.bytes_per_hour) if swarm.bytes_per_hour is not None else None
-            self._answer.say(tr("Answers to puzzles, {rate} an hour", rate=rate) if rate else tr("Answers to puzzles"))
-            self._why.say(tr("As text, signed with the name {name}. Pausing stops it at once.", name=swarm.name or "–"))
+            self._answer.say(
+                tr("Answers to puzzles, {rate} an hour", rate=rate) if rate else tr("Answers to puzzles")
+            )
+            self._why.say(
+                tr("As text, signed with the name {name}. Pausing stops it at once.", name=swarm.name or "–")
+            )
         messages: tuple[Message, ...] = swarm.messages[-_MESSAGES:] if swarm else ()
         self._list.setVisible(bool(messages))
         self._stop.setVisible(swarm is not None)
@@ -97,7 +120,9 @@ class MessageRow(QFrame):
         self._way, self._kind, self._size = Label("", "chip"), Label("", "strong"), Label("", "faint")
         self._text = Label("", wrap=True)
         self._text.setStyleSheet(f'font-family: "{mono(SMALL).family()}"; font-size: {SMALL}px;')
-        self.setLayout(column(row(self._way, self._kind, 1, self._size), self._text, gap=6, margins=(14, 10, 14, 10)))
+        self.setLayout(
+            column(row(self._way, self._kind, 1, self._size), self._text, gap=6, margins=(14, 10, 14, 10))
+        )
 
     def say(self, message: Message) -> None:
         self._way.look("chip" if message.outgoing else "chip-peer")
@@ -105,5 +130,3 @@ class MessageRow(QFrame):
         self._kind.say(message.kind)
         self._size.say(f"{size(message.size)}  ·  {words.moment(message.at, time.time())}")
         self._text.say(plain(message.text))
-
-

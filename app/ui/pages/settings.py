@@ -34,7 +34,9 @@ class SettingsPage(Page):
         groups = list(dict.fromkeys(setting.group for setting in SETTINGS))
         for group in groups:
             self._add_group(group, [setting for setting in SETTINGS if setting.group == group])
-        self._nothing = Empty(theme, "search", tr("No setting of that name"), tr("Try another word, for example colours or tray."))
+        self._nothing = Empty(
+            theme, "search", tr("No setting of that name"), tr("Try another word, for example colours or tray.")
+        )
         self._nothing.hide()
         self.add(self._nothing)
         self._help = self._log_and_help()
@@ -82,7 +84,9 @@ class SettingsPage(Page):
             Label(tr("The report holds the log, the settings and facts about this computer. It is shown before anything is saved, and nothing is sent."),
                   "soft", wrap=True), gap=4,
         )  # fmt: skip
-        return card(column(what, row(self._toggle, self._save, self._really, 1), self._text, gap=14), padding=24)
+        return card(
+            column(what, row(self._toggle, self._save, self._really, 1), self._text, gap=14), padding=24
+        )
 
     def _show_log(self) -> None:
         opened = not self._text.isVisible() or self._really.isVisible()
@@ -99,7 +103,9 @@ class SettingsPage(Page):
         self._really.show()
 
     def _save_report(self) -> None:
-        path, _ = QFileDialog.getSaveFileName(self, tr("Save the report"), str(Path.home() / "shoal-report.txt"), "*.txt")
+        path, _ = QFileDialog.getSaveFileName(
+            self, tr("Save the report"), str(Path.home() / "shoal-report.txt"), "*.txt"
+        )
         if path:
             Path(path).write_text(self._text.toPlainText(), encoding="utf-8")
 
@@ -113,7 +119,13 @@ class SettingRow(QWidget):
         if setting.restarts:
             text = tr("{help} Holds from the next start of learning.", help=text)
         self.words = " ".join((label, text, tr(setting.group), tr(setting.words))).casefold()
-        made = _control(theme, setting, label, actions.choices[setting.key], lambda value: actions.set_choice(setting.key, value))
+        made = _control(
+            theme,
+            setting,
+            label,
+            actions.choices[setting.key],
+            lambda value: actions.set_choice(setting.key, value),
+        )
         made.setAccessibleDescription(text)
         said = column(Label(label, "strong"), Label(text, "soft", wrap=True), gap=3)
         inside = row(said, made, gap=24)
@@ -122,7 +134,9 @@ class SettingRow(QWidget):
         self.setLayout(column(rule(), inside, gap=14))
 
 
-def _control(theme: Theme, setting: Setting, name: str, value: object, put: Callable[[object], None]) -> QWidget:
+def _control(
+    theme: Theme, setting: Setting, name: str, value: object, put: Callable[[object], None]
+) -> QWidget:
     if setting.kind == "switch":
         switch = Switch(theme, name)
         switch.setChecked(bool(value))

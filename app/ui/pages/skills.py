@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QStackedLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.ui.model import Family, View
 from app.ui.pages import words
@@ -25,7 +25,7 @@ class Skills(Page):
         )  # fmt: skip
         inside = column(about, self._tiles, 1, gap=18)
         full.setLayout(inside)
-        self._stack = QStackedLayout()
+        self._stack = QStackedWidget()
         self._stack.addWidget(
             Empty(theme, "skills", tr("No skills measured yet"),
                   tr("One tile for every family of puzzles appears with the first measurement."))

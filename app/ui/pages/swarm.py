@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from PySide6.QtWidgets import QApplication, QFrame, QLineEdit, QStackedLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QLineEdit, QStackedWidget, QWidget
 
 from app.ui.model import Peer, Swarm, View
 from app.ui.pages.frame import Actions, Page
@@ -18,9 +18,13 @@ from app.ui.widgets.table import Column, Rows, Table
 class SwarmPage(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Swarm"))
-        self._stack = QStackedLayout()
+        self._stack = QStackedWidget()
         self._stack.addWidget(Alone(theme, actions))
-        self._leave = button(tr("Learn alone"), lambda: actions.learn("alone"), hint=tr("Leaves the swarm; nothing learned is lost"))
+        self._leave = button(
+            tr("Learn alone"),
+            lambda: actions.learn("alone"),
+            hint=tr("Leaves the swarm; nothing learned is lost"),
+        )
         self.header.addWidget(self._leave)
         self._relay = RelayCard(theme)
         self._stats = [Stat() for _ in range(4)]
@@ -42,15 +46,20 @@ class SwarmPage(Page):
         self._find.setFixedWidth(220)
         self._find.textChanged.connect(rows.search)
         self._count = Label("", "heading")
-        self._nobody = Empty(theme, "swarm", tr("Nobody else is here yet"), tr("Share the invite above, and those who use it appear in this list."))
+        self._nobody = Empty(
+            theme,
+            "swarm",
+            tr("Nobody else is here yet"),
+            tr("Share the invite above, and those who use it appear in this list."),
+        )
         table = QFrame()
         table.setProperty("look", "card")
         head = row(self._count, 1, self._find, margins=(18, 14, 14, 4))
         inside = column(head, gap=4, margins=(2, 0, 2, 10))
-        self._peers = QStackedLayout()
+        self._peers = QStackedWidget()
         self._peers.addWidget(self._nobody)
         self._peers.addWidget(self._table)
-        inside.addLayout(self._peers, 1)
+        inside.addWidget(self._peers, 1)
         table.setLayout(inside)
         full = QWidget()
         whole = column(self._relay, row(*self._stats, gap=16), table, gap=16)
@@ -73,16 +82,28 @@ class SwarmPage(Page):
         self._table.show_rows(peers)
         online, given, taken, effect = self._stats
         online.say(tr("Online now"), number(swarm.online), tr("others in this swarm"))
-        on_way = counted("{n} on its way", "{n} on their way", swarm.waiting) if swarm.waiting else tr("all acknowledged")
+        on_way = (
+            counted("{n} on its way", "{n} on their way", swarm.waiting)
+            if swarm.waiting
+            else tr("all acknowledged")
+        )
         given.say(tr("Given"), number(swarm.given), on_way)
         refused = sum(swarm.refused.values())
-        turned = counted("{n} turned away after checking", "{n} turned away after checking", refused) if refused else tr("every one checked here")
+        turned = (
+            counted("{n} turned away after checking", "{n} turned away after checking", refused)
+            if refused
+            else tr("every one checked here")
+        )
         taken.say(tr("Taken"), number(swarm.taken), turned)
         if swarm.helped is not None:
             effect.say(tr("Your effect"), number(swarm.helped), tr("models learned from yours"))
         else:
             rate = size(swarm.bytes_per_hour) if swarm.bytes_per_hour is not None else "–"
-            effect.say(tr("Traffic"), rate, tr("an hour") if swarm.bytes_per_hour is not None else tr("not measured yet"))
+            effect.say(
+                tr("Traffic"),
+                rate,
+                tr("an hour") if swarm.bytes_per_hour is not None else tr("not measured yet"),
+            )
 
 
 class Alone(QWidget):
@@ -155,5 +176,3 @@ class RelayCard(QFrame):
         if self._invite.text() != swarm.invite:
             self._invite.setText(swarm.invite)
             self._invite.setCursorPosition(0)
-
-

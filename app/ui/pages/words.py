@@ -43,7 +43,9 @@ def reason(view: View, now: float) -> str:
             return view.reason or tr("Paused by you. The memory is free, and everything learned is kept.")
         case State.WAITING if view.until is not None:
             wait = max(0.0, view.until - now)
-            return tr("{sentence} It is started again in {span}.", sentence=_ended(view.reason), span=span(wait))
+            return tr(
+                "{sentence} It is started again in {span}.", sentence=_ended(view.reason), span=span(wait)
+            )
         case State.STOPPING:
             return tr("Saving what was learned.")
         case _:
@@ -63,7 +65,11 @@ def day(moment: float) -> str:
 
 def moment(at: float, now: float) -> str:
     """A moment in a table: the time, and the date where it is another day."""
-    return clock(at, now) if time.localtime(at)[:3] == time.localtime(now)[:3] else f"{day(at)} {time.strftime('%H:%M', time.localtime(at))}"
+    return (
+        clock(at, now)
+        if time.localtime(at)[:3] == time.localtime(now)[:3]
+        else f"{day(at)} {time.strftime('%H:%M', time.localtime(at))}"
+    )
 
 
 def round_line(view: View) -> str:
@@ -81,7 +87,9 @@ def step_line(view: View) -> str:
     if step is None:
         return ""
     if view.total and step in (Step.SAMPLING, Step.PROBING):
-        left = tr(", about {span}", span=span(view.left_s)) if view.left_s is not None and view.left_s >= 1 else ""
+        left = (
+            tr(", about {span}", span=span(view.left_s)) if view.left_s is not None and view.left_s >= 1 else ""
+        )
         what = tr("answer {n} of {all}", n=view.done, all=view.total)
         lead = tr("measuring, ") if step is Step.PROBING else ""
         return f"{lead}{what}{left}"
@@ -109,7 +117,9 @@ def device(view: View) -> str:
     if engine is None:
         return ""
     threads = tr(", {n} threads", n=engine.threads) if engine.device == "CPU" and engine.threads > 1 else ""
-    return tr("{name} on {device}, {dtype}", name=engine.name, device=engine.device, dtype=engine.dtype) + threads
+    return (
+        tr("{name} on {device}, {dtype}", name=engine.name, device=engine.device, dtype=engine.dtype) + threads
+    )
 
 
 def working(view: View) -> bool:
@@ -118,6 +128,3 @@ def working(view: View) -> bool:
 
 def _ended(sentence: str) -> str:
     return sentence if sentence.endswith((".", "!", "?")) or not sentence else sentence + "."
-
-
-

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from app.ui.theme.palette import (
-    BODY, FIGURE, HEADING, HERO, LEAD, RADIUS_CARD, RADIUS_CONTROL, SMALL, TITLE, Palette,
+    BODY,
+    FIGURE,
+    HEADING,
+    HERO,
+    LEAD,
+    RADIUS_CARD,
+    RADIUS_CONTROL,
+    SMALL,
+    TITLE,
+    Palette,
 )  # fmt: skip
 
 

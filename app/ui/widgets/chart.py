@@ -10,8 +10,18 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
-    QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen, QPixmap, QPolygonF,
-    QResizeEvent, QWheelEvent,
+    QColor,
+    QFontMetricsF,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+    QPolygonF,
+    QResizeEvent,
+    QWheelEvent,
 )  # fmt: skip
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -26,6 +36,10 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 14, 14, 30
 _DOTS = 80
 """Up to this many visible points each have a dot."""
 _ZOOM = 1.25
+_COLUMN = 4.0
+"""Pixels a place of a dense line takes at least half of."""
+_DENSE = 160
+"""More places than this are drawn with a thin pen: wide strokes cost most of a frame."""
 _LEAST = 4.0
 """Rounds that a full zoom still shows."""
 
@@ -117,7 +131,9 @@ class Chart(QWidget):
     # ---- places
 
     def _plot(self) -> QRectF:
-        return QRectF(_LEFT, _TOP, max(10, self.width() - _LEFT - _RIGHT), max(10, self.height() - _TOP - _BOTTOM))
+        return QRectF(
+            _LEFT, _TOP, max(10, self.width() - _LEFT - _RIGHT), max(10, self.height() - _TOP - _BOTTOM)
+        )
 
     def _scaled(self, x: float) -> float:
         return math.log10(x + 1) if self._log else x
@@ -174,7 +190,7 @@ class Chart(QWidget):
         painter.setFont(font(SMALL))
         plot = self._plot()
         left, right = self.range()
-        line = self._series.line(left, right, round(plot.width() / 2), self._smooth)
+        line = self._series.line(left, right, round(plot.width() / _COLUMN), self._smooth)
         top = ticks.top(self._highest(line))
         self._paint_axes(painter, plot, top)
         if line:
@@ -208,7 +224,9 @@ class Chart(QWidget):
             x = self._x(mark, plot)
             if x + half < taken:
                 painter.drawText(QPointF(max(plot.left() - 4, x - half), plot.bottom() + 20), text)
-        painter.drawText(QPointF(self.width() - _RIGHT - metrics.horizontalAdvance(name), plot.bottom() + 20), name)
+        painter.drawText(
+            QPointF(self.width() - _RIGHT - metrics.horizontalAdvance(name), plot.bottom() + 20), name
+        )
 
     def _paint_line(self, painter: QPainter, plot: QRectF, top: float, line: Sequence[Drawn]) -> None:
         def y(value: float) -> float:
@@ -220,9 +238,13 @@ class Chart(QWidget):
         band.append([QPointF(x, y(place.low)) for x, place in reversed(list(zip(xs, line, strict=True)))])
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(self._theme.colour(self._colour, 0.07 if self._smooth else 0.15))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, len(line) <= _DENSE)
         painter.drawPolygon(band)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(colour, 2.2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap, Qt.PenJoinStyle.RoundJoin))
+        dense = len(line) > _DENSE and not self._smooth
+        join = Qt.PenJoinStyle.BevelJoin if len(line) > _DENSE else Qt.PenJoinStyle.RoundJoin
+        painter.setPen(QPen(colour, 1.0 if dense else 2.2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap, join))
         if len(line) == 1:
             painter.drawLine(QPointF(xs[0], y(line[0].low)), QPointF(xs[0], y(line[0].high)))
         path = QPainterPath()
@@ -232,19 +254,23 @@ class Chart(QWidget):
         if last - first <= _DOTS:
             self._paint_dots(painter, plot, y, first, last, colour)
 
-    def _paint_dots(self, painter: QPainter, plot: QRectF, y: object, first: int, last: int, colour: QColor) -> None:
+    def _paint_dots(
+        self, painter: QPainter, plot: QRectF, y: object, first: int, last: int, colour: QColor
+    ) -> None:
         assert callable(y)
         painter.setPen(QPen(self._theme.colour("surface"), 1.5))
         painter.setBrush(self._theme.colour(self._colour, 0.45) if self._smooth else colour)
         for at in range(first, last):
             newest = at == len(self._series) - 1
             radius = 4.6 if newest else 3.2
-            painter.drawEllipse(QPointF(self._x(self._series.xs[at], plot), y(self._series.ys[at])), radius, radius)
+            painter.drawEllipse(
+                QPointF(self._x(self._series.xs[at], plot), y(self._series.ys[at])), radius, radius
+            )
 
     def _paint_pointer(self, painter: QPainter) -> None:
         assert self._at is not None
         plot = self._plot()
-        line = self._series.line(*self.range(), round(plot.width() / 2), self._smooth)
+        line = self._series.line(*self.range(), round(plot.width() / _COLUMN), self._smooth)
         top = ticks.top(self._highest(line))
         x = self._x(self._series.xs[self._at], plot)
         value = self.value(self._at)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QFrame, QMenu, QSizePolicy, QSlider, QStackedLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QMenu, QSizePolicy, QSlider, QStackedWidget, QWidget
 
 from app.ui.model import Point, Round, View
 from app.ui.texts import percent, tr
@@ -40,7 +40,7 @@ class Curve(QFrame):
             theme, "overview", tr("The curve begins with the first measurement"),
             tr("Before its first round, your model answers questions that it will never train on. That takes a few seconds."),
         )  # fmt: skip
-        self._stack = QStackedLayout()
+        self._stack = QStackedWidget()
         self._stack.addWidget(self._empty)
         self._stack.addWidget(self.chart)
         figures = row(self._figure, self._error, self._change, 1, gap=10)
@@ -49,7 +49,7 @@ class Curve(QFrame):
         top = row(column(self._name, figures, gap=0), 1, self._segments)
         top.setAlignment(self._segments, Qt.AlignmentFlag.AlignTop)
         inside = column(top, gap=8, margins=(22, 18, 22, 12))
-        inside.addLayout(self._stack, 1)
+        inside.addWidget(self._stack, 1)
         inside.addWidget(self._tools(theme))
         self.setLayout(inside)
         self.chart.view_changed.connect(lambda: self._all.setVisible(self.chart.zoomed))
@@ -170,5 +170,3 @@ class Curve(QFrame):
 
 def _moment(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds") if at else ""
-
-

@@ -8,8 +8,18 @@ from typing import TypeVar
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
-    QAbstractButton, QButtonGroup, QComboBox, QFrame, QHBoxLayout, QLabel, QLayout, QPushButton, QSizePolicy, QToolButton,
-    QVBoxLayout, QWidget,
+    QAbstractButton,
+    QButtonGroup,
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLayout,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
 )  # fmt: skip
 
 from app.ui.model import Problem
@@ -63,17 +73,23 @@ class Elided(Label):
             self.setToolTip(wanted)
 
 
-def column(*items: QWidget | QLayout | int, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QVBoxLayout:
+def column(
+    *items: QWidget | QLayout | int, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)
+) -> QVBoxLayout:
     """Things below each other; a number is a stretch of that weight."""
     return _fill(QVBoxLayout(), items, gap, margins)
 
 
-def row(*items: QWidget | QLayout | int, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QHBoxLayout:
+def row(
+    *items: QWidget | QLayout | int, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)
+) -> QHBoxLayout:
     """Things beside each other; a number is a stretch of that weight."""
     return _fill(QHBoxLayout(), items, gap, margins)
 
 
-def _fill(box: Box, items: Sequence[QWidget | QLayout | int], gap: int, margins: tuple[int, int, int, int]) -> Box:
+def _fill(
+    box: Box, items: Sequence[QWidget | QLayout | int], gap: int, margins: tuple[int, int, int, int]
+) -> Box:
     box.setSpacing(gap)
     box.setContentsMargins(*margins)
     for item in items:
@@ -250,7 +266,11 @@ class Notice(QFrame):
     def __init__(self, act: QPushButton) -> None:
         super().__init__()
         self.setProperty("look", "problem")
-        self._title, self._sentence, self._remedy = Label("", "strong"), Label("", wrap=True), Label("", "soft", wrap=True)
+        self._title, self._sentence, self._remedy = (
+            Label("", "strong"),
+            Label("", wrap=True),
+            Label("", "soft", wrap=True),
+        )
         inside = row(column(self._title, self._sentence, self._remedy, gap=4), gap=24)
         inside.setStretch(0, 1)
         inside.addWidget(act, alignment=Qt.AlignmentFlag.AlignVCenter)
@@ -260,6 +280,10 @@ class Notice(QFrame):
     def show_problem(self, problem: Problem | None) -> None:
         self.setVisible(problem is not None)
         if problem is not None:
-            for label, text in ((self._title, problem.title), (self._sentence, problem.sentence), (self._remedy, problem.remedy)):
+            for label, text in (
+                (self._title, problem.title),
+                (self._sentence, problem.sentence),
+                (self._remedy, problem.remedy),
+            ):
                 label.say(text)
             self.setAccessibleName(f"{problem.title}. {problem.sentence} {problem.remedy}")

@@ -73,7 +73,11 @@ class Series:
         at = first
         while at < last:
             step = depth  # towards the end the coarse levels are not complete, and finer ones take over
-            while step and (at & ((1 << step) - 1) or at + (1 << step) > len(self) or (at >> step) >= len(self._levels[step][0])):
+            while step and (
+                at & ((1 << step) - 1)
+                or at + (1 << step) > len(self)
+                or (at >> step) >= len(self._levels[step][0])
+            ):
                 step -= 1
             xs, ys, lows, highs = self._levels[step]
             place = at >> step

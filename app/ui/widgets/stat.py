@@ -13,7 +13,11 @@ class Stat(QFrame):
         self.setProperty("look", "card")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(150)
-        self._name, self._figure, self._meaning = Label("", "caption"), Elided("", "figure"), Elided("", "faint")
+        self._name, self._figure, self._meaning = (
+            Label("", "caption"),
+            Elided("", "figure"),
+            Elided("", "faint"),
+        )
         self._figure.setMinimumHeight(32)
         self._meaning.setMinimumHeight(17)
         self.setLayout(column(self._name, self._figure, self._meaning, gap=3, margins=(18, 14, 18, 14)))

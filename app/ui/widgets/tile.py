@@ -180,10 +180,14 @@ class Tiles(QWidget):
         while len(self._tiles) < count:
             self._tiles.append(Tile(self._theme))
             self._columns = 0
+        self._arrange()  # before they are shown: a widget without a parent would flash up as a window
         for at, tile in enumerate(self._tiles):
             tile.setVisible(at < count)
-        self._arrange()
         return self._tiles[:count]
+
+    def minimumSizeHint(self) -> QSize:
+        """One column is enough, whatever the number is now: otherwise the page could grow but never shrink."""
+        return QSize(self._least, super().minimumSizeHint().height())
 
     def resizeEvent(self, event: object) -> None:
         self._arrange()
