@@ -110,6 +110,11 @@ class JetStream:
         self.salt = b""
 
     @property
+    def mirror_resets(self) -> int:
+        """How often a mirror had to be set up anew, for the metrics."""
+        return self._groups.resets + self._values.resets
+
+    @property
     def ready(self) -> bool:
         return self._nats.is_connected and self._groups.alive and self._values.alive
 

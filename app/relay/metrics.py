@@ -97,10 +97,9 @@ class Figures(Collector):
 
 
 _ENGINE = {
-    "engine_publish_seconds": "The backplane's last acknowledgement took",
-    "mirror_lag_messages": "Groups stored by the backplane and not here yet",
-    "mirror_resets": "How often the mirror was set up anew",
+    "mirror_resets": "How often the mirror of the backplane was set up anew",
 }
+"""What only some backplanes have."""
 
 
 def _process() -> Iterator[Metric]:
