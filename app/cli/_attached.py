@@ -1,9 +1,8 @@
-"""A command as the window starts it: `python -m app.cli._attached run --json ...`. It ends when its standard input
-closes, so that nothing goes on learning after the window is gone, however the window went.
+"""A command as the window starts it: `python -m app.cli._attached run --json ...`. It ends when its standard
+input closes, so that nothing goes on learning after the window is gone, however the window went.
 
-A thread watches, not the event loop: a busy loop must not keep an orphan alive. It runs at low priority, and so does
-the trainer that it starts.
-"""
+A thread watches, not the event loop: a busy loop must not keep an orphan alive. It runs at low priority, and
+so does the trainer that it starts."""
 
 from __future__ import annotations
 

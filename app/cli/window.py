@@ -22,7 +22,8 @@ def main(args: argparse.Namespace) -> int:
 
     if not has_display(os.environ, sys.platform):
         print(
-            "shoal window: There is no display here, so no window can be shown; ./shoal run shows the same in this "
+            "shoal window: There is no display here, so no window can be shown; ./shoal run shows the same "
+            "in this "
             "terminal.",
             file=sys.stderr,
         )

@@ -1,11 +1,11 @@
 """The window's settings: each declared once, with its type, default, label, help and words to find it by.
 
-Choices lie in HOME/window.json, the window's own memory (its size, the last page) in HOME/window-state.json. Both are
-replaced as a whole; a damaged file is set aside and the defaults hold.
-"""
+Choices lie in HOME/window.json, the window's own memory (its size, the last page) in HOME/window-state.json.
+Both are replaced as a whole; a damaged file is set aside and the defaults hold."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Any, Literal
@@ -36,46 +36,83 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
-        key="theme", kind="choice", default="system", group=mark("Appearance"), label=mark("Colours"),
-        help=mark("Light, dark, or as the rest of your desktop."), words=mark("dark mode theme night"),
+        key="theme",
+        kind="choice",
+        default="system",
+        group=mark("Appearance"),
+        label=mark("Colours"),
+        help=mark("Light, dark, or as the rest of your desktop."),
+        words=mark("dark mode theme night"),
         options=(("system", mark("Follow the system")), ("light", mark("Light")), ("dark", mark("Dark"))),
     ),
     Setting(
-        key="learn_at_start", kind="switch", default=True, group=mark("Learning"),
+        key="learn_at_start",
+        kind="switch",
+        default=True,
+        group=mark("Learning"),
         label=mark("Learn as soon as Shoal opens"),
         help=mark("Off: it waits until you press Start. A pause with an end is kept either way."),
         words=mark("autostart begin automatic"),
     ),
     Setting(
-        key="company", kind="choice", default="alone", group=mark("Learning"), label=mark("Company"),
-        help=mark("Alone, nothing leaves this computer. With others, answers to generated puzzles are exchanged as text."),
-        words=mark("swarm solo peers relay network share offline"), restarts=True,
+        key="company",
+        kind="choice",
+        default="alone",
+        group=mark("Learning"),
+        label=mark("Company"),
+        help=mark(
+            "Alone, nothing leaves this computer. With others, answers to generated puzzles are exchanged "
+            "as text."
+        ),
+        words=mark("swarm solo peers relay network share offline"),
+        restarts=True,
         options=(("alone", mark("Alone")), ("others", mark("With others"))),
     ),
     Setting(
-        key="recipe", kind="choice", default="default", group=mark("Learning"), label=mark("Recipe"),
-        help=mark("How answers become a step. Recommended is what Shoal was tuned with; Paper follows SAPO to the letter."),
-        words=mark("algorithm sapo grpo loss"), restarts=True,
+        key="recipe",
+        kind="choice",
+        default="default",
+        group=mark("Learning"),
+        label=mark("Recipe"),
+        help=mark(
+            "How answers become a step. Recommended is what Shoal was tuned with; Paper follows SAPO to "
+            "the letter."
+        ),
+        words=mark("algorithm sapo grpo loss"),
+        restarts=True,
         options=(("default", mark("Recommended")), ("faithful", mark("Paper"))),
     ),
     Setting(
-        key="probe_every", kind="number", default=10, least=1, most=1000, group=mark("Learning"),
+        key="probe_every",
+        kind="number",
+        default=10,
+        least=1,
+        most=1000,
+        group=mark("Learning"),
         label=mark("Rounds between measurements"),
         help=mark("The curve gets a point this often. Each one costs about as much time as a round."),
-        words=mark("probe held-out curve points"), restarts=True,
+        words=mark("probe held-out curve points"),
+        restarts=True,
     ),
     Setting(
-        key="close_to_tray", kind="switch", default=True, group=mark("Window"),
+        key="close_to_tray",
+        kind="switch",
+        default=True,
+        group=mark("Window"),
         label=mark("Keep learning when the window is closed"),
         help=mark("The icon in the system tray stays. Where there is no tray, closing asks instead."),
         words=mark("tray background quit hide close"),
     ),
     Setting(
-        key="tell_failures", kind="switch", default=True, group=mark("Window"),
+        key="tell_failures",
+        kind="switch",
+        default=True,
+        group=mark("Window"),
         label=mark("Tell me when learning stops because of a problem"),
-        help=mark("One notification from the tray; there are no others."), words=mark("notifications alerts messages"),
+        help=mark("One notification from the tray; there are no others."),
+        words=mark("notifications alerts messages"),
     ),
-)  # fmt: skip
+)
 
 
 class Memory(msgspec.Struct, kw_only=True):
@@ -141,10 +178,8 @@ def _read(path: Path, kind: Any) -> Any:
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError):
-        try:
+        with contextlib.suppress(OSError):
             path.replace(path.with_suffix(".damaged"))
-        except OSError:
-            pass
         return None
 
 

@@ -79,8 +79,8 @@ class Control(QObject):
         self.start()
 
     def join(self, invite: str) -> None:
-        """Learns with others, by this invite or address; without one, where the node finds or makes a swarm. The
-        node remembers where it was, so the invite is not kept here."""
+        """Learns with others, by this invite or address; without one, where the node finds or makes a swarm.
+        The node remembers where it was, so the invite is not kept here."""
         with contextlib.suppress(OSError):
             self._choices.put("company", "others")
         self._invite = invite
@@ -118,8 +118,12 @@ class Control(QObject):
     def _options(self) -> list[str]:
         where = ["--relay", self._invite] if self._invite else []
         return [
-            *(["--solo"] if self._choices["company"] == "alone" else where), "--recipe", str(self._choices["recipe"]), "--probe-every", str(self._choices["probe_every"]),
-        ]  # fmt: skip
+            *(["--solo"] if self._choices["company"] == "alone" else where),
+            "--recipe",
+            str(self._choices["recipe"]),
+            "--probe-every",
+            str(self._choices["probe_every"]),
+        ]
 
     def _line(self, line: bytes) -> None:
         now = self._clock()
@@ -143,9 +147,13 @@ class Control(QObject):
     def _stopped(self) -> None:
         wanted = self._choices.memory.learning
         self._change(
-            state=State.PAUSED, step=None, done=0, total=0, left_s=None,
+            state=State.PAUSED,
+            step=None,
+            done=0,
+            total=0,
+            left_s=None,
             reason=tr("The rounds that were asked for are done.") if wanted else "",
-        )  # fmt: skip
+        )
 
     def _again(self, sentence: str, wait: float) -> None:
         self._change(state=State.WAITING, reason=sentence, until=self._clock() + wait, step=None)

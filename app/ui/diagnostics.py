@@ -1,5 +1,5 @@
-"""What helps to find a fault: the log, the settings, facts about this computer. No keys, no answers, no names; the
-person's own folder is written as ~. Shown before it is saved, and never sent."""
+"""What helps to find a fault: the log, the settings, facts about this computer. No keys, no answers, no names;
+the person's own folder is written as ~. Shown before it is saved, and never sent."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """From the node's lines to the View, one after another. Pure: no Qt, no files, no clock of its own.
 
-Events the window does not know are passed over, fields it does not know too: an older window must live with a newer
-node. A line that is no JSON object raises FoldError, because then the stream cannot be trusted.
-"""
+Events the window does not know are passed over, fields it does not know too: an older window must live with a
+newer node. A line that is no JSON object raises FoldError, because then the stream cannot be trusted."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ from app.ui.model import (
     Swarm,
     Today,
     View,
-)  # fmt: skip
+)
 from app.ui.past import GROUPS, Past, round_row
 from engines.contract import EngineInfo
 
@@ -126,10 +125,15 @@ class Fold:
             } | self._now_at
         last = past.rounds[-1] if past.rounds else None
         self.change(
-            curve=past.curve, rounds=past.rounds, runs=past.runs, happenings=past.happenings, groups=past.groups,
-            safe_round=last.round if last else 0, safe_at=last.at if last else None,
+            curve=past.curve,
+            rounds=past.rounds,
+            runs=past.runs,
+            happenings=past.happenings,
+            groups=past.groups,
+            safe_round=last.round if last else 0,
+            safe_at=last.at if last else None,
             round_s=last.seconds if last else self.view.round_s,
-        )  # fmt: skip
+        )
         self.change(families=self._families())
 
     def line(self, line: bytes, now: float) -> str:
@@ -168,35 +172,59 @@ class Fold:
             case "swarm":
                 done = msgspec.convert(event, _SwarmDone)
                 self._swarm(
-                    connected=done.connected, received=done.received, refused=done.refused,
-                    given=done.acknowledged, waiting=done.waiting, online=done.peers or 0,
-                )  # fmt: skip
+                    connected=done.connected,
+                    received=done.received,
+                    refused=done.refused,
+                    given=done.acknowledged,
+                    waiting=done.waiting,
+                    online=done.peers or 0,
+                )
             case "snapshot":
                 self._snapshot(msgspec.convert(event["snapshot"], _Snapshot), now)
 
     def _started(self, event: _Started, now: float) -> None:
         self._now_at.update(event.families)
         self.change(
-            state=State.LEARNING, reason="", until=None, problem=None, model=event.model, recipe=event.recipe,
-            engine=event.engine, home=event.home or self.view.home, round=event.round + 1, safe_round=event.round,
-        )  # fmt: skip
+            state=State.LEARNING,
+            reason="",
+            until=None,
+            problem=None,
+            model=event.model,
+            recipe=event.recipe,
+            engine=event.engine,
+            home=event.home or self.view.home,
+            round=event.round + 1,
+            safe_round=event.round,
+        )
         self._step(Step.DRAWING if self._probed else Step.PROBING, now)
         self.change(families=self._families())
 
     def _round(self, event: _Round, now: float) -> None:
         row = round_row(
-            event.round, self._run, now, event.seconds, event.informative_own, event.informative_peer,
-            event.train_solved, event.families,
-        )  # fmt: skip
+            event.round,
+            self._run,
+            now,
+            event.seconds,
+            event.informative_own,
+            event.informative_peer,
+            event.train_solved,
+            event.families,
+        )
         self._levels.append((now, event.families))
         self._now_at.update({name: counts[0] for name, counts in event.families.items()})
         kept = self.view.rounds
         while kept and kept[-1].round >= event.round:
             kept = kept[:-1]
         self.change(
-            state=State.LEARNING, rounds=(*kept, row), round=event.round + 1, round_s=event.seconds,
-            tokens_per_s=event.tokens_per_s, done=0, total=0, left_s=None,
-        )  # fmt: skip
+            state=State.LEARNING,
+            rounds=(*kept, row),
+            round=event.round + 1,
+            round_s=event.seconds,
+            tokens_per_s=event.tokens_per_s,
+            done=0,
+            total=0,
+            left_s=None,
+        )
         if event.peers:
             self._learned_from(event.peers, now)
         self._step(Step.DRAWING, now)
@@ -268,14 +296,19 @@ def families(
         known = FAMILIES.get(name)
         made.append(
             Family(
-                name=name, title=known.title if known else name, level=level,
+                name=name,
+                title=known.title if known else name,
+                level=level,
                 levels=len(known.levels) if known else level + 1,
                 questions=_share_of(name, probed[-1][2], probed[-1][3]) if probed else 0,
-                latest=trend[-1] if trend else None, first=trend[0] if trend else None, trend=trend,
-                solved=sum(counts[1] for counts in recent), answered=sum(counts[2] for counts in recent),
+                latest=trend[-1] if trend else None,
+                first=trend[0] if trend else None,
+                trend=trend,
+                solved=sum(counts[1] for counts in recent),
+                answered=sum(counts[2] for counts in recent),
                 milestones=milestones.get(name, ()),
             )
-        )  # fmt: skip
+        )
     return tuple(sorted(made, key=lambda family: family.title))
 
 
@@ -329,11 +362,16 @@ def _group(answer: dict[str, Any], round: int, now: float) -> Group:
     texts = answer.get("completions_G") or [answer.get("completion", "")]
     rewards = answer.get("rewards_G") or [answer.get("solved", False)]
     return Group(
-        round=int(answer.get("round", max(0, round - 1))), at=float(answer.get("at", now)),
-        family=str(answer["family"]), level=int(answer.get("level", -1)), question=answer.get("question"),
+        round=int(answer.get("round", max(0, round - 1))),
+        at=float(answer.get("at", now)),
+        family=str(answer["family"]),
+        level=int(answer.get("level", -1)),
+        question=answer.get("question"),
         peer=answer.get("who"),
-        answers=tuple(Answer(text=str(text), solved=bool(right)) for text, right in zip(texts, rewards, strict=False)),
-    )  # fmt: skip
+        answers=tuple(
+            Answer(text=str(text), solved=bool(right)) for text, right in zip(texts, rewards, strict=False)
+        ),
+    )
 
 
 def _swarm(found: dict[str, Any], before: Swarm | None) -> Swarm:

@@ -1,5 +1,5 @@
-"""What Qt expects of a Linux system and its wheel does not bring: looked for before Qt is loaded, because Qt itself
-ends the process when they are missing. No Qt is imported here."""
+"""What Qt expects of a Linux system and its wheel does not bring: looked for before Qt is loaded, because Qt
+itself ends the process when they are missing. No Qt is imported here."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ def missing(
 
 
 def provide(environment: Mapping[str, str], platform: str, present: Callable[[str], bool] = _loads) -> str:
-    """Installs what is missing where that needs no password. Returns a sentence when something still is, else ""."""
+    """Installs what is missing where that needs no password. Returns a sentence when something still is, else
+    ""."""
     if platform != "linux":
         return ""
     try:

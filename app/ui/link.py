@@ -1,8 +1,8 @@
 """The node's process: started, listened to, ended; started again with back-off when it dies.
 
 The node writes one JSON object a line to standard output. Its standard error goes to a log file; only the last
-sentence there is used, and only when the process ended without an `end` event. Closing its standard input ends it.
-"""
+sentence there is used, and only when the process ended without an `end` event. Closing its standard input ends
+it."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ def wait_before_restart(crashes: int) -> float:
 
 
 class Link(QObject):
-    """One node at a time. Signals: `line` for every message, `stopped` when it ended as it was told to, `again` with
-    a sentence and the seconds until the next start, `failed` with a Problem when nothing more is tried."""
+    """One node at a time. Signals: `line` for every message, `stopped` when it ended as it was told to,
+    `again` with a sentence and the seconds until the next start, `failed` with a Problem when nothing more is
+    tried."""
 
     line = Signal(bytes)
     started = Signal()
@@ -68,8 +69,8 @@ class Link(QObject):
         return self._process.processId() if self._process else 0
 
     def start(self, options: Sequence[str]) -> None:
-        """Starts a node with these options, now or as soon as the one before has ended. One that already runs with
-        other options gives way."""
+        """Starts a node with these options, now or as soon as the one before has ended. One that already runs
+        with other options gives way."""
         other = list(options) != self._options
         self._options, self._wanted, self._crashes = list(options), True, 0
         self._restart.stop()
@@ -195,8 +196,8 @@ class Link(QObject):
             self._died(code, status)
 
     def _died(self, code: int, status: QProcess.ExitStatus) -> None:
-        """A refusal of the node's own (exit code 1 and a sentence) is final, unless it came before the start: an
-        earlier node may just be ending. Everything else is a crash, and is tried again."""
+        """A refusal of the node's own (exit code 1 and a sentence) is final, unless it came before the start:
+        an earlier node may just be ending. Everything else is a crash, and is tried again."""
         self._crashes += 1
         sentence = (self._reason_of_end or ("", ""))[1] or self._last_words
         refused = status is QProcess.ExitStatus.NormalExit and code in (1, 2) and bool(sentence)

@@ -1,9 +1,8 @@
 """What the window shows: one frozen value, replaced as a whole. Every page is a function of it and of nothing
 else.
 
-Moments are seconds of `time.time()`, shares are in [0, 1]. Whatever a node may not know (a swarm, a phase, the text
-of a question) is optional, and a page says so instead of inventing it.
-"""
+Moments are seconds of `time.time()`, shares are in [0, 1]. Whatever a node may not know (a swarm, a phase, the
+text of a question) is optional, and a page says so instead of inventing it."""
 
 from __future__ import annotations
 
@@ -75,8 +74,8 @@ class Milestone(Value, frozen=True):
 
 
 class Family(Value, frozen=True):
-    """`latest` of `questions` held-out questions were solved, `first` at the first probe. `solved` and `answered`
-    count training answers at this level over the last rounds."""
+    """`latest` of `questions` held-out questions were solved, `first` at the first probe. `solved` and
+    `answered` count training answers at this level over the last rounds."""
 
     name: str
     title: str
@@ -130,7 +129,8 @@ class Message(Value, frozen=True):
 
 
 class Swarm(Value, frozen=True):
-    """`given` own groups were acknowledged by a relay and `waiting` have no answer yet; `taken` were trained on."""
+    """`given` own groups were acknowledged by a relay and `waiting` have no answer yet; `taken` were trained
+    on."""
 
     name: str = ""
     connected: bool = False

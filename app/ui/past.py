@@ -79,16 +79,27 @@ def groups_of(folder: Path, first_round: int, count: int = GROUPS) -> tuple[Grou
 
 
 def round_row(
-    round: int, run: int, at: float, seconds: float, own: int, peer: int, train_solved: float,
+    round: int,
+    run: int,
+    at: float,
+    seconds: float,
+    own: int,
+    peer: int,
+    train_solved: float,
     families: dict[str, tuple[int, int, int]],
-) -> Round:  # fmt: skip
+) -> Round:
     """A round of the history from its figures; `families` has (level, solved, answered) of each."""
     return Round(
-        round=round, run=run, at=at, seconds=seconds, informative_own=own, informative_peer=peer,
+        round=round,
+        run=run,
+        at=at,
+        seconds=seconds,
+        informative_own=own,
+        informative_peer=peer,
         train_solved=train_solved,
         solved=sum(counts[1] for counts in families.values()),
         answered=sum(counts[2] for counts in families.values()),
-    )  # fmt: skip
+    )
 
 
 def _open(folder: Path) -> sqlite3.Connection:
@@ -104,7 +115,7 @@ def _read(folder: Path, db: sqlite3.Connection) -> Past:
         " ORDER BY round"
     ):
         families = details.decode(row[7]).families
-        rounds.append(round_row(*row[:7], families))
+        rounds.append(round_row(row[0], row[1], row[2], row[3], row[4], row[5], row[6], families))
         levels.append((row[2], families))
     last = {round.run: round.round for round in rounds}
     curve, probed = _probes(db)
@@ -140,9 +151,14 @@ def _runs(db: sqlite3.Connection, last: dict[int, int]) -> Iterable[Run]:
     for row in db.execute("SELECT id, started, ended, first_round, outcome, engine FROM runs ORDER BY id"):
         engine = msgspec.json.decode(row[5], type=_Engine)
         yield Run(
-            run=row[0], started=row[1], ended=row[2], first_round=row[3], last_round=last.get(row[0]),
-            outcome=row[4], engine=" ".join(filter(None, (engine.name, engine.device))),
-        )  # fmt: skip
+            run=row[0],
+            started=row[1],
+            ended=row[2],
+            first_round=row[3],
+            last_round=last.get(row[0]),
+            outcome=row[4],
+            engine=" ".join(filter(None, (engine.name, engine.device))),
+        )
 
 
 def _groups(db: sqlite3.Connection, first_round: int, count: int) -> tuple[Group, ...]:
@@ -163,7 +179,13 @@ def _groups(db: sqlite3.Connection, first_round: int, count: int) -> tuple[Group
         )
         answers = tuple(Answer(text=text, solved=bool(reward)) for text, reward in pairs)
         made.append(
-            Group(round=round, at=at, family=family, level=level, answers=answers,
-                  peer=(who or "?") if source == "peer" else None)
-        )  # fmt: skip
+            Group(
+                round=round,
+                at=at,
+                family=family,
+                level=level,
+                answers=answers,
+                peer=(who or "?") if source == "peer" else None,
+            )
+        )
     return tuple(made)

@@ -13,8 +13,8 @@ _RAISE = b"raise\n"
 
 
 class Single(QObject):
-    """`taken` is True in the first process; in a second one `raise_other` shows the first. A lock left behind by a
-    killed process is taken over: Qt looks whether its owner still lives."""
+    """`taken` is True in the first process; in a second one `raise_other` shows the first. A lock left behind
+    by a killed process is taken over: Qt looks whether its owner still lives."""
 
     asked = Signal()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from app.ui.pages.frame import Actions
 from app.ui.single import Single
 from app.ui.texts import CONTEXT, tr
 from app.ui.theme import Theme
+from app.ui.theme.theme import Choice
 from app.ui.tray import Tray, TrayActions
 from app.ui.window import Window
 
@@ -27,7 +29,7 @@ class Desktop:
     """The running application. Everything that lives as long as it does is held here, and nothing else is."""
 
     def __init__(
-        self, application: QApplication, home: Path, theme: str | None, link: Link | None = None
+        self, application: QApplication, home: Path, theme: Choice | None, link: Link | None = None
     ) -> None:
         self._application = application
         self.choices = Choices(home)
@@ -35,9 +37,14 @@ class Desktop:
         self.control = Control(home, self.choices, link or Link(home))
         self._leaving = False
         actions = Actions(
-            start=self.control.start, pause=lambda: self.control.pause(), go=lambda key: self.window.go(key),
-            set_choice=self._set, learn=self.control.learn, join=self.control.join, choices=self.choices,
-        )  # fmt: skip
+            start=self.control.start,
+            pause=lambda: self.control.pause(),
+            go=lambda key: self.window.go(key),
+            set_choice=self._set,
+            learn=self.control.learn,
+            join=self.control.join,
+            choices=self.choices,
+        )
         self.window = Window(self.theme, actions, self._closing)
         self.window.restore_place(self.choices.memory.geometry)
         self.window.go(self.choices.memory.page)
@@ -102,14 +109,13 @@ class Desktop:
         return False
 
     def _remember(self) -> None:
-        try:
+        with contextlib.suppress(OSError):  # where the window was is not worth a word
             self.choices.remember(geometry=self.window.saved_place(), page=self.window.page)
-        except OSError:
-            pass  # where the window was is not worth a word
 
 
-def run(home: Path, theme: str | None = None) -> int:
-    """Shows the window until it is quit. Returns the exit code: 0, also when another window was raised instead."""
+def run(home: Path, theme: Choice | None = None) -> int:
+    """Shows the window until it is quit. Returns the exit code: 0, also when another window was raised
+    instead."""
     QApplication.setQuitOnLastWindowClosed(False)
     application = QApplication(sys.argv[:1])
     application.setApplicationName("Shoal")
@@ -146,8 +152,8 @@ def _translate(application: QApplication) -> None:
 
 
 def _quit_on_signals(application: QApplication, desktop: Desktop) -> object:
-    """Ctrl-C and a session's end quit in order. Python sees signals only between its own steps, so a socket wakes
-    Qt's loop."""
+    """Ctrl-C and a session's end quit in order. Python sees signals only between its own steps, so a socket
+    wakes Qt's loop."""
     if sys.platform == "win32":
         signal.signal(signal.SIGINT, lambda *_: desktop.quit())
         timer = QTimer(application, interval=500)

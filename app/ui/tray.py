@@ -1,4 +1,5 @@
-"""The icon in the system tray: what the node does at a glance, and the few things one wants without a window."""
+"""The icon in the system tray: what the node does at a glance, and the few things one wants without a
+window."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtCore import QByteArray, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QHideEvent, QKeySequence, QShortcut, QShowEvent
@@ -22,7 +23,8 @@ _FIRST = (1180, 780)
 
 
 def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], Page]]]:
-    """Every page: its key, its drawing, its title, and how it is made. Pages are made when they are first seen."""
+    """Every page: its key, its drawing, its title, and how it is made. Pages are made when they are first
+    seen."""
     from app.ui.pages.history import History
     from app.ui.pages.live import Live
     from app.ui.pages.overview import Overview
@@ -68,9 +70,9 @@ class Window(QMainWindow):
         inside.setLayout(whole)
         self.setCentralWidget(inside)
         for at, key in enumerate(self._makers, start=1):
-            QShortcut(QKeySequence(f"Ctrl+{at}"), self, activated=lambda key=key: self.go(key))
-        QShortcut(QKeySequence.StandardKey.Quit, self, activated=self.quit_asked.emit)
-        QShortcut(QKeySequence("Ctrl+P"), self, activated=self._toggle)
+            QShortcut(QKeySequence(f"Ctrl+{at}"), self, partial(self.go, key))
+        QShortcut(QKeySequence.StandardKey.Quit, self, self.quit_asked.emit)
+        QShortcut(QKeySequence("Ctrl+P"), self, self._toggle)
         self._second = QTimer(self, interval=SECOND_MS)
         self._second.timeout.connect(self._pass_time)
         self.go("overview")

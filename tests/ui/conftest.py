@@ -39,18 +39,31 @@ def actions(tmp_path: Path, asked: list[object]) -> Actions:
         choices.put(key, value)
 
     return Actions(
-        start=lambda: asked.append("start"), pause=lambda: asked.append("pause"), go=asked.append, set_choice=put,
-        learn=lambda company: asked.append(("learn", company)), join=lambda invite: asked.append(("join", invite)),
+        start=lambda: asked.append("start"),
+        pause=lambda: asked.append("pause"),
+        go=asked.append,
+        set_choice=put,
+        learn=lambda company: asked.append(("learn", company)),
+        join=lambda invite: asked.append(("join", invite)),
         choices=choices,
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="session")
 def one_window(light: Theme, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Window]:
     choices = Choices(tmp_path_factory.mktemp("home"))
-    made = Window(light, Actions(
-        start=_nothing, pause=_nothing, learn=_nothing, join=_nothing, go=_nothing, set_choice=_nothing, choices=choices
-    ))  # fmt: skip
+    made = Window(
+        light,
+        Actions(
+            start=_nothing,
+            pause=_nothing,
+            learn=_nothing,
+            join=_nothing,
+            go=_nothing,
+            set_choice=_nothing,
+            choices=choices,
+        ),
+    )
     made.show()
     yield made
     made.close()

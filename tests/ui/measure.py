@@ -1,5 +1,6 @@
-"""Figures of the window: `python tests/ui/measure.py HOME` prints one JSON object. HOME may hold a history; nothing is
-started. Linux only. The first frame counts from the start of this very process; memory is what the system counts, in MB."""
+"""Figures of the window: `python tests/ui/measure.py HOME` prints one JSON object. HOME may hold a history;
+nothing is started. Linux only. The first frame counts from the start of this very process; memory is what the
+system counts, in MB."""
 
 from __future__ import annotations
 
@@ -47,11 +48,18 @@ def main(home: Path) -> None:
         chart.show_range(at * 200, at * 200 + 80_000)
         chart.repaint()
         frames.append(time.perf_counter() - start)
-    print(json.dumps(dict(
-        first_frame_s=round(first, 2), first_frame_cpu_s=round(used, 2), window_mb=round(memory),
-        paused_cpu_percent=round(100 * idle, 2), pan_worst_ms=round(1000 * max(frames), 1),
-        pan_median_ms=round(1000 * sorted(frames)[PANS // 2], 1),
-    )))  # fmt: skip
+    print(
+        json.dumps(
+            dict(
+                first_frame_s=round(first, 2),
+                first_frame_cpu_s=round(used, 2),
+                window_mb=round(memory),
+                paused_cpu_percent=round(100 * idle, 2),
+                pan_worst_ms=round(1000 * max(frames), 1),
+                pan_median_ms=round(1000 * sorted(frames)[PANS // 2], 1),
+            )
+        )
+    )
 
 
 def _pass(seconds: float) -> None:

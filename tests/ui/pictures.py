@@ -1,5 +1,5 @@
-"""Pictures of every page in both themes: `QT_QPA_PLATFORM=offscreen python -m tests.ui.pictures FOLDER [WIDTH HEIGHT]`.
-With `--home DIR` the pages show what a real run left there."""
+"""Pictures of every page in both themes: `QT_QPA_PLATFORM=offscreen python -m tests.ui.pictures FOLDER [WIDTH
+HEIGHT]`. With `--home DIR` the pages show what a real run left there."""
 
 from __future__ import annotations
 
@@ -18,16 +18,23 @@ from tests.ui import views
 
 def actions(folder: Path) -> Actions:
     return Actions(
-        start=lambda: None, pause=lambda: None, go=lambda _: None, set_choice=lambda *_: None, learn=lambda _: None,
-        join=lambda _: None, choices=Choices(folder),
-    )  # fmt: skip
+        start=lambda: None,
+        pause=lambda: None,
+        go=lambda _: None,
+        set_choice=lambda *_: None,
+        learn=lambda _: None,
+        join=lambda _: None,
+        choices=Choices(folder),
+    )
 
 
 def scenes() -> list[tuple[str, str, View]]:
     """(name, page, view)"""
     alone, together = views.learning(), views.together()
-    made = [(key, key, together if key in ("overview", "live", "swarm", "privacy") else alone) for key in
-            ("overview", "live", "skills", "swarm", "history", "privacy", "settings")]  # fmt: skip
+    made = [
+        (key, key, together if key in ("overview", "live", "swarm", "privacy") else alone)
+        for key in ("overview", "live", "skills", "swarm", "history", "privacy", "settings")
+    ]
     made += [
         ("welcome", "overview", View(home="/home/ada/.local/share/shoal")),
         ("overview-alone", "overview", alone),

@@ -30,7 +30,16 @@ def chart(qtbot: QtBot, light: Theme) -> Chart:
 def wheel(chart: Chart, up: bool) -> None:
     place = QPointF(chart.width() / 2, 100)
     turn = QPoint(0, 120 if up else -120)
-    event = QWheelEvent(place, place, QPoint(), turn, Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False)  # fmt: skip
+    event = QWheelEvent(
+        place,
+        place,
+        QPoint(),
+        turn,
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
     QApplication.sendEvent(chart, event)
 
 

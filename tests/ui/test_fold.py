@@ -30,20 +30,47 @@ def feed(fold: Fold, *events: dict[str, Any], now: float = NOW) -> View:
 
 
 def start(**fields: Any) -> dict[str, Any]:
-    known = dict(event="start", model="m", engine=ENGINE, home="/h", round=0, recipe="default", local=4, external=0,
-                 families={"gcd": 1, "lcm": 0}, shuffled_rewards=False)  # fmt: skip
+    known = dict(
+        event="start",
+        model="m",
+        engine=ENGINE,
+        home="/h",
+        round=0,
+        recipe="default",
+        local=4,
+        external=0,
+        families={"gcd": 1, "lcm": 0},
+        shuffled_rewards=False,
+    )
     return {**known, **fields}
 
 
 def round_(number: int, **fields: Any) -> dict[str, Any]:
-    known = dict(event="round", round=number, informative_own=3, informative_peer=0, train_solved=0.25, seconds=2.5,
-                 own_groups=4, tokens_per_s=100.0, families={"gcd": [1, 4, 16], "lcm": [0, 0, 16]}, something_new=1)  # fmt: skip
+    known = dict(
+        event="round",
+        round=number,
+        informative_own=3,
+        informative_peer=0,
+        train_solved=0.25,
+        seconds=2.5,
+        own_groups=4,
+        tokens_per_s=100.0,
+        families={"gcd": [1, 4, 16], "lcm": [0, 0, 16]},
+        something_new=1,
+    )
     return {**known, **fields}
 
 
 def probe(number: int, share: float) -> dict[str, Any]:
-    return dict(event="probe", round=number, pass_at_1=share, stderr=0.03, questions=7,
-                families={"gcd": share, "lcm": 0.0}, seconds=1.0)  # fmt: skip
+    return dict(
+        event="probe",
+        round=number,
+        pass_at_1=share,
+        stderr=0.03,
+        questions=7,
+        families={"gcd": share, "lcm": 0.0},
+        seconds=1.0,
+    )
 
 
 def test_a_run_from_its_first_line_on() -> None:
@@ -101,12 +128,32 @@ def test_what_is_no_message_is_refused_and_changes_nothing(line: bytes) -> None:
 
 def test_a_snapshot_tells_of_progress_and_of_the_swarm() -> None:
     fold = Fold(View())
-    view = feed(fold, start(), dict(event="snapshot", snapshot=dict(
-        phase="answering", round=1, done=14, total=32, eta_s=40.2, swarm=dict(
-            name="brisk-otter-0417", connected=True, relay="ws://r", peers=5, given=3, taken=2, refused={"too old": 1},
-            ready=9, sources=2),
-        answers=[dict(family="gcd", question="2 and 4?", completion="2", solved=True)],
-    )))  # fmt: skip
+    view = feed(
+        fold,
+        start(),
+        dict(
+            event="snapshot",
+            snapshot=dict(
+                phase="answering",
+                round=1,
+                done=14,
+                total=32,
+                eta_s=40.2,
+                swarm=dict(
+                    name="brisk-otter-0417",
+                    connected=True,
+                    relay="ws://r",
+                    peers=5,
+                    given=3,
+                    taken=2,
+                    refused={"too old": 1},
+                    ready=9,
+                    sources=2,
+                ),
+                answers=[dict(family="gcd", question="2 and 4?", completion="2", solved=True)],
+            ),
+        ),
+    )
     assert (view.step, view.done, view.total, view.left_s) == (Step.SAMPLING, 14, 32, 40.2)
     assert view.swarm is not None
     assert (view.swarm.online, view.swarm.given, view.swarm.peers) == (5, 3, ())
@@ -160,10 +207,26 @@ def test_a_swarm_from_the_events_of_the_node() -> None:
     view = feed(
         fold,
         round_(1, informative_peer=3, peers={"calm-cod-0001": 2, "keen-kiwi-0002": 1}),
-        dict(event="swarm", round=1, connected=True, published=4, received=9, accepted=7, refused={"too old": 2}, ready=4,
-             created=8, acknowledged=6, waiting=2, held=0, dropped=0, peers=11, window=300, stored=900),
+        dict(
+            event="swarm",
+            round=1,
+            connected=True,
+            published=4,
+            received=9,
+            accepted=7,
+            refused={"too old": 2},
+            ready=4,
+            created=8,
+            acknowledged=6,
+            waiting=2,
+            held=0,
+            dropped=0,
+            peers=11,
+            window=300,
+            stored=900,
+        ),
         round_(2, informative_peer=1, peers={"calm-cod-0001": 1}),
-    )  # fmt: skip
+    )
     swarm = view.swarm
     assert swarm is not None
     assert (swarm.name, swarm.connected, swarm.relay) == ("brisk-otter-0417", True, "ws://r/v1")

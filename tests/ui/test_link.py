@@ -112,7 +112,8 @@ def test_other_options_take_the_place_of_the_node_that_runs(
     make: Callable[[str], Link], tmp_path: Path, qtbot: QtBot
 ) -> None:
     link = make(
-        f"import sys, pathlib\npathlib.Path({str(tmp_path / 'options')!r}).write_text(' '.join(sys.argv[1:]))\n{GOOD}"
+        f"import sys, pathlib\npathlib.Path({str(tmp_path / 'options')!r}).write_text(' "
+        f"'.join(sys.argv[1:]))\n{GOOD}"
     )
     link.start(["--solo"])
     qtbot.waitUntil(

@@ -34,7 +34,8 @@ def folder(tmp_path: Path) -> Path:
                 (at, 100.0 + at),
             )
             db.execute(
-                "INSERT INTO groups VALUES (?, 0, 'own', 'gcd', 0, 7, 0, 'v', '[1,0]', '[true,true]', '[1,0]', '[\"4\",\"5\"]')",
+                "INSERT INTO groups VALUES (?, 0, 'own', 'gcd', 0, 7, 0, 'v', '[1,0]', '[true,true]', "
+                "'[1,0]', '[\"4\",\"5\"]')",
                 (at,),
             )
         db.execute("INSERT INTO probes VALUES (0, 'old', 50, 64, 0.9, 0.1, '{\"families\":{}}')")

@@ -59,8 +59,10 @@ def window(display: str, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
 def start(display: str, home: Path) -> subprocess.Popen[bytes]:
     environment = {name: value for name, value in os.environ.items() if name != "QT_QPA_PLATFORM"}
     return subprocess.Popen(
-        [sys.executable, "-m", "app.cli", "window", "--home", str(home)], cwd=ROOT, env={**environment, "DISPLAY": display}
-    )  # fmt: skip
+        [sys.executable, "-m", "app.cli", "window", "--home", str(home)],
+        cwd=ROOT,
+        env={**environment, "DISPLAY": display},
+    )
 
 
 def family(pid: int) -> list[psutil.Process]:
@@ -106,7 +108,8 @@ def test_it_learns_pauses_and_goes_with_its_window(
 
 
 def press(display: str, keys: str) -> None:
-    """A key in Shoal's window, as a person presses it; there is no window manager that would give it the focus."""
+    """A key in Shoal's window, as a person presses it; there is no window manager that would give it the
+    focus."""
     environment = {**os.environ, "DISPLAY": display}
     found = subprocess.run(
         ["xdotool", "search", "--onlyvisible", "--name", "^Shoal$"],

@@ -54,8 +54,13 @@ def test_without_a_display_there_is_one_sentence(tmp_path: Path) -> None:
     if sys.platform in ("win32", "darwin"):
         pytest.skip("there is always a display here")
     done = subprocess.run(
-        [sys.executable, "-m", "app.cli", "window", "--home", str(tmp_path)], capture_output=True, text=True, cwd=ROOT, env=bare, timeout=120
-    )  # fmt: skip
+        [sys.executable, "-m", "app.cli", "window", "--home", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=bare,
+        timeout=120,
+    )
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.count("\n") == 1 and "no display" in done.stderr and "./shoal run" in done.stderr
 
@@ -139,8 +144,14 @@ def test_size_and_page_are_remembered(qapp: QApplication, tmp_path: Path) -> Non
 
 def test_the_tray_shows_states_by_shape_and_says_why(qapp: QApplication) -> None:
     asked: list[object] = []
-    tray = Tray(TrayActions(open=lambda: asked.append("open"), start=lambda: asked.append("start"),
-                            pause=lambda until: asked.append(until), quit=lambda: asked.append("quit")))  # fmt: skip
+    tray = Tray(
+        TrayActions(
+            open=lambda: asked.append("open"),
+            start=lambda: asked.append("start"),
+            pause=lambda until: asked.append(until),
+            quit=lambda: asked.append("quit"),
+        )
+    )
     assert {icon_name(state) for state in State} == {
         "tray-learning",
         "tray-waiting",

@@ -29,7 +29,8 @@ def files() -> list[Path]:
 
 
 def reads_like_text(value: str) -> bool:
-    """Two words, or one with a capital letter: what a person would read. Keys and names of looks are neither."""
+    """Two words, or one with a capital letter: what a person would read. Keys and names of looks are
+    neither."""
     bare = re.sub(r"\{[^}]*\}", " ", value)
     words = [word for word in re.findall(r"[A-Za-z]{2,}", bare) if word not in NAMES]
     sentence = re.search(r"[A-Za-z]{2,}[,:]? [a-z]{2,}", bare)
@@ -57,8 +58,11 @@ def untranslated(source: str) -> list[tuple[int, str]]:
     return [
         (node.lineno, node.value)
         for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in reached and reads_like_text(node.value)
-    ]  # fmt: skip
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node not in reached
+        and reads_like_text(node.value)
+    ]
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(FOLDER)))

@@ -11,9 +11,19 @@ PAIRS = [
     (text, ground)
     for text in ("text", "text_soft", "text_faint", "accent", "good", "warn", "bad")
     for ground in ("ground", "side", "surface", "sunken")
-] + [("on_accent", "accent"), ("on_accent", "accent_hover"), ("accent", "accent_soft"), ("peer", "peer_soft"),
-     ("text", "accent_soft"), ("text_soft", "accent_soft"), ("text", "bad_soft"), ("text_soft", "bad_soft"), ("text", "raised"),
-     ("text_soft", "trough"), ("text_faint", "accent_soft")]  # fmt: skip
+] + [
+    ("on_accent", "accent"),
+    ("on_accent", "accent_hover"),
+    ("accent", "accent_soft"),
+    ("peer", "peer_soft"),
+    ("text", "accent_soft"),
+    ("text_soft", "accent_soft"),
+    ("text", "bad_soft"),
+    ("text_soft", "bad_soft"),
+    ("text", "raised"),
+    ("text_soft", "trough"),
+    ("text_faint", "accent_soft"),
+]
 
 
 @pytest.mark.parametrize("palette", [LIGHT, DARK], ids=lambda palette: palette.name)

@@ -1,5 +1,5 @@
-"""Views to show: none, one from a real run, a full swarm, and the odd ones. Everything here is made up except what is
-read from a history."""
+"""Views to show: none, one from a real run, a full swarm, and the odd ones. Everything here is made up except
+what is read from a history."""
 
 from __future__ import annotations
 
@@ -28,18 +28,31 @@ from app.ui.model import (
     Step,
     Swarm,
     View,
-)  # fmt: skip
+)
 from engines.contract import EngineInfo
 
 NOW = time.time()
 ENGINE = EngineInfo(
-    name="torch", device="CPU", dtype="float32", model="starter", parameters=1_679_616, trainable=221_184,
-    threads=2, memory_budget_mb=15_535,
-)  # fmt: skip
+    name="torch",
+    device="CPU",
+    dtype="float32",
+    model="starter",
+    parameters=1_679_616,
+    trainable=221_184,
+    threads=2,
+    memory_budget_mb=15_535,
+)
 _FAMILIES = (
-    "base_conversion", "basic_arithmetic", "chain_sum", "count_bits", "fraction_simplification", "gcd", "lcm",
-    "simple_equations", "spell_backward",
-)  # fmt: skip
+    "base_conversion",
+    "basic_arithmetic",
+    "chain_sum",
+    "count_bits",
+    "fraction_simplification",
+    "gcd",
+    "lcm",
+    "simple_equations",
+    "spell_backward",
+)
 QUESTIONS = {
     "gcd": (
         "Find the greatest common divisor of 24 and 36. Give only the number.",
@@ -109,20 +122,52 @@ def learning(rounds: int = 160, **fields: object) -> View:
         )
         for point in curve
     )
-    fold.recall(past.Past(
-        curve=curve, probed=probed, rounds=tuple(rows), levels=tuple(levels), groups=groups(rounds),
-        runs=(Run(run=1, started=NOW - rounds * 4, ended=None, first_round=1, last_round=rounds or None, outcome=None, engine="torch CPU"),),
-        happenings=(
-            Happening(at=NOW - rounds * 4, round=0, kind="note", sentence="A new adapter was begun."),
-            Happening(at=NOW - 260, round=rounds // 2, kind="trainer_restarted",
-                      sentence="The system ended the trainer, most likely because memory ran short; it is started again, and round 81 is done anew."),
-        ),
-    ))  # fmt: skip
+    fold.recall(
+        past.Past(
+            curve=curve,
+            probed=probed,
+            rounds=tuple(rows),
+            levels=tuple(levels),
+            groups=groups(rounds),
+            runs=(
+                Run(
+                    run=1,
+                    started=NOW - rounds * 4,
+                    ended=None,
+                    first_round=1,
+                    last_round=rounds or None,
+                    outcome=None,
+                    engine="torch CPU",
+                ),
+            ),
+            happenings=(
+                Happening(at=NOW - rounds * 4, round=0, kind="note", sentence="A new adapter was begun."),
+                Happening(
+                    at=NOW - 260,
+                    round=rounds // 2,
+                    kind="trainer_restarted",
+                    sentence="The system ended the trainer, most likely because memory ran short; "
+                    "it is started again, and round 81 is done anew.",
+                ),
+            ),
+        )
+    )
     fold.tick(NOW)
     fold.change(
-        state=State.LEARNING, model="starter", recipe="default", engine=ENGINE, round=rounds + 1, step=Step.SAMPLING,
-        done=76, total=128, left_s=1.4, round_s=3.4, tokens_per_s=2214.0, step_since=NOW - 1, safe_at=NOW - 3,
-    )  # fmt: skip
+        state=State.LEARNING,
+        model="starter",
+        recipe="default",
+        engine=ENGINE,
+        round=rounds + 1,
+        step=Step.SAMPLING,
+        done=76,
+        total=128,
+        left_s=1.4,
+        round_s=3.4,
+        tokens_per_s=2214.0,
+        step_since=NOW - 1,
+        safe_at=NOW - 3,
+    )
     fold.change(**fields)
     return fold.view
 
@@ -154,20 +199,40 @@ def groups(last: int, count: int = 60, peers: bool = False) -> tuple[Group, ...]
 def swarm(peers: int = 14, **fields: object) -> Swarm:
     dice = random.Random(5)
     rows = tuple(
-        Peer(name=name(at.to_bytes(32)), model=dice.choice(("starter", "starter", "Qwen2.5-0.5B-Instruct", "SmolLM2-135M")),
-             seen_at=NOW - dice.random() ** 3 * 4000, groups=int(dice.random() ** 2 * 80))
+        Peer(
+            name=name(at.to_bytes(32)),
+            model=dice.choice(("starter", "starter", "Qwen2.5-0.5B-Instruct", "SmolLM2-135M")),
+            seen_at=NOW - dice.random() ** 3 * 4000,
+            groups=int(dice.random() ** 2 * 80),
+        )
         for at in range(peers)
-    )  # fmt: skip
+    )
     made = Swarm(
-        name="brisk-otter-0417", connected=True, relay="wss://shoal.example.org", sentence="Groups come and go as they should.",
-        invite="shoal://join/shoal.example.org/reef?relay=reef-1", online=max(0, peers - 2), given=418, waiting=2, taken=391,
-        received=460, refused={"too old": 41, "not informative": 28}, bytes_per_hour=1_840_000.0, peers=rows,
+        name="brisk-otter-0417",
+        connected=True,
+        relay="wss://shoal.example.org",
+        sentence="Groups come and go as they should.",
+        invite="shoal://join/shoal.example.org/reef?relay=reef-1",
+        online=max(0, peers - 2),
+        given=418,
+        waiting=2,
+        taken=391,
+        received=460,
+        refused={"too old": 41, "not informative": 28},
+        bytes_per_hour=1_840_000.0,
+        peers=rows,
         messages=tuple(
-            Message(at=NOW - 30 * at, outgoing=at % 2 == 0, kind="pub" if at % 2 == 0 else "batch", size=1240 + 37 * at,
-                    text='{"t":"pub","body":{"family":"gcd","level":1,"seed":90071992547,"index":0,"answers":["36 24 12 0 #12","24 12 0 #24"]}}')
+            Message(
+                at=NOW - 30 * at,
+                outgoing=at % 2 == 0,
+                kind="pub" if at % 2 == 0 else "batch",
+                size=1240 + 37 * at,
+                text='{"t":"pub","body":{"family":"gcd","level":1,"seed":90071992547,"index":0,'
+                '"answers":["36 24 12 0 #12","24 12 0 #24"]}}',
+            )
             for at in range(6)
         ),
-    )  # fmt: skip
+    )
     return msgspec.structs.replace(made, **fields)
 
 
@@ -177,9 +242,10 @@ def together(peers: int = 14) -> View:
 
 def failed() -> View:
     problem = Problem(
-        title="Learning stopped", sentence="The disk that holds /home/ada/.local/share/shoal is full.",
+        title="Learning stopped",
+        sentence="The disk that holds /home/ada/.local/share/shoal is full.",
         remedy="Make some room or choose another folder, and start again.",
-    )  # fmt: skip
+    )
     return learning(state=State.FAILED, problem=problem, reason=problem.sentence, step=None)
 
 
@@ -202,18 +268,42 @@ def odd() -> dict[str, View]:
         "crowd": together(5000),
         "failed": failed(),
         "paused": learning(state=State.PAUSED, step=None, until=NOW + 3 * 3600),
-        "waiting": learning(state=State.WAITING, step=None, reason="The learner ended unexpectedly", until=NOW + 16),
+        "waiting": learning(
+            state=State.WAITING, step=None, reason="The learner ended unexpectedly", until=NOW + 16
+        ),
         "clock set back": learning(safe_at=NOW + 10**6, step_since=NOW + 10**6),
         "long names": learning(
-            model=long, recipe=long, news=long, solo=False, swarm=msgspec.structs.replace(swarm(0, name=long, relay=long, sentence=long, invite=long), peers=peers),
+            model=long,
+            recipe=long,
+            news=long,
+            solo=False,
+            swarm=msgspec.structs.replace(
+                swarm(0, name=long, relay=long, sentence=long, invite=long), peers=peers
+            ),
             groups=(strange, msgspec.structs.replace(strange, answers=(hostile,) * 40)),
         ),
-        "many points": learning(curve=tuple(Point(round=at, pass_at_1=0.5, stderr=0.03) for at in range(20_000))),
+        "many points": learning(
+            curve=tuple(Point(round=at, pass_at_1=0.5, stderr=0.03) for at in range(20_000))
+        ),
         "all families": msgspec.structs.replace(learning(), families=tuple(learning().families) * 4),
-        "many rounds": msgspec.structs.replace(learning(), rounds=tuple(
-            Round(round=at, run=1, at=NOW - 20_000 + at, seconds=1.0, informative_own=9, informative_peer=3,
-                  train_solved=0.4, solved=4, answered=10) for at in range(20_000))),
-    }  # fmt: skip
+        "many rounds": msgspec.structs.replace(
+            learning(),
+            rounds=tuple(
+                Round(
+                    round=at,
+                    run=1,
+                    at=NOW - 20_000 + at,
+                    seconds=1.0,
+                    informative_own=9,
+                    informative_peer=3,
+                    train_solved=0.4,
+                    solved=4,
+                    answered=10,
+                )
+                for at in range(20_000)
+            ),
+        ),
+    }
 
 
 def recorded(home: Path) -> View:

@@ -38,7 +38,7 @@ class Page(QScrollArea):
 
     def __init__(self, theme: Theme, actions: Actions, title: str) -> None:
         super().__init__()
-        self.theme, self.actions = theme, actions
+        self.theme, self.ask = theme, actions
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

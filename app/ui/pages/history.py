@@ -54,8 +54,13 @@ class History(Page):
         full.setLayout(whole)
         self._stack = QStackedWidget()
         self._stack.addWidget(
-            Empty(theme, "history", tr("Nothing has happened yet"), tr("Finished rounds are listed here, and stay until you delete them."))
-        )  # fmt: skip
+            Empty(
+                theme,
+                "history",
+                tr("Nothing has happened yet"),
+                tr("Finished rounds are listed here, and stay until you delete them."),
+            )
+        )
         self._stack.addWidget(full)
         self.add(self._stack, 1)
 

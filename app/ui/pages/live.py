@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QWidget,
-)  # fmt: skip
+)
 
 from app.sapo.families import FAMILIES
 from app.ui.model import Group, View
@@ -72,9 +72,13 @@ class Live(Page):
         split.setLayout(sides)
         self._stack = QStackedWidget()
         self._none = Empty(
-            theme, "live", tr("No answers yet"),
-            tr("After the first round, every question appears here with all the answers your model gave to it."),
-        )  # fmt: skip
+            theme,
+            "live",
+            tr("No answers yet"),
+            tr(
+                "After the first round, every question appears here with all the answers your model gave to it."
+            ),
+        )
         self._nothing_left = Empty(
             theme,
             "search",
@@ -239,10 +243,16 @@ class Detail(QFrame):
         inside = QWidget()
         inside.setLayout(
             column(
-                row(self._title, 1, self._who), self._level, self._question, self._verdict, self._answers, 1, gap=10,
+                row(self._title, 1, self._who),
+                self._level,
+                self._question,
+                self._verdict,
+                self._answers,
+                1,
+                gap=10,
                 margins=(22, 18, 22, 18),
             )
-        )  # fmt: skip
+        )
         area = QScrollArea()
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)
@@ -318,7 +328,8 @@ class AnswerRow(QFrame):
 
 
 def plain(text: str) -> str:
-    """Text of a model without what a display would obey: control characters, and marks that turn the writing round.
+    """Text of a model without what a display would obey: control characters, and marks that turn the writing
+    round.
 
     >>> plain("4-1=3\\u202e #3\\x1b[2J")
     '4-1=3· #3·[2J'

@@ -62,14 +62,18 @@ class Overview(Page):
         first, second, third, last = self._stats
         right = percent(today.solved / today.answered) if today.answered else ""
         first.say(
-            tr("Solved today"), number(today.solved),
-            tr("{share} of {n} answers", share=right, n=number(today.answered)) if right else tr("no answers yet"),
-        )  # fmt: skip
+            tr("Solved today"),
+            number(today.solved),
+            tr("{share} of {n} answers", share=right, n=number(today.answered))
+            if right
+            else tr("no answers yet"),
+        )
         if swarm is None:
             second.say(
-                tr("Rounds today"), number(today.rounds),
+                tr("Rounds today"),
+                number(today.rounds),
                 tr("about {span} each", span=span(view.round_s)) if view.round_s else tr("none yet"),
-            )  # fmt: skip
+            )
             speed = number(view.tokens_per_s) if view.tokens_per_s else "–"
             third.say(
                 tr("Speed"), speed, tr("tokens a second") if view.tokens_per_s else tr("known after a round")
@@ -110,9 +114,11 @@ class Now(QFrame):
         self._bar.setAccessibleName(tr("Progress of this step"))
         self._button = button("", self._press)
         inside = row(
-            column(_lead(self._round, self._step), self._bar, self._why, gap=7), self._button, gap=24,
+            column(_lead(self._round, self._step), self._bar, self._why, gap=7),
+            self._button,
+            gap=24,
             margins=(20, 14, 16, 14),
-        )  # fmt: skip
+        )
         inside.setStretch(0, 1)
         inside.setAlignment(self._button, Qt.AlignmentFlag.AlignVCenter)
         self.setLayout(inside)
@@ -162,17 +168,39 @@ class Welcome(QFrame):
         self._mark = Label("")
         title = Label(tr("Raise a small model on this computer"), "hero", wrap=True)
         lead = Label(
-            tr("It practises puzzles, checks its own answers and learns from them. Alone, or together with other people's models."),
-            "lead", wrap=True,
-        )  # fmt: skip
+            tr(
+                "It practises puzzles, checks its own answers and learns from them. Alone, or together "
+                "with other people's models."
+            ),
+            "lead",
+            wrap=True,
+        )
         others = button(tr("Learn with others"), lambda: actions.learn("others"), "large")
         alone = button(tr("Learn alone"), lambda: actions.learn("alone"), "second")
         points = row(
-            self._point(tr("What it does"), tr("Uses this computer's processor in the background, at low priority. One press pauses it and frees the memory.")),
-            self._point(tr("With others"), tr("Answers to generated puzzles leave this computer, as text. Never your files, never the model. No account.")),
-            self._point(tr("Alone"), tr("Nothing leaves: no network connection is opened at all. You can change your mind at any time.")),
+            self._point(
+                tr("What it does"),
+                tr(
+                    "Uses this computer's processor in the background, at low priority. One press pauses "
+                    "it and frees the memory."
+                ),
+            ),
+            self._point(
+                tr("With others"),
+                tr(
+                    "Answers to generated puzzles leave this computer, as text. Never your files, never "
+                    "the model. No account."
+                ),
+            ),
+            self._point(
+                tr("Alone"),
+                tr(
+                    "Nothing leaves: no network connection is opened at all. You can change your mind at "
+                    "any time."
+                ),
+            ),
             gap=16,
-        )  # fmt: skip
+        )
         inside = column(
             row(self._mark, 1),
             title,

@@ -51,10 +51,19 @@ class Privacy(Page):
         self.add(self._list)
         facts = column(Label(tr("What is never sent"), "heading"), gap=12)
         for title, text in (
-            (tr("Your files and what you type"), tr("Shoal reads nothing but its own folder. It trains on puzzles that it makes up itself.")),
-            (tr("The model's weights"), tr("Neither weights nor gradients travel, not even in a swarm: only answers to generated puzzles would, as text.")),
+            (
+                tr("Your files and what you type"),
+                tr("Shoal reads nothing but its own folder. It trains on puzzles that it makes up itself."),
+            ),
+            (
+                tr("The model's weights"),
+                tr(
+                    "Neither weights nor gradients travel, not even in a swarm: only answers to generated "
+                    "puzzles would, as text."
+                ),
+            ),
             (tr("Usage data"), tr("There is no telemetry, no account and no check for updates.")),
-        ):  # fmt: skip
+        ):
             facts.addWidget(rule())
             facts.addLayout(column(Label(title, "strong"), Label(text, "soft", wrap=True), gap=3))
         self.add(card(facts, padding=24))
@@ -78,7 +87,8 @@ class Privacy(Page):
             self._answer.say(tr("Nothing"))
             self._why.say(
                 tr(
-                    "Your model learns alone, and the process that runs it refuses to open any network connection."
+                    "Your model learns alone, and the process that runs it refuses to open any network "
+                    "connection."
                 )
             )
         else:

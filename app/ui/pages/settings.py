@@ -1,4 +1,5 @@
-"""Settings: built from their declarations, searchable, each with its help; the log and the diagnostics below."""
+"""Settings: built from their declarations, searchable, each with its help; the log and the diagnostics
+below."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ class SettingsPage(Page):
         inside: QVBoxLayout = column(Label(tr(group), "heading"), gap=14)
         frame = card(inside, padding=24)
         for setting in settings:
-            line = SettingRow(self.theme, self.actions, setting)
+            line = SettingRow(self.theme, self.ask, setting)
             inside.addWidget(line)
             self._lines.append((frame, line))
         self.add(frame)
@@ -81,9 +82,16 @@ class SettingsPage(Page):
         self._really.hide()
         what = column(
             Label(tr("Help"), "heading"),
-            Label(tr("The report holds the log, the settings and facts about this computer. It is shown before anything is saved, and nothing is sent."),
-                  "soft", wrap=True), gap=4,
-        )  # fmt: skip
+            Label(
+                tr(
+                    "The report holds the log, the settings and facts about this computer. It is shown "
+                    "before anything is saved, and nothing is sent."
+                ),
+                "soft",
+                wrap=True,
+            ),
+            gap=4,
+        )
         return card(
             column(what, row(self._toggle, self._save, self._really, 1), self._text, gap=14), padding=24
         )

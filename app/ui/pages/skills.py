@@ -20,16 +20,24 @@ class Skills(Page):
         self._tiles = Tiles(theme)
         full = QWidget()
         about = Label(
-            tr("Share of held-out questions solved. The shaded part is where the true share plausibly lies, the tick is where it began."),
-            "soft", wrap=True,
-        )  # fmt: skip
+            tr(
+                "Share of held-out questions solved. The shaded part is where the true share plausibly "
+                "lies, the tick is where it began."
+            ),
+            "soft",
+            wrap=True,
+        )
         inside = column(about, self._tiles, 1, gap=18)
         full.setLayout(inside)
         self._stack = QStackedWidget()
         self._stack.addWidget(
-            Empty(theme, "skills", tr("No skills measured yet"),
-                  tr("One tile for every family of puzzles appears with the first measurement."))
-        )  # fmt: skip
+            Empty(
+                theme,
+                "skills",
+                tr("No skills measured yet"),
+                tr("One tile for every family of puzzles appears with the first measurement."),
+            )
+        )
         self._stack.addWidget(full)
         self.add(self._stack, 1)
 

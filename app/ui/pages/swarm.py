@@ -32,11 +32,15 @@ class SwarmPage(Page):
             [
                 Column(tr("Peer"), lambda peer: peer.name, wide=True),
                 Column(tr("Model"), lambda peer: peer.model or "–", wide=True),
-                Column(tr("Seen"), lambda peer: ago(peer.seen_at, time.time()), lambda peer: peer.seen_at or 0.0),
-                Column(tr("Learned from"), lambda peer: number(peer.groups), lambda peer: peer.groups, right=True),
+                Column(
+                    tr("Seen"), lambda peer: ago(peer.seen_at, time.time()), lambda peer: peer.seen_at or 0.0
+                ),
+                Column(
+                    tr("Learned from"), lambda peer: number(peer.groups), lambda peer: peer.groups, right=True
+                ),
             ],
             sort=3,
-        )  # fmt: skip
+        )
         self._table = Table(rows, tr("Peers"))
         self._table.set_widths(0, 0, 130, 130)
         self._find = QLineEdit()
@@ -125,10 +129,16 @@ class Alone(QWidget):
         ask = QWidget()
         ask.setLayout(column(row(self._address, join, gap=8), self._complaint, row(1, find, 1), gap=10))
         empty = Empty(
-            theme, "swarm", tr("You are learning alone"),
-            tr("Nothing leaves this computer. In a swarm your model also learns from what other people's models found out: "
-               "answers to generated puzzles go to and fro, as text."), ask,
-        )  # fmt: skip
+            theme,
+            "swarm",
+            tr("You are learning alone"),
+            tr(
+                "Nothing leaves this computer. In a swarm your model also learns from what other people's "
+                "models found out: "
+                "answers to generated puzzles go to and fro, as text."
+            ),
+            ask,
+        )
         self.setLayout(column(empty))
 
     def _join(self) -> None:
@@ -160,8 +170,9 @@ class RelayCard(QFrame):
         self._copy.clicked.connect(lambda: QApplication.clipboard().setText(self._invite.text()))
         state = row(self._state, self._sentence, gap=10)
         state.setStretch(1, 1)
-        inside = row(column(state, self._name, gap=4), self._invite, self._copy, gap=12,
-                     margins=(20, 14, 16, 14))  # fmt: skip
+        inside = row(
+            column(state, self._name, gap=4), self._invite, self._copy, gap=12, margins=(20, 14, 16, 14)
+        )
         inside.setStretch(0, 1)
         self.setLayout(inside)
 

@@ -1,5 +1,5 @@
-"""Sentences about a View that more than one place shows: the page, the side bar, the tray. One source, so that two
-places never disagree."""
+"""Sentences about a View that more than one place shows: the page, the side bar, the tray. One source, so that
+two places never disagree."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def clock(moment: float, now: float) -> str:
 
 
 def day(moment: float) -> str:
-    """A moment as a date: "21 Nov 2026" with the month in the person's language as far as the system knows it."""
+    """A moment as a date: "21 Nov 2026" with the month in the person's language as far as the system knows
+    it."""
     return time.strftime("%-d %b %Y" if not _WINDOWS else "%d %b %Y", time.localtime(moment))
 
 

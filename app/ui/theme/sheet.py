@@ -13,7 +13,7 @@ from app.ui.theme.palette import (
     SMALL,
     TITLE,
     Palette,
-)  # fmt: skip
+)
 
 
 def sheet(c: Palette) -> str:
@@ -25,10 +25,11 @@ QWidget[look="side"] {{ background: {c.side}; border-right: 1px solid {c.line}; 
 QFrame[look="card"] {{ background: {c.surface}; border: 1px solid {c.line}; border-radius: {RADIUS_CARD}px; }}
 QFrame[look="card"]:focus {{ border: 2px solid {c.accent}; }}
 QFrame[look="quiet"] {{ background: {c.sunken}; border: none; border-radius: {RADIUS_CARD}px; }}
-QFrame[look="problem"] {{ background: {c.bad_soft}; border: 1px solid {c.bad_line}; border-radius: {RADIUS_CARD}px; }}
-QFrame[look="waiting"] {{ background: {c.warn_soft}; border: none; border-radius: {RADIUS_CARD}px; }}
-QFrame[look="news"] {{ background: {c.accent_soft}; border: none; border-radius: {RADIUS_CARD}px; }}
-QFrame[look="rule"] {{ background: {c.line}; border: none; max-height: 1px; min-height: 1px; }}
+QFrame[look="problem"] {{ background: {c.bad_soft}; border: 1px solid {c.bad_line}; border-radius:
+{RADIUS_CARD}px; }} QFrame[look="waiting"] {{ background: {c.warn_soft}; border: none; border-radius:
+{RADIUS_CARD}px; }} QFrame[look="news"] {{ background: {c.accent_soft}; border: none; border-radius:
+{RADIUS_CARD}px; }} QFrame[look="rule"] {{ background: {c.line}; border: none; max-height: 1px; min-height:
+1px; }}
 
 QLabel {{ background: transparent; }}
 QLabel[look="title"] {{ font-family: "Inter Display", "Inter"; font-size: {TITLE}px; font-weight: 600; }}
@@ -68,11 +69,10 @@ QPushButton[look="second"]:focus {{ padding: 9px 21px; }}
 QPushButton[look="flat"], QToolButton[look="flat"] {{ background: transparent; border: 1px solid transparent;
     color: {c.text_soft}; padding: 5px 9px; }}
 QPushButton[look="flat"]:hover, QToolButton[look="flat"]:hover {{ background: {c.hover}; color: {c.text}; }}
-QPushButton[look="flat"]:focus, QToolButton[look="flat"]:focus {{ border: 2px solid {c.accent}; padding: 4px 8px; }}
-QPushButton[look="flat"]:checked, QToolButton[look="flat"]:checked {{ background: {c.accent_soft};
-    color: {c.accent}; }}
-QPushButton[look="danger"] {{ color: {c.bad}; }}
-QToolButton::menu-indicator, QPushButton::menu-indicator {{ image: none; width: 0px; }}
+QPushButton[look="flat"]:focus, QToolButton[look="flat"]:focus {{ border: 2px solid {c.accent}; padding: 4px
+8px; }} QPushButton[look="flat"]:checked, QToolButton[look="flat"]:checked {{ background: {c.accent_soft};
+color: {c.accent}; }} QPushButton[look="danger"] {{ color: {c.bad}; }} QToolButton::menu-indicator,
+QPushButton::menu-indicator {{ image: none; width: 0px; }}
 
 QAbstractButton[look="segment"] {{ background: transparent; border: 1px solid transparent; color: {c.text_soft};
     border-radius: 6px; padding: 4px 12px; font-weight: 500; }}
@@ -81,18 +81,15 @@ QAbstractButton[look="segment"]:checked {{ background: {c.raised}; color: {c.tex
 QAbstractButton[look="segment"]:focus {{ border: 2px solid {c.accent}; padding: 3px 11px; }}
 QFrame[look="segments"] {{ background: {c.trough}; border: none; border-radius: 8px; }}
 
-QLineEdit, QComboBox, QSpinBox, QPlainTextEdit, QTextEdit {{ background: {c.surface}; border: 1px solid {c.line_strong};
-    border-radius: {RADIUS_CONTROL}px; padding: 6px 10px; selection-background-color: {c.accent};
-    selection-color: {c.on_accent}; }}
-QLineEdit:focus, QComboBox:focus, QSpinBox:focus, QPlainTextEdit:focus, QTextEdit:focus {{
-    border: 2px solid {c.accent}; padding: 5px 9px; }}
-QComboBox {{ padding-right: 26px; }}
-QComboBox::drop-down {{ border: none; width: 24px; }}
-QComboBox::down-arrow {{ image: none; }}
-QComboBox QAbstractItemView {{ background: {c.surface}; border: 1px solid {c.line_strong};
-    selection-background-color: {c.accent_soft}; selection-color: {c.text}; padding: 4px; }}
-QSpinBox QLineEdit, QSpinBox QLineEdit:focus {{ border: none; padding: 0 4px; background: transparent; }}
-QSpinBox::up-button, QSpinBox::down-button {{ width: 0px; border: none; }}
+QLineEdit, QComboBox, QSpinBox, QPlainTextEdit, QTextEdit {{ background: {c.surface}; border: 1px solid
+{c.line_strong}; border-radius: {RADIUS_CONTROL}px; padding: 6px 10px; selection-background-color: {c.accent};
+selection-color: {c.on_accent}; }} QLineEdit:focus, QComboBox:focus, QSpinBox:focus, QPlainTextEdit:focus,
+QTextEdit:focus {{ border: 2px solid {c.accent}; padding: 5px 9px; }} QComboBox {{ padding-right: 26px; }}
+QComboBox::drop-down {{ border: none; width: 24px; }} QComboBox::down-arrow {{ image: none; }} QComboBox
+QAbstractItemView {{ background: {c.surface}; border: 1px solid {c.line_strong}; selection-background-color:
+{c.accent_soft}; selection-color: {c.text}; padding: 4px; }} QSpinBox QLineEdit, QSpinBox QLineEdit:focus {{
+border: none; padding: 0 4px; background: transparent; }} QSpinBox::up-button, QSpinBox::down-button {{ width:
+0px; border: none; }}
 
 QSlider {{ min-height: 22px; }}
 QSlider::groove:horizontal {{ height: 4px; background: {c.line_strong}; border-radius: 2px; }}

@@ -1,4 +1,5 @@
-"""The palette in use: the system's, or the one chosen in the settings. Widgets that paint ask it for colours."""
+"""The palette in use: the system's, or the one chosen in the settings. Widgets that paint ask it for
+colours."""
 
 from __future__ import annotations
 
@@ -63,7 +64,8 @@ class Theme(QObject):
 
 
 def font(size: int, weight: QFont.Weight = QFont.Weight.Normal, display: bool = False) -> QFont:
-    """The bundled font at a size in pixels, with figures of equal width; `display` is its cut for large sizes."""
+    """The bundled font at a size in pixels, with figures of equal width; `display` is its cut for large
+    sizes."""
     made = QFont()
     made.setFamilies(["Inter Display", "Inter"] if display else ["Inter"])
     made.setPixelSize(size)

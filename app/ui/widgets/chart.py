@@ -1,7 +1,6 @@
 """The curve: line and error band, values under the pointer, zoom, pan, smoothing, a logarithmic axis; mouse and
-keyboard alike. Painted by hand: pyqtgraph on the same 100,000 points took 72 MB more, started 0.6 s later and needed
-46 to 81 ms a frame (figures of this project's own measurement).
-"""
+keyboard alike. Painted by hand: pyqtgraph on the same 100,000 points took 72 MB more, started 0.6 s later and
+needed 46 to 81 ms a frame (figures of this project's own measurement)."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from PySide6.QtGui import (
     QPolygonF,
     QResizeEvent,
     QWheelEvent,
-)  # fmt: skip
+)
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.ui.texts import number, percent, tr

@@ -37,9 +37,14 @@ class Curve(QFrame):
         self._segments = Segments([(PROBE, tr("Held-out")), (TRAINING, tr("Training"))], tr("Which curve"))
         self._segments.chosen.connect(self._choose)
         self._empty = Empty(
-            theme, "overview", tr("The curve begins with the first measurement"),
-            tr("Before its first round, your model answers questions that it will never train on. That takes a few seconds."),
-        )  # fmt: skip
+            theme,
+            "overview",
+            tr("The curve begins with the first measurement"),
+            tr(
+                "Before its first round, your model answers questions that it will never train on. That "
+                "takes a few seconds."
+            ),
+        )
         self._stack = QStackedWidget()
         self._stack.addWidget(self._empty)
         self._stack.addWidget(self.chart)
@@ -99,11 +104,18 @@ class Curve(QFrame):
         first, last = points[0], points[-1]
         best = max(points, key=lambda point: point[1])
         return tr(
-            "{name}: {now} at round {last}, {then} at round {first}, the highest was {best} at round {at}; {n} points. "
+            "{name}: {now} at round {last}, {then} at round {first}, the highest was {best} at round {at}; "
+            "{n} points. "
             "Arrow keys read single points.",
-            name=self._name.text(), now=percent(last[1], 1), last=last[0], then=percent(first[1], 1), first=first[0],
-            best=percent(best[1], 1), at=best[0], n=len(points),
-        )  # fmt: skip
+            name=self._name.text(),
+            now=percent(last[1], 1),
+            last=last[0],
+            then=percent(first[1], 1),
+            first=first[0],
+            best=percent(best[1], 1),
+            at=best[0],
+            n=len(points),
+        )
 
     def _points(self) -> Sequence[tuple[float, float, float]]:
         if self._what == PROBE:

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
     QToolButton,
     QVBoxLayout,
     QWidget,
-)  # fmt: skip
+)
 
 from app.ui.model import Problem
 from app.ui.theme import Theme
@@ -30,7 +30,8 @@ Box = TypeVar("Box", QVBoxLayout, QHBoxLayout)
 
 
 class Label(QLabel):
-    """A label that only repaints when its text is another one. Text of nodes and peers is never taken as markup."""
+    """A label that only repaints when its text is another one. Text of nodes and peers is never taken as
+    markup."""
 
     def __init__(self, text: str = "", look: str = "", wrap: bool = False) -> None:
         super().__init__()

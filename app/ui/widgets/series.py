@@ -1,8 +1,7 @@
 """The numbers behind a curve, at any zoom: 100,000 points cost no more to draw than there are columns.
 
-Every level above the points joins two neighbours of the one below into a mean with the lowest and highest value, so a
-peak is never lost. Points are appended; the levels grow with them. Pure: no Qt.
-"""
+Every level above the points joins two neighbours of the one below into a mean with the lowest and highest
+value, so a peak is never lost. Points are appended; the levels grow with them. Pure: no Qt."""
 
 from __future__ import annotations
 
@@ -52,7 +51,8 @@ class Series:
             if depth == len(self._levels):
                 self._levels.append(_level())
             xs, ys, lows, highs = self._levels[depth]
-            xs.append(x), ys.append(y), lows.append(low), highs.append(high)
+            for values, value in zip(self._levels[depth], (x, y, low, high), strict=True):
+                values.append(value)
             if len(xs) % 2:
                 return
             x, y = (xs[-1] + xs[-2]) / 2, (ys[-1] + ys[-2]) / 2
@@ -63,8 +63,8 @@ class Series:
         return max(0, bisect_left(self.xs, left) - 1), min(len(self), bisect_right(self.xs, right) + 1)
 
     def line(self, left: float, right: float, columns: int, smooth: int = 0) -> list[Drawn]:
-        """The curve between two x, in about `columns` places at most twice that; `smooth` joins that many points on
-        either side of each into a mean."""
+        """The curve between two x, in about `columns` places at most twice that; `smooth` joins that many
+        points on either side of each into a mean."""
         first, last = self.span(left, right)
         depth = 0
         while (last - first) >> depth > 2 * max(1, columns):

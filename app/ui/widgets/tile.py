@@ -119,9 +119,10 @@ class Tile(QFrame):
                 row(self._figure, self._change, 1, self._spark, gap=8),
                 self._band,
                 column(self._sure, self._since, gap=2),
-                gap=10, margins=(18, 16, 18, 14),
+                gap=10,
+                margins=(18, 16, 18, 14),
             )
-        )  # fmt: skip
+        )
 
     def sizeHint(self) -> QSize:
         return QSize(250, 172)
@@ -147,9 +148,11 @@ class Tile(QFrame):
                 counted(
                     "{low} to {high} likely, {n} question",
                     "{low} to {high} likely, {n} questions",
-                    family.questions, low=percent(low), high=percent(high),
+                    family.questions,
+                    low=percent(low),
+                    high=percent(high),
                 )
-            )  # fmt: skip
+            )
         texts = (tr(family.title), level, self._figure.text(), self._change.text(), self._sure.text(), since)
         self.setAccessibleName(", ".join(filter(None, texts)))
 
