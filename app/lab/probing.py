@@ -9,7 +9,7 @@ from app.lab.plan import Probe
 from app.lab.swarm import Swarm
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.prompts import messages, shows_work
-from app.sapo.questions import Question
+from app.sapo.questions import Asked
 from engines.contract import Completion
 
 ROWS = 512
@@ -25,7 +25,7 @@ class Prober:
 
     swarm: Swarm
     score: Callable[[Group], ScoredGroup]
-    questions: Sequence[Question]
+    questions: Sequence[Asked]
     max_tokens: int
 
     def once(self, seeds_N: Sequence[int]) -> Probe:
@@ -68,7 +68,7 @@ class Prober:
         ]
         return tuple(_share([solved for part in parts for solved in part[node]]) for node in range(nodes))
 
-    def _tried(self, questions_NP: Sequence[Sequence[Question]], seeds_N: Sequence[int]) -> list[list[int]]:
+    def _tried(self, questions_NP: Sequence[Sequence[Asked]], seeds_N: Sequence[int]) -> list[list[int]]:
         """1 for each node and question with a right answer among TRIES."""
         answers_NPG = self._sample(questions_NP, TRIES, seeds_N)
         return [
@@ -80,12 +80,12 @@ class Prober:
         ]
 
     def _sample(
-        self, questions_NP: Sequence[Sequence[Question]], tries: int, seeds_N: Sequence[int]
+        self, questions_NP: Sequence[Sequence[Asked]], tries: int, seeds_N: Sequence[int]
     ) -> list[list[list[Completion]]]:
         prompts_NP = [[messages(question.text) for question in questions_P] for questions_P in questions_NP]
         return self.swarm.sample(prompts_NP, tries, self.max_tokens, seeds_N)
 
-    def _rewards(self, question: Question, completions: Sequence[Completion]) -> tuple[int, ...]:
+    def _rewards(self, question: Asked, completions: Sequence[Completion]) -> tuple[int, ...]:
         """Answers to one question, scored together so that the truth is regenerated once."""
         group = Group(
             coordinates=question.coordinates,

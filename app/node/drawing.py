@@ -5,24 +5,44 @@ from __future__ import annotations
 from random import Random
 
 from app.sapo import curriculum, seeds
-from app.sapo.questions import Question, QuestionError, draw
+from app.sapo.questions import Asked, Coordinates, Maker, QuestionError
 
 _ATTEMPTS = 200
 """Redraws of one slot. One text in eight is held out, so this many misses mean a level with almost no items."""
 
 
-def own_questions(state: curriculum.Curriculum, identity: bytes, round: int, count: int) -> list[Question]:
+def own_questions(
+    state: curriculum.Curriculum, identity: bytes, round: int, count: int, make: Maker
+) -> list[Asked]:
     """The first `count` questions of a round; asking for more never changes the earlier ones.
 
     Held-out questions are passed over by their text. Raises QuestionError when a level has no others.
     """
-    return [_own_question(state, identity, round, slot) for slot in range(count)]
-
-
-def _own_question(state: curriculum.Curriculum, identity: bytes, round: int, slot: int) -> Question:
-    family, level = curriculum.draw(state, Random(seeds.hashed("family", identity, round, slot)))
+    levels = [
+        curriculum.draw(state, Random(seeds.hashed("family", identity, round, slot))) for slot in range(count)
+    ]
+    questions: dict[int, Asked] = {}
     for attempt in range(_ATTEMPTS):
-        question = draw(family, level, seeds.training_seed(identity, round, slot, attempt))
-        if not seeds.held_out(question.text):
-            return question
-    raise QuestionError(f"{family} at level {level} has no question to train on: all of them are held out.")
+        open_slots = [slot for slot in range(count) if slot not in questions]
+        if not open_slots:
+            break
+        places = [
+            Coordinates(
+                family=levels[slot][0],
+                level=levels[slot][1],
+                seed=seeds.training_seed(identity, round, slot, attempt),
+                index=0,
+            )
+            for slot in open_slots
+        ]
+        for slot, question in zip(open_slots, make(places, onward=True), strict=True):
+            if isinstance(question, QuestionError):
+                raise question
+            if not seeds.held_out(question.text):
+                questions[slot] = question
+    for slot, (family, level) in enumerate(levels):
+        if slot not in questions:
+            raise QuestionError(
+                f"{family} at level {level} has no question to train on: all of them are held out."
+            )
+    return [questions[slot] for slot in range(count)]

@@ -10,7 +10,7 @@ import msgspec
 
 from app.sapo.curriculum import Tally
 from app.sapo.groups import ScoredGroup
-from app.sapo.questions import Question
+from app.sapo.questions import Asked
 
 
 def share(flags: Iterable[object]) -> float:
@@ -49,7 +49,7 @@ def shuffled(scored: ScoredGroup, seed: int) -> ScoredGroup:
     return msgspec.structs.replace(scored, rewards_G=tuple(rewards_G))
 
 
-def questions_mark(questions: Sequence[Question]) -> str:
+def questions_mark(questions: Sequence[Asked]) -> str:
     """Eight characters that change with the set of questions: probes over other questions are another curve."""
     coordinates = sorted(question.coordinates for question in questions)
     return sha256(msgspec.json.encode(coordinates)).hexdigest()[:8]

@@ -30,7 +30,7 @@ from app.node.state import State
 from app.node.watch import Watch
 from app.sapo import curriculum, seeds
 from app.sapo.probe import probe_questions
-from app.sapo.questions import QuestionError
+from app.sapo.questions import Asked, QuestionError
 from app.sapo.sandbox import Sandbox, SandboxError
 from engines.contract import EngineError, EngineInfo
 
@@ -77,6 +77,7 @@ class Node:
             round=0, curriculum=curriculum.start(settings.families), identity=sha256(identity).hexdigest()[:16]
         )
         self._fresh = self._state
+        self._questions: list[Asked] = []
         self._run: int | None = None
         self._ends_at: int | None = None
         self._curve: list[ProbeRow] = []
@@ -107,9 +108,6 @@ class Node:
         reason, sentence = "failed", ""
         try:
             await starting
-            self._questions = await asyncio.to_thread(
-                probe_questions, self._settings.families, self._settings.probe_questions
-            )
             await self._learn()
             if self._swarm is not None:
                 self._watch.report(Phase.SENDING)
@@ -153,9 +151,8 @@ class Node:
         """Loads the model and the last safe point into a trainer that has just been started."""
         assert self._link is not None
         self._watch.report(Phase.LOADING)
-        engine = await self._link.open(
-            self._model, self._settings.rank, seeds.hashed("adapter", self._identity)
-        )
+        opening = self._link.open(self._model, self._settings.rank, seeds.hashed("adapter", self._identity))
+        engine, self._questions = await asyncio.gather(opening, self._probe_questions())  # both take seconds
         state, sentences = await resume(self._link, self._checkpoints, self._mark, self._fresh)
         with room_on_disk(self._home):
             if state.round == 0 and self._store.last_round() > 1:
@@ -233,6 +230,12 @@ class Node:
         self._curve = self._store.probes(row.questions_mark)
         self._watch.probed(self._state, self._curve)
         self._tell(events.probe_done(row))
+
+    async def _probe_questions(self) -> list[Asked]:
+        settings, make = self._settings, self._sandbox.questions
+        return self._questions or await asyncio.to_thread(
+            probe_questions, settings.families, settings.probe_questions, make
+        )
 
     def _probe_due(self) -> bool:
         """At the start of the curve, every few rounds, and at the end; once after a round."""

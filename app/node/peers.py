@@ -16,7 +16,7 @@ from app.node.messages import Foreign, Reading
 from app.node.snapshot import SwarmView
 from app.sapo.groups import ScoredGroup
 from app.sapo.prompts import messages
-from app.sapo.questions import Coordinates, Question
+from app.sapo.questions import Asked, Coordinates
 from app.sapo.recipes import Recipe, TrainGroup, Weights
 from app.sapo.sandbox import Sandbox
 from engines.contract import Row
@@ -52,7 +52,7 @@ class PeerGroup:
 class OwnGroup:
     """A group of this node's own, with the verifier's verdicts."""
 
-    question: Question
+    question: Asked
     scored: ScoredGroup
 
 

@@ -17,12 +17,12 @@ from app.node.snapshot import Phase
 from app.sapo import seeds
 from app.sapo.probe import pass_at_1
 from app.sapo.prompts import messages, shows_work
-from app.sapo.questions import Question
+from app.sapo.questions import Asked
 
 _SEED = seeds.hashed("probe sampling")
 
 
-async def probe(tools: Tools, questions_P: Sequence[Question], round: int) -> ProbeRow:
+async def probe(tools: Tools, questions_P: Sequence[Asked], round: int) -> ProbeRow:
     """Measures the current adapter. Raises TrainerDied."""
     started = time.monotonic()
     report = tools.report

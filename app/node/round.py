@@ -25,7 +25,7 @@ from app.node.state import State
 from app.sapo import curriculum, seeds
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.prompts import messages
-from app.sapo.questions import Question
+from app.sapo.questions import Asked
 from app.sapo.recipes import (
     RECIPES,
     Recipe,
@@ -67,7 +67,7 @@ class Played:
     state: State
     levels: dict[str, int]
     """Where the families stood when the round was drawn."""
-    questions_P: list[Question]
+    questions_P: list[Asked]
     scored_P: list[ScoredGroup]
     verdicts_P: list[ScoredGroup]
     """The same with the verifier's own rewards, also where the rewards trained on were shuffled."""
@@ -91,7 +91,12 @@ async def play(tools: Tools, before: State) -> Played:
 
     report(Phase.DRAWING)
     questions_P = await asyncio.to_thread(
-        own_questions, before.curriculum, tools.identity, number, settings.groups
+        own_questions,
+        before.curriculum,
+        tools.identity,
+        number,
+        settings.groups,
+        tools.sandbox.questions,
     )
 
     report(Phase.SAMPLING, 0, len(questions_P) * settings.completions)
@@ -182,7 +187,7 @@ async def mix(tools: Tools, recipe: Recipe, number: int) -> tuple[Mixed, str | N
 
 
 def score(
-    tools: Tools, questions_P: Sequence[Question], groups_PG: Sequence[Sequence[Completion]]
+    tools: Tools, questions_P: Sequence[Asked], groups_PG: Sequence[Sequence[Completion]]
 ) -> list[ScoredGroup]:
     """Every group with this node's own verdicts. Blocks; for a thread."""
     return [

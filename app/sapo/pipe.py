@@ -13,7 +13,8 @@ import msgspec
 from app.sapo.questions import Coordinates
 
 MAX_FRAME = 8192
-"""Bytes. An answer has at most MAX_ANSWER characters of at most four bytes, so this leaves room."""
+"""Bytes. An answer has at most MAX_ANSWER characters of at most four bytes, the longest question has some 1,300
+and the coordinates of one take a hundred, so this leaves room."""
 
 MAX_REASON = 400
 
@@ -34,6 +35,15 @@ class Judge(msgspec.Struct, frozen=True, tag=True):
 
     number: int
     answer: bytes
+
+
+class Make(msgspec.Struct, frozen=True, tag=True):
+    """Make these questions, or with `onward` the first sound ones of their seeds. Each has a reply of its own,
+    Made or Refused, in this order; the question that is loaded stays."""
+
+    number: int
+    places: tuple[Coordinates, ...]
+    onward: bool
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
@@ -60,6 +70,14 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
     unsound: bool
 
 
+class Made(msgspec.Struct, frozen=True, tag=True):
+    """A question's text, and its index where it was looked for."""
+
+    number: int
+    index: int
+    text: str
+
+
 class Judged(msgspec.Struct, frozen=True, tag=True):
     """The raw score."""
 
@@ -67,8 +85,8 @@ class Judged(msgspec.Struct, frozen=True, tag=True):
     score: float
 
 
-Request = Load | Judge
-Reply = Ready | Failed | Loaded | Refused | Judged
+Request = Load | Judge | Make
+Reply = Ready | Failed | Loaded | Refused | Made | Judged
 
 _encode = msgspec.msgpack.Encoder().encode
 decode_request = msgspec.msgpack.Decoder(Request).decode

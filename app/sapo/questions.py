@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Context, localcontext
 from functools import cache
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -33,6 +33,10 @@ class UnsoundQuestion(QuestionError):
     """Coordinates of an item that is no question: its truth is false or ambiguous, or anything is right."""
 
 
+class UnmadeQuestion(QuestionError):
+    """Coordinates whose question took too long to make, or broke the process that made it."""
+
+
 class Coordinates(msgspec.Struct, frozen=True, kw_only=True, order=True):
     """Where a question lies. `version` fixes the generator: equal coordinates give equal questions anywhere."""
 
@@ -49,6 +53,22 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     coordinates: Coordinates
     text: str
     entry: Mapping[str, Any]
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A question without its truth: all that whoever asks it has to know."""
+
+    coordinates: Coordinates
+    text: str
+
+
+class Maker(Protocol):
+    """Makes many questions: `make` does it in this process, `Sandbox.questions` in a child."""
+
+    def __call__(self, places: Sequence[Coordinates], onward: bool = False) -> list[Asked | QuestionError]:
+        """The questions at these coordinates, each in its place, or why there is none. `onward`: each is the
+        first sound one of its seed, as `draw` finds it."""
+        ...
 
 
 def generate(coordinates: Coordinates) -> Question:
@@ -92,6 +112,19 @@ def draw(family: str, level: int, seed: int) -> Question:
         except UnsoundQuestion:
             continue
     raise QuestionError(f"{family} at level {level} has no question at seed {seed}: take another seed.")
+
+
+def make(places: Sequence[Coordinates], onward: bool = False) -> list[Asked | QuestionError]:
+    """Maker in this process, which then holds the library (60 MB)."""
+    return [_made(place, onward) for place in places]
+
+
+def _made(place: Coordinates, onward: bool) -> Asked | QuestionError:
+    try:
+        question = draw(place.family, place.level, place.seed) if onward else generate(place)
+    except QuestionError as refusal:
+        return refusal
+    return Asked(coordinates=question.coordinates, text=question.text)
 
 
 @cache

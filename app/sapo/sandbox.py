@@ -1,9 +1,9 @@
-"""Scores answers in a child process that can be killed at any time.
+"""Makes questions and scores answers in a child process that can be killed at any time.
 
 Text from models and peers may be made to break a scorer. Ours are written not to break; this is the second
 wall: the child has no files, no sockets and bounded memory, and has 250 ms for an answer. Whatever goes wrong
-there costs the answer its point and nothing else. The truth is regenerated in the child from the question's
-coordinates.
+there costs the answer its point and nothing else. Questions, whose coordinates may be a peer's, are made in the
+child alone, in 5 s each: only their texts come out, and the library stays out of the node's memory.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from app.sapo.pipe import (
     Judged,
     Load,
     Loaded,
+    Made,
+    Make,
     PipeError,
     Ready,
     Refused,
@@ -37,12 +39,14 @@ from app.sapo.pipe import (
     read_frame,
 )
 from app.sapo.prompts import MAX_ANSWER
-from app.sapo.questions import Coordinates, QuestionError, UnsoundQuestion
+from app.sapo.questions import Asked, Coordinates, QuestionError, UnmadeQuestion, UnsoundQuestion
 from app.sapo.scorers import clamp
 
 JUDGE_SECONDS = 0.25
 LOAD_SECONDS = 5.0
 START_SECONDS = 120.0
+AT_ONCE = 32
+"""Questions that the child is asked for in one breath; in between others get their turn."""
 
 COMMAND = (sys.executable, "-P", "-m", "app.sapo.scoring_child")
 _ROOT = Path(__file__).resolve().parents[2]
@@ -55,8 +59,8 @@ class SandboxError(Exception):
 class Sandbox:
     """A scoring child, started at once and again whenever it was lost. Safe to share between threads.
 
-    `judge_seconds` is the wall limit for one answer. From asyncio call `score` through `asyncio.to_thread`;
-    `close` may be called while another thread waits for a score.
+    `judge_seconds` is the wall limit for one answer. From asyncio call `score` and `questions` through
+    `asyncio.to_thread`; `close` may be called while another thread waits for them.
     """
 
     def __init__(self, judge_seconds: float = JUDGE_SECONDS) -> None:
@@ -92,13 +96,41 @@ class Sandbox:
             self._load(coordinates)
             return [self._judge(coordinates, answer) for answer in answers]
 
+    def questions(self, places: Sequence[Coordinates], onward: bool = False) -> list[Asked | QuestionError]:
+        """Maker in the child: the same questions as there would be in this process, each in its place, or why
+        there is none. UnmadeQuestion where the child was lost over it, twice. Raises SandboxError."""
+        made: list[Asked | QuestionError] = []
+        while len(made) < len(places):
+            with self._asking:
+                made += self._make(places[len(made) : len(made) + AT_ONCE], onward)
+        return made
+
     def close(self) -> None:
-        """Ends the child. A score that another thread waits for raises SandboxError."""
+        """Ends the child. What another thread waits for raises SandboxError."""
         with self._starting:
             self._closed = True
             if self._child is not None:
                 self._child.kill()
                 self._child = None
+
+    def _make(self, places: Sequence[Coordinates], onward: bool) -> list[Asked | QuestionError]:
+        """What is made before the child is lost, if it is; the first at least."""
+        made: list[Asked | QuestionError] = []
+        for _ in range(2):
+            child = self._running()
+            number = self._number()
+            try:
+                child.send(Make(number, tuple(places), onward))
+                for place in places:
+                    made.append(_made(place, child.reply(number, LOAD_SECONDS)))
+                return made
+            except PipeError as error:
+                return [_unspeakable(error)] if len(places) == 1 else self._make(places[:1], onward)
+            except _Lost:
+                self._drop(child)
+            if made:
+                return made
+        return [_unmade(places[0])]
 
     def _judge(self, coordinates: Coordinates, answer: str | None) -> float:
         if answer is None or not 0 < len(answer) <= MAX_ANSWER:
@@ -125,19 +157,16 @@ class Sandbox:
             try:
                 reply = child.ask(Load(self._number(), coordinates), LOAD_SECONDS)
             except PipeError as error:
-                raise QuestionError(f"These coordinates cannot be a question's: {error}") from error
+                raise _unspeakable(error) from error
             except _Lost:
                 reply = None
             if isinstance(reply, Loaded):
                 child.loaded = coordinates
                 return child
             if isinstance(reply, Refused):
-                raise (UnsoundQuestion if reply.unsound else QuestionError)(reply.reason)
+                raise _refusal(reply)
             self._drop(child)
-        raise QuestionError(
-            f"{coordinates.family} at level {coordinates.level}, seed {coordinates.seed} was not made within "
-            f"{LOAD_SECONDS:.0f} seconds: leave this question out."
-        )
+        raise _unmade(coordinates)
 
     def _running(self) -> _Child:
         for _ in range(2):
@@ -168,6 +197,30 @@ class Sandbox:
 
 class _Lost(Exception):
     """The child is dead, silent for too long, or says what it should not."""
+
+
+def _made(place: Coordinates, reply: Reply) -> Asked | QuestionError:
+    """Raises _Lost."""
+    if isinstance(reply, Made):
+        return Asked(coordinates=msgspec.structs.replace(place, index=reply.index), text=reply.text)
+    if isinstance(reply, Refused):
+        return _refusal(reply)
+    raise _Lost("it answers another question")
+
+
+def _refusal(reply: Refused) -> QuestionError:
+    return (UnsoundQuestion if reply.unsound else QuestionError)(reply.reason)
+
+
+def _unspeakable(error: PipeError) -> QuestionError:
+    return QuestionError(f"These coordinates cannot be a question's: {error}")
+
+
+def _unmade(place: Coordinates) -> UnmadeQuestion:
+    return UnmadeQuestion(
+        f"{place.family} at level {place.level}, seed {place.seed} was not made within {LOAD_SECONDS:.0f} "
+        "seconds: leave this question out."
+    )
 
 
 class _Child:
@@ -213,14 +266,22 @@ class _Child:
 
     def ask(self, request: Request, seconds: float) -> Reply:
         """The reply to a request. Raises _Lost, and PipeError when the request cannot travel."""
+        self.send(request)
+        return self.reply(request.number, seconds)
+
+    def send(self, request: Request) -> None:
+        """Raises as `ask` does."""
         content = frame(request)
         try:
             self._requests.write(content)
             self._requests.flush()
         except OSError as error:
             raise _Lost(str(error)) from error
+
+    def reply(self, number: int, seconds: float) -> Reply:
+        """The next reply to this request. Raises _Lost."""
         reply = self._receive(seconds)
-        if isinstance(reply, Ready | Failed) or reply.number != request.number:
+        if isinstance(reply, Ready | Failed) or reply.number != number:
             raise _Lost("it answers another question")
         return reply
 

@@ -1,4 +1,4 @@
-"""The child process in which answers are scored. Started by `app.sapo.sandbox`, never by hand.
+"""The child process that makes questions and scores answers. Started by `app.sapo.sandbox`, never by hand.
 
 It loads the library and every level, then gives up what it will not need: it can open no file or socket, write
 no file, start no process, and its memory and processor time are bounded as far as the system offers that. Then
@@ -23,6 +23,8 @@ from app.sapo.pipe import (
     Judged,
     Load,
     Loaded,
+    Made,
+    Make,
     Ready,
     Refused,
     Reply,
@@ -30,14 +32,14 @@ from app.sapo.pipe import (
     frame,
     read_frame,
 )
-from app.sapo.questions import Question, QuestionError, UnsoundQuestion, draw, generate
+from app.sapo.questions import Coordinates, Question, QuestionError, UnsoundQuestion, draw, generate
 
 MEMORY = 256 * 2**20
 """Bytes of address space beyond what loading took."""
 
 LOAD_CPU, JUDGE_CPU = 10, 1
-"""Seconds of processor time for one request. The parent's wall limits strike first; these end a child that
-hangs when its parent is gone."""
+"""Seconds of processor time for one question or answer. The parent's wall limits strike first; these end a
+child that hangs when its parent is gone."""
 
 KEPT_QUESTIONS = 256
 
@@ -86,28 +88,40 @@ def limit_resources() -> None:
 
 
 def serve(requests: BinaryIO, replies: BinaryIO) -> None:
-    """One reply for each request, until the pipe closes."""
+    """One reply for each question or answer, until the pipe closes."""
     question: Question | None = None
     while (body := read_frame(requests)) is not None:
         request = decode_request(body)
-        reply: Reply
-        if isinstance(request, Load):
-            _limit_cpu(LOAD_CPU)
-            try:
-                question = _question(request)
-                reply = Loaded(request.number)
-            except QuestionError as error:
+        if isinstance(request, Make):
+            for place in request.places:
+                made = _question(place, request.onward)
+                if isinstance(made, Question):
+                    _send(replies, Made(request.number, made.coordinates.index, made.text))
+                else:
+                    _send(replies, _refused(request.number, made))
+        elif isinstance(request, Load):
+            made = _question(request.coordinates)
+            if isinstance(made, Question):
+                question = made
+                _send(replies, Loaded(request.number))
+            else:
                 question = None
-                unsound = isinstance(error, UnsoundQuestion)
-                reply = Refused(request.number, str(error)[:MAX_REASON], unsound)
+                _send(replies, _refused(request.number, made))
         else:
             _limit_cpu(JUDGE_CPU)
-            reply = Judged(request.number, _judge(question, request))
-        _send(replies, reply)
+            _send(replies, Judged(request.number, _judge(question, request)))
 
 
-def _question(request: Load) -> Question:
-    return _kept(request.coordinates)
+def _question(place: Coordinates, onward: bool = False) -> Question | QuestionError:
+    _limit_cpu(LOAD_CPU)
+    try:
+        return draw(place.family, place.level, place.seed) if onward else _kept(place)
+    except QuestionError as error:
+        return error
+
+
+def _refused(number: int, error: QuestionError) -> Refused:
+    return Refused(number, str(error)[:MAX_REASON], isinstance(error, UnsoundQuestion))
 
 
 _kept = lru_cache(maxsize=KEPT_QUESTIONS)(generate)

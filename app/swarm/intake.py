@@ -6,7 +6,6 @@ and rewards are all checked here, the cheapest test first. A bad group costs not
 
 from __future__ import annotations
 
-import time
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
@@ -16,8 +15,8 @@ import msgspec
 
 from app.sapo import seeds
 from app.sapo.families import FAMILIES
-from app.sapo.questions import VERSION, QuestionError, generate
-from app.sapo.sandbox import LOAD_SECONDS, Sandbox
+from app.sapo.questions import VERSION, QuestionError, UnmadeQuestion
+from app.sapo.sandbox import Sandbox
 from app.sapo.scoring import score_group
 from app.swarm import names
 from app.swarm.allowance import Allowance
@@ -164,14 +163,20 @@ class Intake:
         unfit = self._unfit(body)
         if unfit is not None:
             return unfit
-        group = body.group()
-        began = time.monotonic()
         try:
-            self._sandbox.score(group.coordinates, ())  # made there first, where it can be cut short
-            text = generate(group.coordinates).text
+            return self._regenerated(envelope, body)
+        except UnmadeQuestion:
+            return Reason.SLOW_QUESTION
         except QuestionError:
-            slow = time.monotonic() - began >= LOAD_SECONDS
-            return Reason.SLOW_QUESTION if slow else Reason.NO_QUESTION
+            return Reason.NO_QUESTION
+
+    def _regenerated(self, envelope: Envelope, body: Body) -> Checked | Reason:
+        """Raises QuestionError. The question is made in the sandbox alone, where it can be cut short."""
+        group = body.group()
+        asked = self._sandbox.questions([group.coordinates])[0]
+        if isinstance(asked, QuestionError):
+            raise asked
+        text = asked.text
         if seeds.held_out(text):
             return Reason.HELD_OUT
         sketch = self._likeness.sketch(text, group.completions_G)

@@ -92,7 +92,7 @@ def test_alone_with_no_socket_and_a_safe_soon_end(model: Path, tmp_path: Path) -
         time.sleep(0.02)
     if sys.platform == "linux":
         loaded = Path(f"/proc/{node.process.pid}/maps").read_text()
-        assert not [one for one in ("libtorch", "aiohttp", "nacl", "zeroconf") if one in loaded]
+        assert not [one for one in ("libtorch", "aiohttp", "nacl", "zeroconf", "numpy") if one in loaded]
         assert "libtorch" in Path(f"/proc/{trainer.pid}/maps").read_text()
     asked = time.monotonic()
     assert node.stop() == 0
@@ -102,6 +102,15 @@ def test_alone_with_no_socket_and_a_safe_soon_end(model: Path, tmp_path: Path) -
     newest = checkpoint.newest_first(checkpoints(tmp_path))[0]
     assert checkpoint.read(newest, model_mark(model)).round >= safe
     assert rows(tmp_path, "SELECT outcome FROM runs") == [("stopped",)]
+
+
+def test_the_node_never_holds_the_puzzle_library(model: Path, tmp_path: Path) -> None:
+    """Only the node's imports: those of its children go to their own logs."""
+    node = Running("--model", model, "--home", tmp_path, "--rounds", "1", *SMALL, PYTHONPROFILEIMPORTTIME="1")
+    assert node.wait() == 0
+    imported = {line.rpartition("|")[2].strip() for line in node.said.splitlines() if "import time:" in line}
+    assert {"app.node.node", "app.sapo.sandbox"} <= imported
+    assert not {name.partition(".")[0] for name in imported} & {"reasoning_gym", "sympy", "numpy", "torch"}
 
 
 @pytest.mark.long

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.node import node
-from app.sapo.questions import Coordinates
+from app.sapo.questions import Asked, Coordinates, QuestionError
 from app.sapo.sandbox import Sandbox
 from tests.node.bench import Bench
 
@@ -19,6 +19,9 @@ class SharedSandbox:
 
     def score(self, coordinates: Coordinates, answers: Sequence[str | None]) -> list[float]:
         return self._sandbox.score(coordinates, answers)
+
+    def questions(self, places: Sequence[Coordinates], onward: bool = False) -> list[Asked | QuestionError]:
+        return self._sandbox.questions(places, onward)
 
     def close(self) -> None:
         pass

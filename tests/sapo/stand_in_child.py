@@ -1,4 +1,4 @@
-"""A scoring child that does what the answer says: for showing what the parent does with a child that breaks.
+"""A scoring child that does what the answer or the family says: to show what the parent does when one breaks.
 
 Speaks the protocol of app.sapo.pipe. What it breaks on the first time only, it remembers as files in a folder.
 """
@@ -12,9 +12,11 @@ from pathlib import Path
 
 from app.sapo.pipe import (
     Failed,
-    Judge,
     Judged,
+    Load,
     Loaded,
+    Made,
+    Make,
     Ready,
     Refused,
     Reply,
@@ -29,6 +31,21 @@ def send(reply: Reply) -> None:
     sys.stdout.buffer.flush()
 
 
+def trouble(memory: Path, text: str) -> tuple[str, str]:
+    what, _, value = text.partition(" ")
+    first = memory / f"{what} {value}"
+    if what == "once" and not first.exists():
+        first.touch()
+        what = value
+    if what == "hang":
+        time.sleep(600)
+    if what == "die":
+        os._exit(7)
+    if what == "noise":
+        os.write(1, b"hello\n" * 1000)
+    return what, value
+
+
 def main(memory: Path, start: str) -> None:
     if start == "exits":
         sys.exit(3)
@@ -38,23 +55,17 @@ def main(memory: Path, start: str) -> None:
     send(Ready())
     while (body := read_frame(sys.stdin.buffer)) is not None:
         request = decode_request(body)
-        if not isinstance(request, Judge):
-            if request.coordinates.family == "hang":
-                time.sleep(600)
+        if isinstance(request, Make):
+            for place in request.places:
+                trouble(memory, place.family)
+                send(Made(request.number, place.index, "How much?"))
+            continue
+        if isinstance(request, Load):
+            trouble(memory, request.coordinates.family)
             unsound = request.coordinates.family == "unsound"
             send(Refused(request.number, "Not here.", True) if unsound else Loaded(request.number))
             continue
-        what, _, value = request.answer.decode("utf-8", "surrogatepass").partition(" ")
-        first = memory / f"{what} {value}"
-        if what == "once" and not first.exists():
-            first.touch()
-            what = value
-        if what == "hang":
-            time.sleep(600)
-        if what == "die":
-            os._exit(7)
-        if what == "noise":
-            os.write(1, b"hello\n" * 1000)
+        what, value = trouble(memory, request.answer.decode("utf-8", "surrogatepass"))
         if what == "late":
             send(Judged(request.number - 1, 1.0))
         send(Judged(request.number, float(value) if what == "score" else 1.0))

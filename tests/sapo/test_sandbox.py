@@ -16,10 +16,19 @@ import psutil
 import pytest
 
 from app.sapo import sandbox as module
+from app.sapo.families import FAMILIES
 from app.sapo.groups import Group
-from app.sapo.pipe import Judge, PipeError, frame
+from app.sapo.pipe import MAX_FRAME, Judge, PipeError, frame
 from app.sapo.prompts import MAX_ANSWER
-from app.sapo.questions import Coordinates, QuestionError, UnsoundQuestion, draw
+from app.sapo.questions import (
+    Asked,
+    Coordinates,
+    QuestionError,
+    UnmadeQuestion,
+    UnsoundQuestion,
+    draw,
+    make,
+)
 from app.sapo.sandbox import Sandbox, SandboxError
 from app.sapo.scorers import solution
 from app.sapo.scoring import score_group
@@ -95,6 +104,50 @@ def test_an_unsound_question_is_named_so(sandbox: Sandbox) -> None:
     pytest.fail("every second item of this family is unsound, but none was refused")
 
 
+@pytest.mark.parametrize("onward", [False, True])
+def test_questions_of_the_child_are_those_of_this_process(sandbox: Sandbox, onward: bool) -> None:
+    """All levels, also the items that are no questions."""
+    places = [
+        Coordinates(family=family.name, level=level, seed=2**41 + 10**7 * seed, index=0)
+        for family in FAMILIES.values()
+        for level in range(len(family.levels))
+        for seed in range(12)
+    ]
+    here, there = make(places, onward), sandbox.questions(places, onward)
+    refused = 0
+    for mine, its in zip(here, there, strict=True):
+        if isinstance(mine, QuestionError):
+            assert type(its) is type(mine) and str(its) == str(mine)
+            refused += 1
+        else:
+            assert its == mine
+    assert (refused == 0) == onward
+    assert any(isinstance(its, Asked) and its.coordinates.index > 0 for its in there) == onward
+
+
+def test_every_refusal_stands_in_its_place_and_what_is_loaded_stays(sandbox: Sandbox) -> None:
+    assert sandbox.score(QUESTION.coordinates, [RIGHT]) == [1.0]
+    pid = sandbox.pid
+    nowhere = [anywhere("rubiks_cube"), anywhere(seed=2**70), anywhere("x" * 10**6), anywhere(version="7")]
+    places = [place for bad in nowhere for place in (bad, anywhere(), anywhere("lcm", level=3))]
+    made = sandbox.questions(places)
+    assert [type(one) for one in made] == [QuestionError, Asked, Asked] * 4
+    assert "no family called" in str(made[0]) and "cannot be a question's" in str(made[3])
+    assert made[1:3] == make([anywhere(), anywhere("lcm", level=3)])
+    assert sandbox.questions([]) == []
+    assert sandbox.score(QUESTION.coordinates, [RIGHT, WRONG]) == [1.0, 0.0] and sandbox.pid == pid
+
+
+def test_the_longest_question_fits_the_pipe() -> None:
+    longest = max(
+        len(draw(family.name, level, 10**7 * seed).text.encode())
+        for family in FAMILIES.values()
+        for level in range(len(family.levels))
+        for seed in range(40)
+    )
+    assert longest < MAX_FRAME // 4
+
+
 def test_threads_and_asyncio_share_one_child(sandbox: Sandbox) -> None:
     questions = [draw(family, 0, seed * 10**8) for seed in range(20) for family in ("lcm", "chain_sum", "bf")]
 
@@ -163,6 +216,22 @@ def test_a_killed_or_stopped_child_is_replaced_and_no_point_is_lost() -> None:
         assert all(wait_until_gone(pid) for pid in (first, second, third))
 
 
+@POSIX
+def test_no_question_is_lost_with_a_child() -> None:
+    places = [anywhere(level=2, seed=seed * 10**7) for seed in range(6000)]
+    with Sandbox(judge_seconds=20.0) as sandbox, ThreadPoolExecutor(2) as threads:
+        for how in (signal.SIGKILL, signal.SIGTERM):
+            assert sandbox.questions(places[:1]) == make(places[:1])
+            first = sandbox.pid
+            assert first is not None
+            made = threads.submit(sandbox.questions, places)
+            scores = threads.submit(sandbox.score, QUESTION.coordinates, [RIGHT, WRONG] * 50)
+            time.sleep(0.1)
+            os.kill(first, how)
+            assert made.result() == make(places) and scores.result() == [1.0, 0.0] * 50
+            assert sandbox.pid != first
+
+
 @pytest.fixture
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def command(start: str) -> tuple[str, ...]:
@@ -206,6 +275,20 @@ def test_a_question_that_cannot_be_made_in_time_is_left_out(monkeypatch: pytest.
             sandbox.score(anywhere("unsound"), ["right"])
 
 
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("trouble", ["hang", "die", "noise"])
+def test_a_question_that_breaks_the_child_is_left_out_and_the_others_are_made(
+    trouble: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Sandbox() as sandbox:
+        sandbox.questions([anywhere()])
+        monkeypatch.setattr(module, "LOAD_SECONDS", 1.0)
+        families = ("fine", trouble, f"once {trouble}", "fine")
+        made = sandbox.questions([anywhere(family) for family in families])
+    assert [type(one) for one in made] == [Asked, UnmadeQuestion, Asked, Asked]
+    assert "seed 1 was not made within 1 seconds: leave this question out" in str(made[1])
+
+
 @pytest.mark.parametrize(
     ("start", "reason"), [("fails", "No module named 'reasoning_gym'"), ("exits", "ended with code 3")]
 )
@@ -236,6 +319,20 @@ def test_closing_ends_the_child_also_under_a_waiting_thread() -> None:
     sandbox.close()
     with pytest.raises(SandboxError, match="closed"):
         sandbox.score(anywhere(), ["right"])
+    with pytest.raises(SandboxError, match="closed"):
+        sandbox.questions([anywhere()])
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_closing_ends_the_making_of_questions_too() -> None:
+    sandbox = Sandbox()
+    assert sandbox.questions([anywhere()])
+    with ThreadPoolExecutor(1) as thread:
+        making = thread.submit(sandbox.questions, [anywhere("hang")])
+        time.sleep(0.2)
+        sandbox.close()
+        with pytest.raises(SandboxError, match="closed: open a new Sandbox"):
+            making.result(timeout=30)
 
 
 def test_the_child_ends_when_its_parent_is_killed() -> None:

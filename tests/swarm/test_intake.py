@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from app.bench import spoiling
 from app.bench.spoiling import Spoiler, payloads
 from app.sapo import sandbox as sandbox_
 from app.sapo.families import FAMILIES, Family
+from app.sapo.questions import Coordinates, UnsoundQuestion, make
 from app.sapo.sandbox import Sandbox
 from app.swarm import intake as intake_
 from app.swarm.body import Envelope
@@ -264,13 +266,39 @@ def test_a_question_that_takes_long_costs_its_author(tmp_path: Path, monkeypatch
     monkeypatch.setattr(sandbox_, "COMMAND", (sys.executable, str(STAND_IN), str(tmp_path), "works"))
     monkeypatch.setenv("PYTHONPATH", str(STAND_IN.parents[2]))
     monkeypatch.setitem(FAMILIES, "hang", Family(name="hang", title="", levels=({},)))  # type: ignore[arg-type]
-    for module in (sandbox_, intake_):
-        monkeypatch.setattr(module, "LOAD_SECONDS", 0.2)
+    monkeypatch.setattr(sandbox_, "LOAD_SECONDS", 0.2)
     with Sandbox() as slow:
         intake = Intake(slow, SWARM, [])
         for number in range(3):
             assert intake.check(task(family="hang", seed=number), NOW_MS) is Reason.SLOW_QUESTION
         assert intake.check(task(family="hang", seed=9), NOW_MS) is Reason.DISTRUSTED
+
+
+def test_impossible_coordinates_cost_their_author_and_not_the_sandbox(intake: Intake) -> None:
+    places = [Coordinates(**UNSOUND, seed=seed * 10**7, index=0) for seed in range(99)]
+    made = zip(places, make(places), strict=True)
+    nowhere = [place.seed for place, one in made if isinstance(one, UnsoundQuestion)]
+    intake.check(signed(honest(3)), NOW_MS)
+    pid = intake._sandbox.pid
+    for seed in nowhere[:3]:
+        assert intake.check(task(**UNSOUND, seed=seed, index=0), NOW_MS) is Reason.NO_QUESTION
+    assert intake.check(signed(honest(4)), NOW_MS) is Reason.DISTRUSTED
+    assert intake._sandbox.pid == pid
+
+
+def test_the_check_makes_no_question_in_this_process() -> None:
+    items = [encoded(one).decode() for one in (signed(honest()), with_(rewards=[0, 1, 0]), task(family="lcm"))]
+    script = f"""
+import sys
+from app.sapo.sandbox import Sandbox
+from app.swarm.intake import Intake
+with Sandbox() as sandbox:
+    sifted = Intake(sandbox, {SWARM!r}, []).sift([one.encode() for one in {items!r}], {NOW_MS})
+print(len(sifted.checked), [name for name in ("reasoning_gym", "sympy", "numpy") if name in sys.modules])
+"""
+    root = STAND_IN.parents[2]
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=root)
+    assert done.stdout == "1 []\n", done.stderr
 
 
 def test_a_batch_is_sifted_and_what_must_be_reported_is_said(intake: Intake) -> None:
