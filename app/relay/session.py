@@ -51,7 +51,6 @@ Outcome = tuple[Code, str, float | None]
 NOT_INVITED_S = 60.0
 """When a node that may not sign in may ask again: the operator may have let it in meanwhile."""
 _LONGEST_WAIT_MS = 24 * 3600 * 1000
-_COUNTED_SOURCES = 128
 
 
 class Session:
@@ -298,24 +297,11 @@ class Session:
             "rid": sample.rid,
             "window": drawn.window,
             "eligible": drawn.eligible,
-            "sources": self._sources(key, sample.families),
+            "sources": drawn.sources,
             "age_p50_s": round(median(ages), 3) if ages else None,
         }
         items = b",".join([group.raw for group in drawn.groups])
         return b"".join((msgspec.json.encode(figures)[:-1], b',"items":[', items, b"]}"))
-
-    def _sources(self, key: bytes, families: tuple[str, ...] | None) -> int:
-        """Other keys with groups in these families; in a large swarm at least so many."""
-        window = self._desk.window
-        if families is None:
-            return len(window.peers) - (key in window.peers)
-        sections = [section for one in set(families) if (section := window.section(one)) is not None]
-        if sum([section.line.groups for section in sections]) == len(window):
-            return len(window.peers) - (key in window.peers)
-        rosters = [section.peers for section in sections]
-        if sum(map(len, rosters)) <= _COUNTED_SOURCES:
-            return len({peer for roster in rosters for peer in roster} - {key})
-        return max(len(roster) - (key in roster) for roster in rosters)
 
     def _report(self, report: Report) -> bytes | None:
         desk, key = self._desk, self.key
