@@ -1,6 +1,6 @@
 """Pictures of every page in both themes, from the project's folder and with QT_QPA_PLATFORM=offscreen:
-`python -m tests.ui.pictures FOLDER [WIDTH HEIGHT [HOME]]`. With HOME, a data folder, overview, skills and history show
-what a real run left there; the swarm and the questions are made up."""
+`python -m tests.ui.pictures FOLDER [WIDTH HEIGHT [HOME]]`. With HOME, a data folder, overview, skills and
+history show what a real run left there; the swarm and the questions are made up."""
 
 from __future__ import annotations
 
