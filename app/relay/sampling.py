@@ -144,13 +144,13 @@ class Sampler:
         since = -inf if ask.max_age_s is None else window.now() - ask.max_age_s
         given = self._memory(ask.key)
         draft = _Draft(k, ask.max_bytes, caps.address, given)
-        put, authors, own = draft.put, window.authors, ask.key
+        authors, own, steps = window.authors, ask.key, 0
         first: list[_Hand] = []
         passed: list[_Hand] = []
         for key in self._peers(sections):
-            if draft.full or draft.steps <= 0:
+            if draft.full or steps >= _STEPS:
                 break
-            draft.steps -= 1
+            steps += 1
             if key is None or key == own:
                 continue
             author = authors[key]
@@ -178,14 +178,14 @@ class Sampler:
                     continue
                 group = _any(lines, since, random())
             if group is not None and group.id not in given:
-                if put(group) and per_key > 1:
+                if draft.put(group) and per_key > 1:
                     first.append(_Hand(author, families, since, self._rng, gave=1))
                 continue
             hand = _Hand(author, families, since, self._rng)
-            draft.take(hand, per_key, _FIRST_TRIES)
+            steps += draft.take(hand, per_key, _FIRST_TRIES)
             first.append(hand)
         if not draft.full:
-            draft.go_round(passed + first, per_key)
+            draft.go_round(passed + first, per_key, _STEPS - steps)
         return draft.groups
 
     def _peers(self, sections: list[Section] | None) -> Iterator[bytes | None]:
@@ -297,9 +297,9 @@ class _Hand:
 
 
 class _Draft:
-    """A batch in the making, and how many `steps` it may still take."""
+    """A batch in the making."""
 
-    __slots__ = ("_addresses", "_given", "_k", "_of_address", "_room", "full", "groups", "steps")
+    __slots__ = ("_addresses", "_given", "_k", "_of_address", "_room", "full", "groups")
 
     def __init__(self, k: int, room: int, of_address: int, given: _Given) -> None:
         self._k = k
@@ -309,42 +309,43 @@ class _Draft:
         self._addresses: dict[str, int] = {}
         self.groups: list[Kept] = []
         self.full = False
-        self.steps = _STEPS
 
     def put(self, group: Kept) -> bool:
         """The group into the batch, if it fits in."""
-        address, size = group.address, len(group.raw)
+        address, size, groups = group.address, len(group.raw), self.groups
         count = self._addresses.get(address, 0)
         if count >= self._of_address or size > self._room:
             return False
-        self.groups.append(group)
-        self.full = len(self.groups) == self._k
+        groups.append(group)
+        self.full = len(groups) == self._k
         self._addresses[address] = count + 1
         self._room -= size
         self._given.add(group.id)
         return True
 
-    def take(self, hand: _Hand, per_key: int, tries: int) -> None:
-        """One more group from this peer, if one is found in so many tries."""
-        for _ in range(min(tries, self.steps)):
-            self.steps -= 1
+    def take(self, hand: _Hand, per_key: int, tries: int) -> int:
+        """One more group from this peer, if one is found in so many tries; how many it took."""
+        for tried in range(1, tries + 1):
             group = next(hand.deal, _END)
             if group is _END:
                 hand.closed = True
-                return
+                return tried
             if group is not None and group.id not in self._given:
                 fits = self.put(group)
                 hand.gave += fits
                 # if not, trying the peer's other groups would cost the next peers their turn
                 hand.closed = not fits or hand.gave >= per_key
-                return
+                return tried
+        return tries
 
-    def go_round(self, hands: list[_Hand], per_key: int) -> None:
+    def go_round(self, hands: list[_Hand], per_key: int, steps: int) -> None:
         """One group from each peer again and again, as long as there is something to take."""
-        while hands and not self.full and self.steps > 0:
+        while hands:
             for hand in hands:
-                if not self.full and not hand.closed:
-                    self.take(hand, per_key, _LATER_TRIES)
+                if self.full or steps <= 0:
+                    return
+                if not hand.closed:
+                    steps -= self.take(hand, per_key, min(_LATER_TRIES, steps))
             hands = [hand for hand in hands if not hand.closed]
 
 
