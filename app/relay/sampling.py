@@ -144,7 +144,7 @@ class Sampler:
         since = -inf if ask.max_age_s is None else window.now() - ask.max_age_s
         given = self._memory(ask.key)
         draft = _Draft(k, ask.max_bytes, caps.address, given)
-        authors, own, steps = window.authors, ask.key, 0
+        put, has, authors, own, steps = draft.put, given.has, window.authors, ask.key, 0
         first: list[_Hand] = []
         passed: list[_Hand] = []
         for key in self._peers(sections):
@@ -166,19 +166,19 @@ class Sampler:
             there = len(slots) - head
             for _ in range(_THROWS):
                 group = slots[head + int(random() * there)].group
-                if (
-                    group is not None
-                    and group.arrived >= since
-                    and (families is None or group.family in families)
-                ):
+                if group is None:
+                    line.tidy()
+                    slots, head = line.slots, line.head
+                    there = len(slots) - head
+                elif group.arrived >= since and (families is None or group.family in families):
                     break
             else:
                 lines = _lines(author, families)
                 if not lines:
                     continue
                 group = _any(lines, since, random())
-            if group is not None and group.id not in given:
-                if draft.put(group) and per_key > 1:
+            if group is not None and not has(group.id):
+                if put(group) and per_key > 1:
                     first.append(_Hand(author, families, since, self._rng, gave=1))
                 continue
             hand = _Hand(author, families, since, self._rng)
@@ -330,7 +330,7 @@ class _Draft:
             if group is _END:
                 hand.closed = True
                 return tried
-            if group is not None and group.id not in self._given:
+            if group is not None and not self._given.has(group.id):
                 fits = self.put(group)
                 hand.gave += fits
                 # if not, trying the peer's other groups would cost the next peers their turn
@@ -371,7 +371,7 @@ class _Given:
             self._prints[place * _PRINT : (place + 1) * _PRINT] = id[:_PRINT]
         self._next = (place + 1) % self._room
 
-    def __contains__(self, id: bytes) -> bool:
+    def has(self, id: bytes) -> bool:
         place = self._firsts.find(id[0])
         while place >= 0:
             if self._prints.startswith(id[:_PRINT], place * _PRINT):

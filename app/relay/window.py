@@ -4,7 +4,7 @@ Every group stands in five lines, each in order of arrival: the whole window, it
 within the shelf those of its publisher's key and of its network address, and all that its publisher has here.
 All but the last are bounded in groups and in bytes, and a line that overflows loses its own oldest: who
 publishes much pushes out what they published themselves. Leaving is O(1): the slot is emptied once for all
-lines, and a line is rebuilt when empty slots outnumber full ones.
+lines, and each of them clears up when it is next used.
 
 A group is kept as the exact bytes that arrived, because its id and signature are over exact bytes. Its age
 counts from its arrival by the relay's clock; a publisher's clock is not asked.
@@ -81,8 +81,8 @@ class Slot(msgspec.Struct, gc=False):
 
 
 class Line:
-    """Groups in order of arrival, with how many and how many bytes are still there. `slots` begin at `head`
-    with the oldest group; behind it some may be empty."""
+    """Groups in order of arrival, with how many and how many bytes are still there. After `tidy` the `slots`
+    begin at `head` with the oldest group, and those that are empty are not the most."""
 
     __slots__ = ("bytes", "groups", "head", "slots")
 
@@ -92,23 +92,25 @@ class Line:
         self.groups = 0
         self.bytes = 0
 
-    def emptied(self, size: int) -> None:
-        """One of this line's slots has just been emptied: count it out and clear up behind it."""
-        self.groups -= 1
-        self.bytes -= size
-        slots = self.slots
+    def tidy(self) -> None:
+        """Pass over what has left. What it costs was saved when it left."""
+        slots, head = self.slots, self.head
         if len(slots) > 2 * self.groups + 16:
             self.slots = [slot for slot in slots if slot.group is not None]
             self.head = 0
-        else:
-            head, end = self.head, len(slots)
-            while head < end and slots[head].group is None:
-                head += 1
-            self.head = head
+            return
+        end = len(slots)
+        while head < end and slots[head].group is None:
+            head += 1
+        self.head = head
 
     def oldest(self) -> Slot:
         """The first slot with a group. Raises IndexError in an empty line."""
-        return self.slots[self.head]
+        slot = self.slots[self.head]
+        if slot.group is None:
+            self.tidy()
+            slot = self.slots[self.head]
+        return slot
 
     def newest(self) -> Kept | None:
         return next((slot.group for slot in reversed(self.slots) if slot.group is not None), None)
@@ -116,13 +118,11 @@ class Line:
     def span(self, since: float) -> tuple[int, int]:
         """The positions from the oldest group, or the first that arrived at `since` or later, to the end; some
         may be empty."""
+        self.tidy()
         slots, head = self.slots, self.head
         if self.groups and slots[head].arrived >= since:
             return head, len(slots)
         return bisect_left(slots, since, head, key=_ARRIVED), len(slots)
-
-    def over(self, bounds: Bounds) -> bool:
-        return self.groups > bounds.groups or self.bytes > bounds.bytes
 
     def __iter__(self) -> Iterator[Kept]:
         return (slot.group for slot in self.slots if slot.group is not None)
@@ -260,9 +260,12 @@ class Window:
         )
         shelf.section.groups += 1
         for line in (self._whole, shelf.line, author.line, own, local):
-            line.slots.append(slot)
-            line.groups += 1
+            slots = line.slots
+            slots.append(slot)
+            line.groups = groups = line.groups + 1
             line.bytes += size
+            if slots[line.head].group is None or len(slots) > 2 * groups + 16:
+                line.tidy()
         for line, bounds in (
             (own, self._key_bounds),
             (local, self._address_bounds),
@@ -282,8 +285,8 @@ class Window:
     def _expire(self, now: float) -> None:
         whole, seen = self._whole, self._seen
         oldest = now - self.limits.age_s
-        while whole.groups and whole.slots[whole.head].arrived < oldest:
-            self._leave(whole.oldest())
+        while whole.groups and (slot := whole.oldest()).arrived < oldest:
+            self._leave(slot)
         forgotten = now - self._remember_s
         while seen and seen[next(iter(seen))].arrived < forgotten:
             seen.popitem(last=False)
@@ -367,7 +370,8 @@ class Window:
         own, local = author.families[family][level], shelf.addresses[address]
         shelf.section.groups -= 1
         for line in (self._whole, shelf.line, author.line, own, local):
-            line.emptied(size)
+            line.groups -= 1
+            line.bytes -= size
         if not own.groups:
             self._strike(author, shelf.section, family, level)
         if not local.groups:
