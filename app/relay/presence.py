@@ -49,12 +49,13 @@ class Here(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Peer:
-    __slots__ = ("connections", "families", "model")
+    __slots__ = ("connections", "families", "model", "named")
 
     def __init__(self) -> None:
         self.connections = 0
         self.families: set[str] = set()
         self.model = UNKNOWN
+        self.named = ""
 
 
 class Presence:
@@ -97,17 +98,19 @@ class Presence:
         peer = self._peers.get(key)
         if peer is None:
             return
-        self._models[peer.model] -= 1
-        peer.model = model_class(model)
-        self._models[peer.model] += 1
-        self._expire()
+        if model != peer.named:
+            self._models[peer.model] -= 1
+            peer.named, peer.model = model, model_class(model)
+            self._models[peer.model] += 1
         if family not in peer.families:
+            self._expire()
             if len(peer.families) >= FAMILIES_OF_A_KEY:
                 return
             peer.families.add(family)
             self._families[family] += 1
-        self._played[key, family] = self._clock()
-        self._played.move_to_end((key, family))
+        pair = key, family
+        self._played[pair] = self._clock()
+        self._played.move_to_end(pair)
 
     def connections(self, key: bytes) -> int:
         peer = self._peers.get(key)

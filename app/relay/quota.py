@@ -81,17 +81,23 @@ class Buckets:
     def take(self, source: bytes | str, amount: float, now: float) -> None:
         """Take tokens that `wait` has found to be there. What is not there is not owed: a bucket is never less
         than empty."""
-        known = self._full_at
-        full_at = max(known.get(source, now), now) + amount / self._per_s
-        known[source] = min(full_at, now + self._depth_s)
+        known, per_s, latest = self._full_at, self._per_s, now + self._depth_s
+        full_at = known.get(source)
+        if full_at is not None and full_at > now:
+            full_at += amount / per_s
+            known[source] = full_at if full_at < latest else latest
+            known.move_to_end(source)
+            return
+        known[source] = min(now + amount / per_s, latest)
         known.move_to_end(source)
         while len(known) > self._sources or (known and known[next(iter(known))] <= now):
             known.popitem(last=False)
 
     def left(self, source: bytes | str, now: float) -> float:
         """Tokens there now, between 0 and the burst."""
-        owed_s = max(0.0, self._full_at.get(source, now) - now)
-        return max(0.0, (self._depth_s - owed_s) * self._per_s)
+        owed_s = self._full_at.get(source, now) - now
+        left = (self._depth_s - owed_s if owed_s > 0.0 else self._depth_s) * self._per_s
+        return left if left > 0.0 else 0.0
 
     def __len__(self) -> int:
         return len(self._full_at)
@@ -110,36 +116,39 @@ class Quotas:
         sources: int = 50_000,
     ) -> None:
         self._clock = clock
-        self._per_key = {kind: Buckets(rate, sources) for kind, rate in per_key.items()}
-        self._per_address = {kind: Buckets(rate, sources) for kind, rate in per_address.items()}
+        self._kinds = {
+            kind: (
+                Buckets(per_key[kind], sources) if kind in per_key else None,
+                Buckets(per_address[kind], sources) if kind in per_address else None,
+            )
+            for kind in {*per_key, *per_address}
+        }
 
     def take(self, kind: str, key: bytes | None, address: str, amount: float = 1.0) -> float:
         """Take `amount` from both buckets and return 0, or take nothing and return `retry_after` in seconds.
         `key` is None before a connection has said who it is."""
         if amount < 0:
             raise ValueError("Nothing is given back to a bucket.")
+        of_key, of_address = self._kinds[kind]
         now, wait = self._clock(), 0.0
-        sources = self._sources(kind, key, address)
-        for buckets, source in sources:
-            wait = max(wait, buckets.wait(source, amount, now))
-        if wait <= 0:
-            for buckets, source in sources:
-                buckets.take(source, amount, now)
-        return wait
+        if of_key is not None and key is not None:
+            wait = of_key.wait(key, amount, now)
+        if of_address is not None:
+            wait = max(wait, of_address.wait(address, amount, now))
+        if wait > 0:
+            return wait
+        if of_key is not None and key is not None:
+            of_key.take(key, amount, now)
+        if of_address is not None:
+            of_address.take(address, amount, now)
+        return 0.0
 
     def left(self, kind: str, key: bytes | None, address: str) -> float:
         """How much could be taken now."""
-        now = self._clock()
-        return min(
-            (buckets.left(source, now) for buckets, source in self._sources(kind, key, address)), default=inf
-        )
-
-    def _sources(self, kind: str, key: bytes | None, address: str) -> list[tuple[Buckets, bytes | str]]:
-        of_key, of_address = self._per_key.get(kind), self._per_address.get(kind)
-        if of_key is None or key is None:
-            if of_address is None:
-                if of_key is None:
-                    raise KeyError(kind)
-                return []
-            return [(of_address, address)]
-        return [(of_key, key)] if of_address is None else [(of_key, key), (of_address, address)]
+        of_key, of_address = self._kinds[kind]
+        now, left = self._clock(), inf
+        if of_key is not None and key is not None:
+            left = of_key.left(key, now)
+        if of_address is not None:
+            left = min(left, of_address.left(address, now))
+        return left

@@ -12,45 +12,53 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from random import Random
 
 import msgspec
 
-from app.relay.window import Author, Kept, Line, Part, Section, Window
+from app.relay.window import Author, Kept, Line, Section, Window
 
 Weight = Callable[[bytes], float]
 """How readily a key is drawn, 0 (never) to 1; see `standing`."""
-Parts = dict[Part, Section]
-"""The sections that an asker named, none inside another."""
+Families = frozenset[str] | None
+"""Those that were asked for; None where that is all there are."""
 _PRINT = 8
 """Bytes of an id that are remembered: with 64 bits no two groups are mistaken for each other."""
 
 _STEPS = 1024
 """Most peers and groups looked at for one batch."""
+_THROWS = 4
+"""Places looked at anywhere among a peer's groups before those that were asked for are sought out."""
 _FIRST_TRIES, _LATER_TRIES = 16, 64
 """Groups of one peer looked at in a row: a peer of whom the asker has nearly everything must not use up the
 steps."""
 
+_COUNTED = 128
+"""In a swarm so small the publishers are counted, in a larger one the most in one family stand for them."""
+_MANY_KEYS, _MANY_ADDRESSES = 16, 8
+"""From so many on an equal share is below the caps for any size of a batch."""
 _END = Kept(id=b"", key=b"", address="", family="", level=0, raw=b"", arrived=0.0)
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True):
-    """What one asker wants: at most `k` groups and `max_bytes` bytes, of these families (None: of any; a family
-    may be narrowed to a level), none older than `max_age_s`, and if they like fewer per publisher."""
+class Ask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What one asker wants: at most `k` groups and `max_bytes` bytes, of these families (None: of any), none
+    older than `max_age_s`, and if they like fewer per publisher."""
 
     key: bytes
     k: int
     max_bytes: int
-    families: tuple[Part, ...] | None = None
+    families: tuple[str, ...] | None = None
     max_age_s: float | None = None
     per_key: int | None = None
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """What an asker gets. `window` counts the groups in the parts asked for, `eligible` those of them that
-    are not the asker's own, `sources` the publishers in the batch."""
+    """What an asker gets. `window` counts the groups in the families asked for, `eligible` those of them that
+    are not the asker's own, `sources` the keys that these are of; in a large swarm those are at least so
+    many."""
 
-    groups: tuple[Kept, ...]
+    groups: list[Kept]
     window: int
     eligible: int
     sources: int
@@ -104,132 +112,97 @@ class Sampler:
         the others leave the batch short; a key of weight 0 never does. Without `weight` all weigh 1."""
         window = self._window
         window.expire()
-        own = window.author(ask.key) if ask.key in window.peers else None
-        if ask.families is None:
-            parts = None
-            total = len(window)
-            mine = own.line.groups if own is not None else 0
-        else:
-            parts = self._parts(ask.families)
-            total = sum([section.line.groups for section in parts.values()])
-            if total == len(window):
-                parts = None  # all that is here was asked for, which is found in a shorter way
-                mine = own.line.groups if own is not None else 0
+        own = window.authors.get(ask.key)
+        sections: list[Section] | None = None
+        total = len(window)
+        mine = own.line.groups if own is not None else 0
+        families = None if ask.families is None else frozenset(ask.families)
+        if families is not None:
+            if window.sections.keys() <= families:
+                families = None  # all that is here was asked for, which is found in a shorter way
             else:
-                mine = sum([line.groups for line in _lines(own, parts)]) if own is not None else 0
-        groups = self._draw(ask, parts, weight) if total > mine else []
+                sections = [section for name in families if (section := window.sections.get(name)) is not None]
+                total = sum([section.groups for section in sections])
+                mine = sum([line.groups for line in own.lines(families)]) if own is not None else 0
         return Batch(
-            groups=tuple(groups),
+            groups=self._draw(ask, families, sections, weight) if total > mine else [],
             window=total,
             eligible=total - mine,
-            sources=len({group.key for group in groups}),
+            sources=self._sources(ask.key, sections),
         )
 
     def forget(self, asker: bytes) -> None:
         """Drop the memory of what an asker got."""
         self._given.pop(asker, None)
 
-    def _parts(self, families: tuple[Part, ...]) -> Parts:
-        """The sections asked for, none inside another."""
-        whole = {part for part in families if isinstance(part, str)}
-        return {
-            part: section
-            for part in families
-            if (part in whole or part[0] not in whole) and (section := self._window.section(part)) is not None
-        }
-
-    def _draw(self, ask: Ask, parts: Parts | None, weight: Weight | None) -> list[Kept]:
-        caps = self._caps.of(ask.k, *self._sources(ask, parts))
-        per_key, of_address = min(caps.key, ask.per_key or caps.key), caps.address
-        since = None if ask.max_age_s is None else self._window.now() - ask.max_age_s
-        given, random = self._memory(ask.key), self._rng.random
-        chosen: list[Kept] = []
-        by_address: dict[str, int] = {}
-        room, steps = ask.max_bytes, _STEPS
-
-        def put(group: Kept) -> bool:
-            """The group into the batch, if it fits in."""
-            nonlocal room
-            address, size = group.address, len(group.raw)
-            count = by_address.get(address, 0)
-            if count >= of_address or size > room:
-                return False
-            chosen.append(group)
-            by_address[address] = count + 1
-            room -= size
-            given.add(group.id)
-            return True
-
-        def take(hand: _Hand, tries: int) -> None:
-            """One more group from this peer, if one is found in so many tries."""
-            nonlocal steps
-            for _ in range(min(tries, steps)):
-                steps -= 1
-                group = next(hand.deal, _END)
-                if group is _END:
-                    hand.closed = True
-                    return
-                if group is not None and group.id not in given:
-                    fits = put(group)
-                    hand.gave += fits
-                    # if not, trying the peer's other groups would cost the next peers their turn
-                    hand.closed = not fits or hand.gave >= per_key
-                    return
-
+    def _draw(
+        self, ask: Ask, families: Families, sections: list[Section] | None, weight: Weight | None
+    ) -> list[Kept]:
+        window, random, k = self._window, self._rng.random, ask.k
+        caps = self._caps.of(k, *self._shares(ask, families, sections))
+        per_key = min(caps.key, ask.per_key or caps.key)
+        since = -inf if ask.max_age_s is None else window.now() - ask.max_age_s
+        given = self._memory(ask.key)
+        draft = _Draft(k, ask.max_bytes, caps.address, given)
+        put, has, authors, own, steps = draft.put, given.has, window.authors, ask.key, 0
         first: list[_Hand] = []
-        passed: list[Sequence[Line]] = []
-        author = self._window.author
-        for key in self._peers(parts):
-            if len(chosen) == ask.k or steps <= 0:
+        passed: list[_Hand] = []
+        for key in self._peers(sections):
+            if draft.full or steps >= _STEPS:
                 break
-            steps -= 1
-            if key is None or key == ask.key:
+            steps += 1
+            if key is None or key == own:
                 continue
-            likely = 1.0 if weight is None else weight(key)
-            if likely <= 0:
-                continue
-            lines = (author(key).line,) if parts is None else _lines(author(key), parts)
-            if likely < 1 and random() >= likely:
-                passed.append(lines)
-                continue
+            author = authors[key]
+            if weight is not None and (likely := weight(key)) < 1:
+                if likely <= 0:
+                    continue
+                if random() >= likely:
+                    passed.append(_Hand(author, families, since, self._rng))
+                    continue
             # mostly the first group drawn will do, and nothing more is needed of this peer
-            group = _any(lines, since, random())
-            if group is not None and group.id not in given:
+            line = author.line
+            slots, head = line.slots, line.head
+            there = len(slots) - head
+            for _ in range(_THROWS):
+                group = slots[head + int(random() * there)].group
+                if group is None:
+                    line.tidy()
+                    slots, head = line.slots, line.head
+                    there = len(slots) - head
+                elif group.arrived >= since and (families is None or group.family in families):
+                    break
+            else:
+                lines = _lines(author, families)
+                if not lines:
+                    continue
+                group = _any(lines, since, random())
+            if group is not None and not has(group.id):
                 if put(group) and per_key > 1:
-                    first.append(_Hand(lines, since, self._rng, gave=1))
+                    first.append(_Hand(author, families, since, self._rng, gave=1))
                 continue
-            hand = _Hand(lines, since, self._rng)
-            take(hand, _FIRST_TRIES)
+            hand = _Hand(author, families, since, self._rng)
+            steps += draft.take(hand, per_key, _FIRST_TRIES)
             first.append(hand)
-        if len(chosen) < ask.k:
-            first[:0] = [_Hand(lines, since, self._rng) for lines in passed]
-        hands = first
-        while hands and len(chosen) < ask.k and steps > 0:
-            for hand in hands:
-                if len(chosen) < ask.k and not hand.closed:
-                    take(hand, _LATER_TRIES)
-            hands = [hand for hand in hands if not hand.closed]
-        return chosen
+        if not draft.full:
+            draft.go_round(passed + first, per_key, _STEPS - steps)
+        return draft.groups
 
-    def _peers(self, parts: Parts | None) -> Iterator[bytes | None]:
-        """Every key with groups in the parts once, in a random order, found along the shorter way: through
-        all keys, leaving out those with nothing there, or part by part, each key at the first where it
-        stands. None stands for a step that found nobody."""
+    def _peers(self, sections: list[Section] | None) -> Iterator[bytes | None]:
+        """Every key with groups in the sections once, in a random order, found along the shorter way: through
+        all keys, also those with nothing there, or section by section, each key at the first where it stands.
+        None stands for a step that found nobody."""
         everybody = self._window.peers
-        if parts is None:
+        if sections is None or len(everybody) <= sum([len(section.peers) for section in sections]):
             return map(everybody.at, shuffled(len(everybody), self._rng))
-        return self._peers_of(parts)
+        if len(sections) == 1:
+            roster = sections[0].peers
+            return map(roster.at, shuffled(len(roster), self._rng))
+        return self._peers_of(sections)
 
-    def _peers_of(self, parts: Parts) -> Iterator[bytes | None]:
-        everybody = self._window.peers
-        rosters = [section.peers for section in parts.values()]
-        total = sum(map(len, rosters))
-        if len(everybody) <= total:
-            for position in shuffled(len(everybody), self._rng):
-                key = everybody.at(position)
-                yield key if _lines(self._window.author(key), parts) else None
-            return
-        for position in shuffled(total, self._rng):
+    def _peers_of(self, sections: list[Section]) -> Iterator[bytes | None]:
+        rosters = [section.peers for section in sections]
+        for position in shuffled(sum(map(len, rosters)), self._rng):
             for nth, roster in enumerate(rosters):
                 if position < len(roster):
                     key = roster.at(position)
@@ -242,21 +215,37 @@ class Sampler:
                     break
                 position -= len(roster)
 
-    def _sources(self, ask: Ask, parts: Parts | None) -> tuple[int, int]:
+    def _sources(self, asker: bytes, sections: list[Section] | None) -> int:
+        """Other keys with groups in these sections."""
+        if sections is None:
+            everybody = self._window.peers
+            return len(everybody) - (asker in everybody)
+        rosters = [section.peers for section in sections]
+        if sum(map(len, rosters)) <= _COUNTED:
+            return len(set().union(*rosters) - {asker})
+        return max([len(roster) - (asker in roster) for roster in rosters])
+
+    def _shares(self, ask: Ask, families: Families, sections: list[Section] | None) -> tuple[int, int]:
         """How many other keys and addresses have something to give: counted where the caps depend on it, each
-        key at the address of its newest group in a part; with many keys the most in one part."""
+        key at the address of its newest group on a shelf; with many keys the most in one family."""
         window = self._window
-        if parts is None:
-            rosters, locals = [window.peers], [len(window.addresses)]
+        if sections is None:
+            rosters, addresses = [window.peers], len(window.addresses)
         else:
-            rosters = [section.peers for section in parts.values()]
-            locals = [len(section.addresses) for section in parts.values()]
+            rosters = [section.peers for section in sections]
+            addresses = max([len(section.addresses) for section in sections])
         sizes = [len(roster) for roster in rosters]
-        if sum(sizes) > 16 * ask.k:
-            return max(sizes) - 1, max(locals)
-        keys = {key for roster in rosters for key in roster} - {ask.key}
-        newest = [line.newest() for key in keys for line in _lines(window.author(key), parts)]
-        return len(keys), len({group.address for group in newest if group is not None})
+        most = max(sizes) - 1
+        if sum(sizes) > 16 * ask.k or (most >= _MANY_KEYS and addresses > _MANY_ADDRESSES):
+            return most, addresses
+        keys = set[bytes]().union(*rosters) - {ask.key}
+        newest = [
+            newest
+            for key in keys
+            for line in _lines(window.author(key), families)
+            if (newest := line.newest()) is not None
+        ]
+        return len(keys), len({group.address for group in newest})
 
     def _memory(self, asker: bytes) -> _Given:
         given = self._given.get(asker)
@@ -268,28 +257,21 @@ class Sampler:
         return given
 
 
-def _lines(author: Author, parts: Parts | None) -> list[Line]:
-    """The author's lines in these parts, or the one of everything."""
-    if parts is None:
-        return [author.line]
-    mine = author.parts
-    return [mine[part] for part in parts if part in mine]
+def _lines(author: Author, families: Families) -> list[Line]:
+    """The author's lines in these families, or the one of everything."""
+    return [author.line] if families is None else author.lines(families)
 
 
-def _any(lines: Sequence[Line], since: float | None, chance: float) -> Kept | None:
+def _any(lines: Sequence[Line], since: float, chance: float) -> Kept | None:
     """The group at a place of these lines, by a number in [0, 1); None where one has left or none is."""
-    if len(lines) == 1:  # the usual case, worth its own short way
-        line = lines[0]
-        start, end = line.span(since)
-        return line.at(start + int(chance * (end - start))) if start < end else None
     places = [(line, *line.span(since)) for line in lines]
     total = sum([end - start for _, start, end in places])
     return _at(places, int(chance * total)) if total else None
 
 
-def _dealt(lines: Sequence[Line], since: float | None, rng: Random) -> Iterator[Kept | None]:
-    """The groups of these lines in a random order, each once; None where one has left."""
-    places = [(line, *line.span(since)) for line in lines]
+def _dealt(author: Author, families: Families, since: float, rng: Random) -> Iterator[Kept | None]:
+    """The author's groups in a random order, each once; None where one has left."""
+    places = [(line, *line.span(since)) for line in _lines(author, families)]
     for position in shuffled(sum([end - start for _, start, end in places]), rng):
         yield _at(places, position)
 
@@ -297,7 +279,7 @@ def _dealt(lines: Sequence[Line], since: float | None, rng: Random) -> Iterator[
 def _at(places: list[tuple[Line, int, int]], position: int) -> Kept | None:
     for line, start, end in places:
         if position < end - start:
-            return line.at(start + position)
+            return line.slots[start + position].group
         position -= end - start
     raise IndexError(position)
 
@@ -308,10 +290,63 @@ class _Hand:
 
     __slots__ = ("closed", "deal", "gave")
 
-    def __init__(self, lines: Sequence[Line], since: float | None, rng: Random, gave: int = 0) -> None:
-        self.deal = _dealt(lines, since, rng)
+    def __init__(self, author: Author, families: Families, since: float, rng: Random, gave: int = 0) -> None:
+        self.deal = _dealt(author, families, since, rng)
         self.gave = gave
         self.closed = False
+
+
+class _Draft:
+    """A batch in the making."""
+
+    __slots__ = ("_addresses", "_given", "_k", "_of_address", "_room", "full", "groups")
+
+    def __init__(self, k: int, room: int, of_address: int, given: _Given) -> None:
+        self._k = k
+        self._room = room
+        self._of_address = of_address
+        self._given = given
+        self._addresses: dict[str, int] = {}
+        self.groups: list[Kept] = []
+        self.full = False
+
+    def put(self, group: Kept) -> bool:
+        """The group into the batch, if it fits in."""
+        address, size, groups = group.address, len(group.raw), self.groups
+        count = self._addresses.get(address, 0)
+        if count >= self._of_address or size > self._room:
+            return False
+        groups.append(group)
+        self.full = len(groups) == self._k
+        self._addresses[address] = count + 1
+        self._room -= size
+        self._given.add(group.id)
+        return True
+
+    def take(self, hand: _Hand, per_key: int, tries: int) -> int:
+        """One more group from this peer, if one is found in so many tries; how many it took."""
+        for tried in range(1, tries + 1):
+            group = next(hand.deal, _END)
+            if group is _END:
+                hand.closed = True
+                return tried
+            if group is not None and not self._given.has(group.id):
+                fits = self.put(group)
+                hand.gave += fits
+                # if not, trying the peer's other groups would cost the next peers their turn
+                hand.closed = not fits or hand.gave >= per_key
+                return tried
+        return tries
+
+    def go_round(self, hands: list[_Hand], per_key: int, steps: int) -> None:
+        """One group from each peer again and again, as long as there is something to take."""
+        while hands:
+            for hand in hands:
+                if self.full or steps <= 0:
+                    return
+                if not hand.closed:
+                    steps -= self.take(hand, per_key, min(_LATER_TRIES, steps))
+            hands = [hand for hand in hands if not hand.closed]
 
 
 class _Given:
@@ -336,7 +371,7 @@ class _Given:
             self._prints[place * _PRINT : (place + 1) * _PRINT] = id[:_PRINT]
         self._next = (place + 1) % self._room
 
-    def __contains__(self, id: bytes) -> bool:
+    def has(self, id: bytes) -> bool:
         place = self._firsts.find(id[0])
         while place >= 0:
             if self._prints.startswith(id[:_PRINT], place * _PRINT):

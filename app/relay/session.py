@@ -51,7 +51,6 @@ Outcome = tuple[Code, str, float | None]
 NOT_INVITED_S = 60.0
 """When a node that may not sign in may ask again: the operator may have let it in meanwhile."""
 _LONGEST_WAIT_MS = 24 * 3600 * 1000
-_COUNTED_SOURCES = 128
 
 
 class Session:
@@ -288,34 +287,26 @@ class Session:
             per_key=sample.per_key_cap,
         )
         drawn = desk.sampler.sample(ask, desk.standings.weight)
-        now = desk.clock()
-        ages = [max(0.0, now - group.arrived) for group in drawn.groups]
-        desk.quotas.take("bytes", key, self.address, sum(len(group.raw) for group in drawn.groups))
-        desk.tally.samples += 1
-        desk.tally.items += len(drawn.groups)
-        figures = {
-            "t": "batch",
-            "rid": sample.rid,
-            "window": drawn.window,
-            "eligible": drawn.eligible,
-            "sources": self._sources(key, sample.families),
-            "age_p50_s": round(median(ages), 3) if ages else None,
-        }
-        items = b",".join([group.raw for group in drawn.groups])
-        return b"".join((msgspec.json.encode(figures)[:-1], b',"items":[', items, b"]}"))
-
-    def _sources(self, key: bytes, families: tuple[str, ...] | None) -> int:
-        """Other keys with groups in these families; in a large swarm at least so many."""
-        window = self._desk.window
-        if families is None:
-            return len(window.peers) - (key in window.peers)
-        sections = [section for one in set(families) if (section := window.section(one)) is not None]
-        if sum([section.line.groups for section in sections]) == len(window):
-            return len(window.peers) - (key in window.peers)
-        rosters = [section.peers for section in sections]
-        if sum(map(len, rosters)) <= _COUNTED_SOURCES:
-            return len({peer for roster in rosters for peer in roster} - {key})
-        return max(len(roster) - (key in roster) for roster in rosters)
+        groups, raws = drawn.groups, [group.raw for group in drawn.groups]
+        tally = desk.tally
+        tally.samples += 1
+        tally.items += len(raws)
+        desk.quotas.take("bytes", key, self.address, sum(map(len, raws)))
+        arrived = [group.arrived for group in groups]
+        age = round(max(0.0, desk.clock() - median(arrived)), 3) if arrived else None
+        figures = _Figures(
+            rid=sample.rid,
+            window=drawn.window,
+            eligible=drawn.eligible,
+            sources=drawn.sources,
+            age_p50_s=age,
+        )
+        head = _encoded(figures)[:-1] + b',"items":['
+        if not raws:
+            return head + b"]}"
+        raws[0] = head + raws[0]
+        raws[-1] += b"]}"
+        return b",".join(raws)
 
     def _report(self, report: Report) -> bytes | None:
         desk, key = self._desk, self.key
@@ -345,6 +336,17 @@ class Session:
         return self.stats()
 
 
+class _Figures(msgspec.Struct, tag_field="t", tag="batch", gc=False):
+    """A batch without its items."""
+
+    rid: int
+    window: int
+    eligible: int
+    sources: int
+    age_p50_s: float | None
+
+
+_encoded = msgspec.json.Encoder().encode
 _UNAVAILABLE: Outcome = (Code.ERROR, "The relay cannot store groups at the moment.", 2.0)
 
 

@@ -14,6 +14,7 @@ the process and are shared between relays.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Collection
 from heapq import heapify, heappop, heappush
 from random import Random
 from typing import Literal
@@ -122,6 +123,8 @@ class Bans:
     def __init__(self, most: int = 100_000) -> None:
         self._most = most
         self._bans: dict[Source, Ban] = {}
+        self.perhaps: Collection[Source] = self._bans.keys()
+        """All that may be banned, at the price of a look: `of` says whether it still holds."""
         self._ends: list[tuple[float, bool, Source]] = []
 
     def put(self, source: Source, ban: Ban) -> None:
@@ -171,6 +174,7 @@ class Standings:
         self._keys = keys
         self._name = name
         self._known: OrderedDict[bytes, Standing] = OrderedDict()
+        self._weights: dict[bytes, float] = {}
         self.bans = Bans()
 
     def of(self, key: bytes) -> Standing:
@@ -209,7 +213,8 @@ class Standings:
 
     def verdict(self, key: bytes, address: str) -> Verdict:
         """How to receive this key from this address: a block outweighs a shadow."""
-        if not self.bans:
+        perhaps = self.bans.perhaps
+        if key not in perhaps and address not in perhaps:
             return "welcome"
         now = self._clock()
         found = [ban for source in (key, address) if (ban := self.bans.of(source, now)) is not None]
@@ -219,9 +224,9 @@ class Standings:
 
     def weight(self, key: bytes) -> float:
         """For sampling: 0 for a banned key, also in shadow."""
-        if self.bans and self.bans.of(key, self._clock()) is not None:
+        if key in self.bans.perhaps and self.bans.of(key, self._clock()) is not None:
             return 0.0
-        return self._known.get(key, _NEW).weight
+        return self._weights.get(key, _NEW_WEIGHT)
 
     def __len__(self) -> int:
         return len(self._known)
@@ -229,8 +234,11 @@ class Standings:
     def _set(self, key: bytes, standing: Standing) -> None:
         self._known[key] = standing
         self._known.move_to_end(key)
+        self._weights[key] = standing.weight
         if len(self._known) > self._keys:
-            self._known.popitem(last=False)
+            forgotten, _ = self._known.popitem(last=False)
+            del self._weights[forgotten]
 
 
 _NEW = Standing()
+_NEW_WEIGHT = _NEW.weight

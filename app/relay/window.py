@@ -1,10 +1,10 @@
 """The window: the recent informative groups a relay can give out, family by family and level by level.
 
-Every group stands in several lines, each in order of arrival: the whole window, its shelf (family and level),
-and within the shelf those of its publisher's key and of its network address. Each of these is bounded in groups
-and in bytes, and a line that overflows loses its own oldest: who publishes much pushes out what they published
-themselves. Leaving is O(1): the slot is emptied once for all lines, and a line is rebuilt when empty slots
-outnumber full ones.
+Every group stands in five lines, each in order of arrival: the whole window, its shelf (family and level),
+within the shelf those of its publisher's key and of its network address, and all that its publisher has here.
+All but the last are bounded in groups and in bytes, and a line that overflows loses its own oldest: who
+publishes much pushes out what they published themselves. Leaving is O(1): the slot is emptied once for all
+lines, and each of them clears up when it is next used.
 
 A group is kept as the exact bytes that arrived, because its id and signature are over exact bytes. Its age
 counts from its arrival by the relay's clock; a publisher's clock is not asked.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from operator import attrgetter
 from typing import Literal
 
@@ -24,8 +24,6 @@ Clock = Callable[[], float]
 """Seconds since any fixed moment, never going back: `time.monotonic` in a running relay."""
 Shelf = tuple[str, int]
 """A family and a level."""
-Part = str | Shelf
-"""What can be asked for: a family, or one level of it."""
 Added = Literal["accepted", "duplicate", "too-large"]
 
 _ARRIVED = attrgetter("arrived")
@@ -75,65 +73,59 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     group is stale by its own date, or others could send an old group in again for ever."""
 
 
-class Slot:
+class Slot(msgspec.Struct, gc=False):
     """A place in the lines. `group` is None once it has left; the moment of arrival stays for the order."""
 
-    __slots__ = ("arrived", "group")
-
-    def __init__(self, group: Kept) -> None:
-        self.group: Kept | None = group
-        self.arrived = group.arrived
+    group: Kept | None
+    arrived: float
 
 
 class Line:
-    """Groups in order of arrival, with how many and how many bytes are still there."""
+    """Groups in order of arrival, with how many and how many bytes are still there. After `tidy` the `slots`
+    begin at `head` with the oldest group, and those that are empty are not the most."""
 
-    __slots__ = ("_head", "_slots", "bytes", "groups")
+    __slots__ = ("bytes", "groups", "head", "slots")
 
     def __init__(self) -> None:
-        self._slots: list[Slot] = []
-        self._head = 0
+        self.slots: list[Slot] = []
+        self.head = 0
         self.groups = 0
         self.bytes = 0
 
-    def append(self, slot: Slot, size: int) -> None:
-        self._slots.append(slot)
-        self.groups += 1
-        self.bytes += size
-
-    def emptied(self, size: int) -> None:
-        """One of this line's slots has just been emptied: count it out and clear up behind it."""
-        self.groups -= 1
-        self.bytes -= size
-        if len(self._slots) > 2 * self.groups + 16:
-            self._slots = [slot for slot in self._slots if slot.group is not None]
-            self._head = 0
-        while self._head < len(self._slots) and self._slots[self._head].group is None:
-            self._head += 1
+    def tidy(self) -> None:
+        """Pass over what has left. What it costs was saved when it left."""
+        slots, head = self.slots, self.head
+        if len(slots) > 2 * self.groups + 16:
+            self.slots = [slot for slot in slots if slot.group is not None]
+            self.head = 0
+            return
+        end = len(slots)
+        while head < end and slots[head].group is None:
+            head += 1
+        self.head = head
 
     def oldest(self) -> Slot:
         """The first slot with a group. Raises IndexError in an empty line."""
-        return self._slots[self._head]
+        slot = self.slots[self.head]
+        if slot.group is None:
+            self.tidy()
+            slot = self.slots[self.head]
+        return slot
 
     def newest(self) -> Kept | None:
-        return next((slot.group for slot in reversed(self._slots) if slot.group is not None), None)
+        return next((slot.group for slot in reversed(self.slots) if slot.group is not None), None)
 
-    def span(self, since: float | None = None) -> tuple[int, int]:
+    def span(self, since: float) -> tuple[int, int]:
         """The positions from the oldest group, or the first that arrived at `since` or later, to the end; some
         may be empty."""
-        slots = self._slots
-        if since is None or (self.groups and slots[self._head].arrived >= since):
-            return self._head, len(slots)
-        return bisect_left(self._slots, since, self._head, key=_ARRIVED), len(self._slots)
-
-    def at(self, position: int) -> Kept | None:
-        return self._slots[position].group
-
-    def over(self, bounds: Bounds) -> bool:
-        return self.groups > bounds.groups or self.bytes > bounds.bytes
+        self.tidy()
+        slots, head = self.slots, self.head
+        if self.groups and slots[head].arrived >= since:
+            return head, len(slots)
+        return bisect_left(slots, since, head, key=_ARRIVED), len(slots)
 
     def __iter__(self) -> Iterator[Kept]:
-        return (slot.group for slot in self._slots if slot.group is not None)
+        return (slot.group for slot in self.slots if slot.group is not None)
 
 
 class Roster:
@@ -169,25 +161,40 @@ class Roster:
 
 
 class Section:
-    """One family or one shelf: its line, the line of each address in it, and the keys that have groups
-    there."""
+    """One family: how many groups it has, the keys that they are of, and the addresses, each with the number of
+    levels where it has some."""
 
-    __slots__ = ("addresses", "line", "peers")
+    __slots__ = ("addresses", "groups", "peers")
 
     def __init__(self) -> None:
+        self.groups = 0
+        self.peers = Roster()
+        self.addresses: dict[str, int] = {}
+
+
+class _Shelf:
+    __slots__ = ("addresses", "line", "section")
+
+    def __init__(self, section: Section) -> None:
+        self.section = section
         self.line = Line()
         self.addresses: dict[str, Line] = {}
-        self.peers = Roster()
 
 
 class Author:
-    """What one key has in the window: all of it, by family and by shelf."""
+    """What one key has in the window: all of it, and by family and level."""
 
-    __slots__ = ("line", "parts")
+    __slots__ = ("families", "key", "line")
 
-    def __init__(self) -> None:
+    def __init__(self, key: bytes) -> None:
+        self.key = key
         self.line = Line()
-        self.parts: dict[Part, Line] = {}
+        self.families: dict[str, dict[int, Line]] = {}
+
+    def lines(self, families: Iterable[str]) -> list[Line]:
+        """Those of its groups in these families, each named once."""
+        mine = self.families
+        return [line for family in families if family in mine for line in mine[family].values()]
 
 
 class Window:
@@ -202,13 +209,17 @@ class Window:
         self._address_bounds = limits.shelf.share(limits.address_percent)
         self.largest = min(bounds.bytes for bounds in (limits.whole, self._address_bounds, self._key_bounds))
         """Bytes of a group that can be kept at all."""
+        self._remember_s = max(limits.age_s, limits.remember_s)
         self._whole = Line()
-        self._sections: dict[Part, Section] = {}
-        self._authors: dict[bytes, Author] = {}
+        self._shelves: dict[Shelf, _Shelf] = {}
         self._addresses: dict[str, int] = {}
         self._seen: OrderedDict[bytes, Slot] = OrderedDict()
         self._latest = float("-inf")
+        self.sections: dict[str, Section] = {}
+        """The families that have groups here."""
+        self.authors: dict[bytes, Author] = {}
         self.peers = Roster()
+        """The keys of `authors`."""
 
     def add(
         self,
@@ -224,35 +235,44 @@ class Window:
         """Take in a group that has been checked. `arrived` is for groups that came earlier by another way (a
         backfill); it is held between the newest arrival and now, so that the lines stay in order."""
         now = self._clock()
-        self.expire()
+        self._expire(now)
         if id in self._seen:
             return "duplicate"
-        if len(raw) > self.largest:
+        size = len(raw)
+        if size > self.largest:
             return "too-large"
-        self._latest = max(self._latest, now if arrived is None else min(arrived, now))
-        slot = Slot(
-            Kept(id=id, key=key, address=address, family=family, level=level, raw=raw, arrived=self._latest)
+        self._latest = latest = max(self._latest, now if arrived is None else min(arrived, now))
+        shelf = self._shelves.get((family, level)) or self._open_shelf(family, level)
+        author = self.authors.get(key) or self._enter(key)
+        levels = author.families.get(family)
+        own = levels.get(level) if levels is not None else None
+        if own is None:
+            own = author.families.setdefault(family, {}).setdefault(level, Line())
+            shelf.section.peers.enter(key)
+        local = shelf.addresses.get(address)
+        if local is None:
+            local = shelf.addresses[address] = Line()
+            for addresses in (shelf.section.addresses, self._addresses):
+                addresses[address] = addresses.get(address, 0) + 1
+        slot = self._seen[id] = Slot(
+            Kept(id=id, key=author.key, address=address, family=family, level=level, raw=raw, arrived=latest),
+            latest,
         )
-        author = self._authors.get(key) or self._authors.setdefault(key, Author())
-        lines = [self._whole, author.line]
-        for part in (family, (family, level)):
-            section = self._sections.get(part) or self._sections.setdefault(part, Section())
-            own = author.parts.get(part) or author.parts.setdefault(part, Line())
-            local = section.addresses.get(address) or section.addresses.setdefault(address, Line())
-            lines += (section.line, own, local)
-            section.peers.enter(key)
-        for line in lines:
-            line.append(slot, len(raw))
-        self.peers.enter(key)
-        self._addresses[address] = self._addresses.get(address, 0) + 1
-        self._seen[id] = slot
+        shelf.section.groups += 1
+        for line in (self._whole, shelf.line, author.line, own, local):
+            slots = line.slots
+            slots.append(slot)
+            line.groups = groups = line.groups + 1
+            line.bytes += size
+            if slots[line.head].group is None or len(slots) > 2 * groups + 16:
+                line.tidy()
         for line, bounds in (
             (own, self._key_bounds),
             (local, self._address_bounds),
-            (section.line, self.limits.shelf),
+            (shelf.line, self.limits.shelf),
             (self._whole, self.limits.whole),
         ):
-            while line.over(bounds):
+            while line.groups > bounds.groups or line.bytes > bounds.bytes:
                 self._leave(line.oldest())
         if len(self._seen) > self.limits.remembered:
             self._forget()
@@ -260,13 +280,16 @@ class Window:
 
     def expire(self) -> None:
         """Let go of everything older than the window; adding and sampling do it by themselves."""
-        now = self._clock()
+        self._expire(self._clock())
+
+    def _expire(self, now: float) -> None:
+        whole, seen = self._whole, self._seen
         oldest = now - self.limits.age_s
-        while self._whole.groups and self._whole.oldest().arrived < oldest:
-            self._leave(self._whole.oldest())
-        forgotten = now - max(self.limits.age_s, self.limits.remember_s)
-        while self._seen and next(iter(self._seen.values())).arrived < forgotten:
-            self._seen.popitem(last=False)
+        while whole.groups and (slot := whole.oldest()).arrived < oldest:
+            self._leave(slot)
+        forgotten = now - self._remember_s
+        while seen and seen[next(iter(seen))].arrived < forgotten:
+            seen.popitem(last=False)
 
     def drop(self, id: bytes) -> bool:
         """Take one group out, for example for a false claim; its id stays refused. False if it was not
@@ -279,16 +302,12 @@ class Window:
 
     def drop_key(self, key: bytes) -> int:
         """Take out everything of one publisher, and say how many groups that was."""
-        author = self._authors.get(key)
+        author = self.authors.get(key)
         return sum(self.drop(group.id) for group in list(author.line)) if author is not None else 0
 
     def drop_address(self, address: str) -> int:
         """Take out everything published from one address, and say how many groups that was."""
-        lines = [
-            section.addresses[address]
-            for part, section in self._sections.items()
-            if isinstance(part, str) and address in section.addresses
-        ]
+        lines = [shelf.addresses[address] for shelf in self._shelves.values() if address in shelf.addresses]
         return sum(self.drop(group.id) for line in lines for group in list(line))
 
     def find(self, id: bytes) -> Kept | None:
@@ -300,13 +319,9 @@ class Window:
         """Whether it is refused as a duplicate: it is in the window, or was not long ago."""
         return id in self._seen
 
-    def section(self, part: Part) -> Section | None:
-        """None where nothing of it is in the window."""
-        return self._sections.get(part)
-
     def author(self, key: bytes) -> Author:
         """Raises KeyError for a key that has no groups."""
-        return self._authors[key]
+        return self.authors[key]
 
     @property
     def addresses(self) -> Collection[str]:
@@ -320,9 +335,7 @@ class Window:
     @property
     def sizes(self) -> dict[Shelf, int]:
         """Groups on each shelf."""
-        return {
-            part: section.line.groups for part, section in self._sections.items() if isinstance(part, tuple)
-        }
+        return {name: shelf.line.groups for name, shelf in self._shelves.items()}
 
     def now(self) -> float:
         return self._clock()
@@ -338,32 +351,51 @@ class Window:
         """Oldest first."""
         return iter(self._whole)
 
+    def _open_shelf(self, family: str, level: int) -> _Shelf:
+        section = self.sections.get(family) or self.sections.setdefault(family, Section())
+        shelf = self._shelves[family, level] = _Shelf(section)
+        return shelf
+
+    def _enter(self, key: bytes) -> Author:
+        author = self.authors[key] = Author(key)
+        self.peers.enter(key)
+        return author
+
     def _leave(self, slot: Slot) -> None:
         group = slot.group
         assert group is not None
         slot.group = None
-        size = len(group.raw)
-        author = self._authors[group.key]
-        self._whole.emptied(size)
-        author.line.emptied(size)
-        for part in (group.family, (group.family, group.level)):
-            section, own = self._sections[part], author.parts[part]
-            local = section.addresses[group.address]
-            for line in (section.line, own, local):
-                line.emptied(size)
-            if not own.groups:
-                del author.parts[part]
-                section.peers.strike(group.key)
-            if not local.groups:
-                del section.addresses[group.address]
-            if not section.line.groups:
-                del self._sections[part]
-        if not author.line.groups:
-            del self._authors[group.key]
-            self.peers.strike(group.key)
-        self._addresses[group.address] -= 1
-        if not self._addresses[group.address]:
-            del self._addresses[group.address]
+        size, family, level, address = len(group.raw), group.family, group.level, group.address
+        shelf, author = self._shelves[family, level], self.authors[group.key]
+        own, local = author.families[family][level], shelf.addresses[address]
+        shelf.section.groups -= 1
+        for line in (self._whole, shelf.line, author.line, own, local):
+            line.groups -= 1
+            line.bytes -= size
+        if not own.groups:
+            self._strike(author, shelf.section, family, level)
+        if not local.groups:
+            del shelf.addresses[address]
+            for addresses in (shelf.section.addresses, self._addresses):
+                addresses[address] -= 1
+                if not addresses[address]:
+                    del addresses[address]
+            if not shelf.line.groups:
+                del self._shelves[family, level]
+                if not shelf.section.groups:
+                    del self.sections[family]
+
+    def _strike(self, author: Author, section: Section, family: str, level: int) -> None:
+        """An author has nothing left on a shelf."""
+        levels = author.families[family]
+        del levels[level]
+        if levels:
+            return
+        del author.families[family]
+        section.peers.strike(author.key)
+        if not author.families:
+            del self.authors[author.key]
+            self.peers.strike(author.key)
 
     def _forget(self) -> None:
         """Forget the oldest id; a group still in the window leaves with it, or it could come in twice."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import socket
 import sys
 from pathlib import Path
 
@@ -160,14 +161,19 @@ def _quit_on_signals(application: QApplication, desktop: Desktop) -> object:
         timer.timeout.connect(lambda: None)
         timer.start()
         return timer
-    import socket
-
     ours, theirs = socket.socketpair()
+    ours.setblocking(False)
     theirs.setblocking(False)
     signal.set_wakeup_fd(theirs.fileno())
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: desktop.quit())
+        signal.signal(number, lambda *_: QTimer.singleShot(0, desktop.quit))
     notifier = QSocketNotifier(ours.fileno(), QSocketNotifier.Type.Read)
-    notifier.activated.connect(lambda *_: ours.recv(64))
+    notifier.activated.connect(lambda *_: _drain(ours))
     application.commitDataRequest.connect(lambda _: desktop._remember())
     return ours, theirs, notifier
+
+
+def _drain(pipe: socket.socket) -> None:
+    """Reads what woke us. It may be gone already: what a signal does runs Qt's loop inside this very call."""
+    with contextlib.suppress(BlockingIOError):
+        pipe.recv(64)

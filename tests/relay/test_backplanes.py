@@ -106,13 +106,19 @@ def play(world: World, story: Callable[[World], Awaitable[None]]) -> None:
 
 
 def group(
-    n: int, key: bytes = ANN, *, key_seq: int | None = None, age_s: float = 0.0, size: int = 50
+    n: int,
+    key: bytes = ANN,
+    *,
+    key_seq: int | None = None,
+    age_s: float = 0.0,
+    size: int = 50,
+    address: str = "somewhere",
 ) -> Record:
     return Record(
         id=n.to_bytes(32, "big"),
         key=key,
         key_seq=n if key_seq is None else key_seq,
-        address="somewhere",
+        address=address,
         family="gcd",
         level=n % 3,
         arrived_ms=int((time.time() - age_s) * 1000),
@@ -453,7 +459,8 @@ def test_a_busy_mirror_is_left_alone_and_a_stream_that_was_removed_is_made_again
         done = 0
         ending = time.monotonic() + 2.2  # the watchdog asks every second
         while time.monotonic() < ending:
-            await asyncio.gather(*(publish(one, group(done + n, bytes([n]) * 32)) for n in range(1, 33)))
+            burst = (group(done + n, bytes([n]) * 32, address=f"{n}") for n in range(1, 33))
+            await asyncio.gather(*(publish(one, each) for each in burst))
             done += 32
         await until(lambda: len(two.window) == len(one.window) == done)
         assert backplane.resets == two.backplane.resets == 0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.relay.window import Bounds, Limits, Part, Window
+from app.relay.window import Bounds, Limits, Window
 
 
 class Clock:
@@ -134,15 +134,16 @@ def test_a_forgotten_id_takes_its_group_along() -> None:
         window(remembered=99)
 
 
-def test_a_family_and_each_of_its_levels_have_a_section() -> None:
+def test_a_family_is_there_as_long_as_one_of_its_groups() -> None:
     w = window()
     for n, (family, level) in enumerate([("f", 0), ("f", 2), ("g", 0)]):
         put(w, n, family=family, level=level)
-    parts: list[Part] = ["f", ("f", 2), "g"]
-    assert [section.line.groups for part in parts if (section := w.section(part))] == [2, 1, 1]
-    assert w.section(("f", 1)) is None and w.section("h") is None
+    assert {name: section.groups for name, section in w.sections.items()} == {"f": 2, "g": 1}
+    assert [line.groups for line in w.author(b"a").lines(["f", "h"])] == [1, 1]
+    w.drop((1).to_bytes(32, "big"))
+    assert w.sections["f"].groups == 1 and w.sizes == {("f", 0): 1, ("g", 0): 1}
     w.drop_key(b"a")
-    assert w.section("f") is None and w.section(("f", 2)) is None
+    assert w.sections == {} and w.authors == {} and w.sizes == {}
 
 
 EVENTS = st.lists(
@@ -197,24 +198,20 @@ def test_the_bounds_hold_and_the_books_balance_whatever_is_published(events: lis
         assert set(w.addresses) == {group.address for group in groups}
         for owner in w.peers:
             assert list(w.author(owner).line) == [group for group in groups if group.key == owner]
-        for part in "fg":
-            there = [group for group in groups if group.family == part]
-            section = w.section(part)
-            assert (list(section.line) if section else []) == there
-            if section:
-                assert set(section.peers) == {group.key for group in there}
-                assert {address: list(line) for address, line in section.addresses.items()} == {
-                    group.address: [g for g in there if g.address == group.address] for group in there
-                }
+        assert set(w.sections) == {group.family for group in groups}
+        for family, section in w.sections.items():
+            there = [group for group in groups if group.family == family]
+            assert section.groups == len(there) and set(section.peers) == {group.key for group in there}
+            assert section.addresses == Counter(
+                address for address, _ in {(group.address, group.level) for group in there}
+            )
         for shelf, count in w.sizes.items():
             there = [group for group in groups if (group.family, group.level) == shelf]
             assert count <= 8 and sum(len(group.raw) for group in there) <= 300
-            section = w.section(shelf)
-            assert section is not None and set(section.peers) == {group.key for group in there}
             assert max(Counter(group.key for group in there).values()) <= 3  # 40 % of 8
             assert max(Counter(group.address for group in there).values()) <= 4  # 60 % of 8
             for owner in {group.key for group in there}:
                 mine = [group for group in there if group.key == owner]
-                assert (
-                    list(w.author(owner).parts[shelf]) == mine and sum(len(group.raw) for group in mine) <= 120
-                )
+                family, level = shelf
+                assert list(w.author(owner).families[family][level]) == mine
+                assert sum(len(group.raw) for group in mine) <= 120

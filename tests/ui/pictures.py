@@ -1,5 +1,6 @@
-"""Pictures of every page in both themes: `QT_QPA_PLATFORM=offscreen python -m tests.ui.pictures FOLDER [WIDTH
-HEIGHT]`. With `--home DIR` the pages show what a real run left there."""
+"""Pictures of every page in both themes, from the project's folder and with QT_QPA_PLATFORM=offscreen:
+`python -m tests.ui.pictures FOLDER [WIDTH HEIGHT [HOME]]`. With HOME, a data folder, overview, skills and
+history show what a real run left there; the swarm and the questions are made up."""
 
 from __future__ import annotations
 
@@ -28,16 +29,18 @@ def actions(folder: Path) -> Actions:
     )
 
 
-def scenes() -> list[tuple[str, str, View]]:
+def scenes(home: Path | None) -> list[tuple[str, str, View]]:
     """(name, page, view)"""
     alone, together = views.learning(), views.together()
+    if home is not None:
+        alone = views.recorded(home)
     made = [
-        (key, key, together if key in ("overview", "live", "swarm", "privacy") else alone)
+        (key, key, together if key in ("live", "swarm", "privacy") else alone)
         for key in ("overview", "live", "skills", "swarm", "history", "privacy", "settings")
     ]
     made += [
         ("welcome", "overview", View(home="/home/ada/.local/share/shoal")),
-        ("overview-alone", "overview", alone),
+        ("overview-together", "overview", together),
         ("overview-problem", "overview", views.failed()),
         ("overview-paused", "overview", views.odd()["paused"]),
         ("overview-first", "overview", views.odd()["first"]),
@@ -48,7 +51,7 @@ def scenes() -> list[tuple[str, str, View]]:
     return made
 
 
-def main(folder: Path, width: int, height: int) -> None:
+def main(folder: Path, width: int, height: int, home: Path | None = None) -> None:
     application = QApplication.instance() or QApplication([])
     assert isinstance(application, QApplication)
     folder.mkdir(parents=True, exist_ok=True)
@@ -58,7 +61,7 @@ def main(folder: Path, width: int, height: int) -> None:
         assert len(pages(theme)) == 7
         window.resize(width, height)
         window.show()
-        for scene, page, view in scenes():
+        for scene, page, view in scenes(home):
             window.show_view(view)
             window.go(page)
             application.processEvents()
@@ -69,4 +72,4 @@ def main(folder: Path, width: int, height: int) -> None:
 
 if __name__ == "__main__":
     numbers = [int(text) for text in sys.argv[2:4]] or [1180, 780]
-    main(Path(sys.argv[1]), *numbers)
+    main(Path(sys.argv[1]), *numbers, *map(Path, sys.argv[4:5]))

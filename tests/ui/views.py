@@ -308,7 +308,7 @@ def odd() -> dict[str, View]:
 
 def recorded(home: Path) -> View:
     """What a finished run left behind."""
-    fold = Fold(View(home=str(home), state=State.PAUSED, model="starter"))
+    fold = Fold(View(home="~/.local/share/shoal", state=State.PAUSED, model="starter", recipe="default"))
     fold.recall(past.read(past.newest(home)))
     fold.tick(NOW)
     return fold.view
