@@ -362,21 +362,22 @@ class _Given:
         self._next = 0
 
     def add(self, id: bytes) -> None:
-        place = self._next
-        if place == len(self._firsts):
-            self._firsts.append(id[0])
+        place, firsts = self._next, self._firsts
+        if place == len(firsts):
+            firsts.append(id[0])
             self._prints += id[:_PRINT]
         else:
-            self._firsts[place] = id[0]
+            firsts[place] = id[0]
             self._prints[place * _PRINT : (place + 1) * _PRINT] = id[:_PRINT]
         self._next = (place + 1) % self._room
 
     def has(self, id: bytes) -> bool:
-        place = self._firsts.find(id[0])
+        firsts, first = self._firsts, id[0]
+        place = firsts.find(first)
         while place >= 0:
             if self._prints.startswith(id[:_PRINT], place * _PRINT):
                 return True
-            place = self._firsts.find(id[0], place + 1)
+            place = firsts.find(first, place + 1)
         return False
 
 
@@ -388,7 +389,8 @@ def shuffled(n: int, rng: Random) -> Iterator[int]:
     ([0, 1, 2, 3, 4], True)
     """
     moved: dict[int, int] = {}
+    random, get = rng.random, moved.get
     for place in range(n):
-        other = place + int(rng.random() * (n - place))
-        yield moved.get(other, other)
-        moved[other] = moved.get(place, place)
+        other = place + int(random() * (n - place))
+        yield get(other, other)
+        moved[other] = get(place, place)
