@@ -84,6 +84,10 @@ class Swarm(Peers, Protocol):
         """Questions of peers' groups that were trained on before this start: they are not taken again."""
         ...
 
+    def rest(self, resting: bool) -> None:
+        """While the node is paused nothing is fetched; the connection and what is on its way stay."""
+        ...
+
     async def flush(self) -> None:
         """Waits, but not for ever, until everything published has its final answer."""
         ...

@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from app.node.effort import Effort
 from engines.contract import EngineInfo
 
 
@@ -18,6 +19,8 @@ class Phase(Enum):
     LOADING = "loading the model"
     PROBING = "measuring on held-out questions"
     HOLDING = "waiting for the others"
+    PAUSED = "paused"
+    """The trainer has ended; `Snapshot.ruling` says why and until when."""
     DRAWING = "drawing questions"
     SAMPLING = "answering"
     SCORING = "checking the answers"
@@ -105,6 +108,24 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     """The latest seen last, at most 500."""
 
 
+class Ruling(msgspec.Struct, frozen=True, kw_only=True):
+    """What the rules say: whether to run, and why (not). `reason` is a value of app.node.reasons.Reason, whose
+    texts, filled in from `values`, are `sentence` and `short`. `until`: seconds since 1970 at which this may
+    change by itself."""
+
+    run: bool
+    reason: str
+    sentence: str
+    short: str
+    values: dict[str, str] = {}
+    until: float | None = None
+    idle_s: float | None = None
+    idle_need_s: float | None = None
+    """How long nobody has used the computer, and how long that must be; only where this is the reason."""
+    dial: str
+    effort: Effort
+
+
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """`round` is the round in flight, `safe_round` the last checkpoint; times are seconds, of `time.time()`
     where they are moments. `done` of `total` completions count within the phase, `eta_s` is what is left of
@@ -133,6 +154,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     tokens_per_s: float | None = None
     round_s: float | None = None
     swarm: SwarmView | None = None
+    ruling: Ruling | None = None
+    """None for a node that runs without rules."""
     safe_round: int = 0
     safe_at: float | None = None
     note: str | None = None
@@ -146,6 +169,8 @@ def doing(snapshot: Snapshot) -> str:
     ...                done=14, total=32, eta_s=40.2))
     'answer 14 of 32, about 40 s'
     """
+    if snapshot.phase is Phase.PAUSED and snapshot.ruling is not None:
+        return snapshot.ruling.short
     if snapshot.phase not in (Phase.SAMPLING, Phase.PROBING) or not snapshot.total:
         return snapshot.phase.value
     what = "answer" if snapshot.phase is Phase.SAMPLING else f"{snapshot.phase.value}: answer"

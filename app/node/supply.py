@@ -84,6 +84,8 @@ class Supply:
         self._passed: deque[bool] = deque([True] * 16, maxlen=64)
         self._intake: Intake | None = None
         self.round_s = SHORTEST_ROUND_S
+        self.resting = False
+        """Nothing is fetched while no rounds are played."""
         self.received = self.accepted = 0
         self.refused: Counter[str] = Counter()
         self.taken = self.taken_last = 0
@@ -103,9 +105,9 @@ class Supply:
         while True:
             self._wake.clear()
             swarm, fetched = self._client.status.swarm, None
-            if swarm is not None and self._client.status.connected:
+            if swarm is not None and self._client.status.connected and not self.resting:
                 fetched = await self._fetch(swarm)
-            if fetched is None:  # offline, or enough is ready: until a round takes some
+            if fetched is None:  # offline, resting, or enough is ready: until a round takes some
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(1.0):
                         await self._wake.wait()

@@ -67,6 +67,7 @@ class Swarming:
         self._folder, self._find, self._passphrase = folder, find, passphrase
         self._recipe, self._external, self._families = recipe, external, tuple(families)
         self._view = SwarmView()
+        self._resting = False
         self._early: deque[OwnGroup] = deque(maxlen=_EARLY)
         self._client: Client | None = None
         self._supply: Supply | None = None
@@ -106,6 +107,11 @@ class Swarming:
             self._supply.settle(self._round_s)
         self._refresh()
         self._tell(self._figures())
+
+    def rest(self, resting: bool) -> None:
+        self._resting = resting
+        if self._supply is not None:
+            self._supply.resting = resting
 
     async def flush(self) -> None:
         await self._hand_over(FLUSH_S, FLUSH_ALONE_S)
@@ -171,6 +177,7 @@ class Swarming:
         )
         if self._round_s is not None:
             supply.round_s = self._round_s
+        supply.resting = self._resting
         self._client, self._supply = client, supply
         early = tuple(self._early)
         self._early.clear()

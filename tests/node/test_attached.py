@@ -9,6 +9,7 @@ import queue
 
 import msgspec
 
+from app.node import commands
 from app.node.attached import SnapshotLines, listen
 from app.node.snapshot import Phase
 from tests.node.test_views import POINTS, SNAPSHOT
@@ -29,10 +30,12 @@ def test_a_line_for_every_change_and_large_parts_only_when_they_changed() -> Non
     assert len(third["curve"]) == 3 and "families" not in third
 
 
-def test_orders_come_in_what_is_none_is_passed_over_and_the_end_is_a_stop() -> None:
+def test_commands_come_in_what_is_none_is_refused_and_the_end_is_a_stop() -> None:
     reading, writing = os.pipe()
     heard: queue.SimpleQueue[str] = queue.SimpleQueue()
-    listen(reading, heard.put)
+    listen(
+        reading, lambda command: heard.put(commands.name(command)), lambda error: heard.put(error.name or "?")
+    )
     with os.fdopen(writing, "wb") as to:
         to.write(b'{"command":"finish"}\nnonsense\n{"command":"dance"}\n{"command":"stop"}\n')
-    assert [heard.get(timeout=10) for _ in range(3)] == ["finish", "stop", "stop"]
+    assert [heard.get(timeout=10) for _ in range(5)] == ["finish", "?", "dance", "stop", "stop"]

@@ -71,6 +71,9 @@ class Shelf:
         self.out = []
         self.published += [own.scored for own in own_P if own.scored.informative]
 
+    def rest(self, resting: bool) -> None:
+        pass
+
     def remember(self, used: Iterable[Coordinates]) -> None:
         self.remembered = list(used)
 
