@@ -45,6 +45,8 @@ class SnapshotLines:
         for name in _LARGE:
             if last is not None and getattr(snapshot, name) == getattr(last, name):
                 del shown[name]
+        if "swarm" in shown and _same_messages(snapshot, last):
+            del shown["swarm"]["messages"]
         self._last = snapshot
         line = msgspec.json.encode({"event": "snapshot", "snapshot": shown}).decode()
         self._stream.write(line + "\n")
@@ -52,6 +54,11 @@ class SnapshotLines:
 
     def close(self) -> None:
         self.refresh()
+
+
+def _same_messages(snapshot: Snapshot, last: Snapshot | None) -> bool:
+    now, before = snapshot.swarm, None if last is None else last.swarm
+    return now is not None and before is not None and now.messages == before.messages
 
 
 def listen(

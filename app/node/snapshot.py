@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from app.node.effort import Effort
+from app.swarm.ledger import Message
 from engines.contract import EngineInfo
 
 
@@ -106,6 +107,14 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     """How others come to this relay; empty where that would tell a secret."""
     peer_rows: tuple[PeerRow, ...] = ()
     """The latest seen last, at most 500."""
+    relay_name: str = ""
+    """The relay's address, as people know it; empty while there is none."""
+    bytes_per_hour: int | None = None
+    received_per_hour: int | None = None
+    """Bytes of all messages that left and that came in the last 60 minutes; None before there is a line."""
+    messages: tuple[Message, ...] = ()
+    """The latest ten of each way as they went over the line, the newest last, 64 KB at most. An `auth` is told
+    without what opens the swarm."""
 
 
 class Ruling(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from random import Random
+from urllib.parse import urlsplit
 
 from app.node import events
 from app.node.peers import OwnGroup, PeerGroup
@@ -233,6 +234,10 @@ class Swarming:
             refused=dict(supply.refused),
             invite=self._invite(status),
             peer_rows=tuple(supply.peers.values()),
+            relay_name=urlsplit(status.url).netloc if status.connected and status.url else "",
+            bytes_per_hour=self._client.ledger.sent_bytes,
+            received_per_hour=self._client.ledger.received_bytes,
+            messages=self._client.ledger.messages,
         )
         if view != self._view:
             self._view = view
