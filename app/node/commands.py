@@ -76,6 +76,7 @@ class Change(_Command, frozen=True, tag="settings"):
 
 Command = Stop | Finish | Begin | Pause | Resume | SnoozeFor | WhenIdle | Turn | Change
 
+_NO_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _commands: msgspec.json.Decoder[Command] = msgspec.json.Decoder(Command)
 
 
@@ -93,7 +94,7 @@ def decode(line: bytes) -> Command:
         raise CommandError(f"A command is at most {MAX_LINE} bytes long.")
     try:
         return _commands.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except _NO_JSON as error:
         raise CommandError(f"This is no command: {str(error).rstrip('.')}.", _name(line)) from error
 
 
@@ -109,7 +110,7 @@ def name(command: Command) -> str:
 def _name(line: bytes) -> str:
     try:
         found = msgspec.json.decode(line)["command"]
-    except (msgspec.MsgspecError, UnicodeDecodeError, KeyError, TypeError, IndexError):
+    except (*_NO_JSON, KeyError, TypeError, IndexError):
         return ""
     return found[:40] if isinstance(found, str) else ""
 

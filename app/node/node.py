@@ -284,9 +284,9 @@ class Node:
                 await self._keep(played)
             except DiskFullError as error:
                 await self._keep_in_last_room(played, error)
-        except (TrainerDied, asyncio.CancelledError):
+        except (TrainerDied, asyncio.CancelledError) as end:
             if self._swarm is not None:
-                self._swarm.give_back()
+                self._swarm.give_back(blamed=isinstance(end, TrainerDied))
             raise
         if played.refusal is not None:
             what = "brought no step" if played.stats is None else "took nothing from peers"

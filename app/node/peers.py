@@ -63,8 +63,8 @@ class Peers(Protocol):
         """At most `most` groups, chosen by `app.sapo.mixing.choose`. They are out now."""
         ...
 
-    def give_back(self) -> None:
-        """The round was lost: what is out may be taken again."""
+    def give_back(self, blamed: bool = True) -> None:
+        """The round was lost: what is out may be taken again. `blamed`: it may be why the trainer died."""
         ...
 
     def settle(self, own_P: Sequence[OwnGroup], seconds: float) -> None:

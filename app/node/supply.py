@@ -172,11 +172,12 @@ class Supply:
         self._wake.set()
         return [PeerGroup(peer=one.name, question=one.text, scored=one.scored) for one in self._out]
 
-    def give_back(self) -> None:
-        """The trainer died over a round with these. Once may be chance; a group that was there twice is not
-        given a third chance to be the reason."""
-        self._returned += [one for one in self._out if one.id not in self._suspects]
-        self._suspects.update(one.id for one in self._out)
+    def give_back(self, blamed: bool = True) -> None:
+        """The round was lost; when `blamed`, because the trainer died over these. Once may be chance; a group
+        that was there twice is not given a third chance to be the reason."""
+        self._returned += [one for one in self._out if not blamed or one.id not in self._suspects]
+        if blamed:
+            self._suspects.update(one.id for one in self._out)
         self._out = []
 
     def settle(self, round_s: float) -> None:

@@ -93,9 +93,9 @@ class Swarming:
     def take(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
         return [] if self._supply is None else self._supply.take(recipe, most, rng)
 
-    def give_back(self) -> None:
+    def give_back(self, blamed: bool = True) -> None:
         if self._supply is not None:
-            self._supply.give_back()
+            self._supply.give_back(blamed)
 
     def settle(self, own_P: Sequence[OwnGroup], seconds: float) -> None:
         self._publish(own_P)
