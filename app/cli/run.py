@@ -300,8 +300,13 @@ def _joins(args: argparse.Namespace) -> Joins:
     private = None
     if args.private:
         from app.cli._joining import ask_private
+        from app.relay.access import AccessError
+        from app.swarm.private import PrivateError
 
-        private = ask_private()
+        try:
+            private = ask_private()
+        except (AccessError, PrivateError) as error:
+            raise UsageError(str(error)) from error
     return Joins.named(args.relay or (), private)
 
 
