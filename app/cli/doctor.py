@@ -13,10 +13,26 @@ from pathlib import Path
 import msgspec
 
 from app import home
+from app.desktop import Gatherer, Row
 
 SUMMARY = "tell what this computer has, which engine runs on it and why not another"
 
 PACKAGES = ("torch", "transformers", "peft", "safetensors", "tokenizers", "numpy", "reasoning-gym")
+
+FACTS = {
+    "idle_s": "time without input",
+    "on_battery": "on battery",
+    "saver": "battery saver",
+    "full_screen": "full-screen program",
+    "exclusive_app": "program of your list",
+    "cpu_others": "processor used by others",
+    "gpu_others": "graphics card used by others",
+    "memory_free": "memory free",
+    "memory_stalled": "time lost to short memory",
+    "temperature_c": "temperature",
+    "too_hot": "too hot by the system's word",
+}
+_SOURCES_S = 3.0
 
 MB = 2**20
 
@@ -40,6 +56,8 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     disk: dict[str, str | int]
     python: dict[str, str]
     packages: dict[str, str | None]
+    sources: list[Row]
+    """What the rules of `run --rules` go by: every fact, from whom, and why it is unknown."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,6 +94,7 @@ def examine(data: Path | None) -> Findings:
             "system": platform.platform(),
         },
         packages={name: _version(name) for name in PACKAGES},
+        sources=_sources(),
     )
 
 
@@ -177,6 +196,41 @@ def _disk(folder: Path) -> dict[str, str | int]:
     return {"home": str(folder), "free_mb": shutil.disk_usage(there).free // MB}
 
 
+def _sources() -> list[Row]:
+    gatherer = Gatherer()
+    try:
+        gatherer.start(_SOURCES_S)
+        return list(gatherer.rows())
+    finally:
+        gatherer.close()
+
+
+def told(row: Row) -> str:
+    """One fact for people.
+
+    >>> told(Row(field="idle_s", source="input idle time (X11)", value=12.3, absent=False, why=""))
+    '12 s (input idle time (X11))'
+    >>> told(Row(field="saver", source="battery saver", value=None, absent=False, why="Nobody answers."))
+    'unknown, so it counts as in use: Nobody answers.'
+    """
+    if row.absent:
+        return f"none here ({row.source})"
+    if row.value is None:
+        return f"unknown, so it counts as in use: {row.why}"
+    match row.value:
+        case bool():
+            said = "yes" if row.value else "no"
+        case str():
+            said = row.value or "none"
+        case _ if row.field == "idle_s":
+            said = f"{row.value:.0f} s"
+        case _ if row.field == "temperature_c":
+            said = f"{row.value:.0f} °C"
+        case _:
+            said = f"{100 * row.value:.0f} %"
+    return f"{said} ({row.source})"
+
+
 def _version(package: str) -> str | None:
     try:
         return importlib.metadata.version(package)
@@ -203,4 +257,6 @@ def _show(findings: Findings) -> None:
     table.add_row(
         "Packages", ", ".join(f"{name} {version or 'missing'}" for name, version in findings.packages.items())
     )
+    for place, row in enumerate(findings.sources):
+        table.add_row("Facts" if not place else "", f"{FACTS.get(row.field, row.field)}: {told(row)}")
     console.print(table, highlight=False, markup=False)

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console
 
-from app.node import events, settings, solo
-from app.node.attached import SnapshotLines, listen
+from app.node import commands, events, settings, solo
+from app.node.attached import SnapshotLines, listen, step_back
 from app.node.errors import NodeError, UsageError
+from app.node.governing import Governor, Provider
 from app.node.home import folder, held, identity
 from app.node.node import Node
 from app.node.peers import Swarm, default_external
@@ -36,6 +37,8 @@ PASSPHRASE = "SHOAL_PASSPHRASE"
 _REFRESH_S = 0.25
 _LAST_RESORT_S = 2.5
 """A stop that takes longer than this ends the process anyway: everything worth keeping is on the disk."""
+_ORPHAN_S = 6.0
+"""The same, counted by a thread, for an event loop that hears nothing any more."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,6 +77,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--probe-every", type=_positive, metavar="K", default=10, help="rounds between measurements (10)"
     )
+    parser.add_argument(
+        "--rules",
+        action="store_true",
+        help="give way to the owner: run only while nobody uses the computer, on mains power, and so on",
+    )
+    parser.add_argument("--facts", type=Path, help=argparse.SUPPRESS)  # with --rules: app.node.facts_file
     parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
     parser.add_argument(
         "--snapshots", action="store_true", help=argparse.SUPPRESS
@@ -102,6 +111,8 @@ def main(args: argparse.Namespace) -> int:
         own = identity(home, args.seed)
         live = sys.stderr.isatty() and not (args.json and output.isatty()) and not args.snapshots
         write = events.JsonLines(output) if args.json or args.snapshots else None
+        if args.snapshots:
+            step_back()
 
         def tell(event: events.Event) -> None:
             if not live:
@@ -109,15 +120,36 @@ def main(args: argparse.Namespace) -> int:
             if write is not None:
                 write(event)
 
+        def hear(event: events.Event) -> None:
+            tell(event)
+            if governor is not None and isinstance(event, events.Checkpointed | events.ProbeDone):
+                governor.round_finished()
+
         node = Node(
-            plan, model, home, own, tell, swarm=_swarm(plan, home, joins) if joins else None, hold=args.hold
+            plan,
+            model,
+            home,
+            own,
+            hear,
+            swarm=_swarm(plan, home, joins) if joins else None,
+            hold=args.hold,
+            governed=args.rules,
         )
+        governor: Governor | None = None
+        if args.rules:
+            governor = Governor(
+                home,
+                lambda say: _facts(args.facts, say),
+                node.obey,
+                node.hear,
+                by_hand=not args.snapshots,
+            )
         view: View | None = None
         if live:
             view = Terminal(Console(stderr=True), lambda: node.snapshot)
         elif args.snapshots:
             view = SnapshotLines(output, lambda: node.snapshot)
-        asyncio.run(_run(node, plan.solo, view, args.snapshots or args.hold))
+        asyncio.run(_run(node, governor, plan.solo, view, args.snapshots or args.hold))
         print(closing(node.snapshot), file=sys.stderr)
     return 0
 
@@ -132,16 +164,16 @@ class View(Protocol):
     def close(self) -> None: ...
 
 
-async def _run(node: Node, alone: bool, view: View | None, ordered: bool) -> None:
-    """Runs the node under its view until it is done or stopped; `ordered` means that orders come in."""
+async def _run(node: Node, governor: Governor | None, alone: bool, view: View | None, ordered: bool) -> None:
+    """Runs the node under its view until it is done or stopped; `ordered` means that commands come in."""
     if alone:
         solo.refuse_network()
     task = asyncio.create_task(node.run())
     stop = _stop_on_signals(task, node, view)
+    await asyncio.sleep(0)  # the node opens its history before anything is told about it
+    ruling = asyncio.create_task(governor.run()) if governor is not None else None
     if ordered:
-        loop = asyncio.get_running_loop()
-        orders = {"stop": stop, "finish": node.finish, "begin": node.begin}
-        listen(0, lambda order: _on(loop, orders[order]))
+        _take_commands(node, governor, stop)
     if view is not None:
         view.open()
     try:
@@ -149,16 +181,66 @@ async def _run(node: Node, alone: bool, view: View | None, ordered: bool) -> Non
             await asyncio.wait({task}, timeout=_REFRESH_S)
             if view is not None:
                 view.refresh()
+            if ruling is not None and ruling.done() and not task.cancelling():
+                task.cancel()  # without rules nobody would see that the owner is back
     finally:
         if view is not None:
             view.close()
     with contextlib.suppress(asyncio.CancelledError):
         await task
+    if ruling is not None:
+        ruling.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await ruling
+
+
+def _take_commands(node: Node, governor: Governor | None, stop: Callable[[], None]) -> None:
+    """Follows what comes in on standard input."""
+    loop = asyncio.get_running_loop()
+
+    def do(command: commands.Command) -> None:
+        try:
+            match command:
+                case commands.Stop():
+                    stop()
+                case commands.Begin():
+                    node.begin()
+                case _ if governor is not None:
+                    governor.do(command)
+                case commands.Finish():
+                    node.finish()
+                case _:
+                    raise ValueError("This node runs without rules: start it with --rules.")
+        except ValueError as error:
+            refuse(commands.CommandError(str(error), commands.name(command)))
+
+    def refuse(error: commands.CommandError) -> None:
+        node.hear(events.Refused(round=0, command=error.name, sentence=str(error)))
+
+    def order(command: commands.Command) -> None:
+        if isinstance(command, commands.Stop):
+            timer = threading.Timer(_ORPHAN_S, os._exit, [0])
+            timer.daemon = True
+            timer.start()
+        _on(loop, lambda: do(command))
+
+    listen(0, order, lambda error: _on(loop, lambda: refuse(error)))
 
 
 def _on(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
     with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
         loop.call_soon_threadsafe(call)
+
+
+def _facts(file: Path | None, say: Callable[[str], None]) -> Provider:
+    """What the rules go by: this computer, unless a file was named."""
+    if file is not None:
+        from app.node.facts_file import FactsFile
+
+        return FactsFile(file)
+    from app.desktop import Gatherer
+
+    return Gatherer(say)
 
 
 def _stop_on_signals(task: asyncio.Task[None], node: Node, view: View | None) -> Callable[[], None]:
@@ -203,6 +285,8 @@ def _refuse(args: argparse.Namespace) -> None:
         raise UsageError("A node alone has no peers to take groups from: leave out --solo or --external.")
     if args.solo and args.private:
         raise UsageError("--private is for a swarm: leave out --solo, or --private.")
+    if args.facts and not args.rules:
+        raise UsageError("--facts is what the rules go by: add --rules.")
     if args.shuffled_rewards and not args.solo:
         raise UsageError(
             "--shuffled-rewards is for nodes alone: add --solo, so that peers get no false groups."
@@ -216,8 +300,13 @@ def _joins(args: argparse.Namespace) -> Joins:
     private = None
     if args.private:
         from app.cli._joining import ask_private
+        from app.relay.access import AccessError
+        from app.swarm.private import PrivateError
 
-        private = ask_private()
+        try:
+            private = ask_private()
+        except (AccessError, PrivateError) as error:
+            raise UsageError(str(error)) from error
     return Joins.named(args.relay or (), private)
 
 

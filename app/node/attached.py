@@ -1,9 +1,10 @@
 """A node under a window of another process: its snapshots go out as JSON lines, orders come in as JSON lines.
 
 out   {"event":"snapshot","snapshot":{..}}     whenever it changed, large parts only when they did
-in    {"command":"stop"}                       now, safely; so does the end of the input
-      {"command":"finish"}                     after the round in flight
-      {"command":"begin"}                      with --hold: the first round may begin
+in    {"command":"stop"}                       and the others of app.node.commands
+
+It ends when its input does, however the window went, and it works at low priority, as does the trainer that it
+starts.
 """
 
 from __future__ import annotations
@@ -12,21 +13,17 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable
-from typing import Any, Literal, TextIO
+from typing import Any, TextIO
 
 import msgspec
+import psutil
 
+from app.node import commands
 from app.node.snapshot import Snapshot
 
-_LARGE = ("curve", "families", "answers")
-_LONGEST = 4096
-
-
-Command = Literal["stop", "finish", "begin"]
-
-
-class Order(msgspec.Struct, frozen=True):
-    command: Command
+NICE = 10
+_LARGE = ("curve", "families", "answers", "swarm")
+_PIECE = 4096
 
 
 class SnapshotLines:
@@ -48,6 +45,8 @@ class SnapshotLines:
         for name in _LARGE:
             if last is not None and getattr(snapshot, name) == getattr(last, name):
                 del shown[name]
+        if "swarm" in shown and _same_messages(snapshot, last):
+            del shown["swarm"]["messages"]
         self._last = snapshot
         line = msgspec.json.encode({"event": "snapshot", "snapshot": shown}).decode()
         self._stream.write(line + "\n")
@@ -57,22 +56,38 @@ class SnapshotLines:
         self.refresh()
 
 
-def listen(descriptor: int, order: Callable[[Command], None]) -> None:
-    """Hands on orders as they come, from a thread that ends with the process. Lines that are none are passed
-    over; the end of the input is an order to stop.
+def _same_messages(snapshot: Snapshot, last: Snapshot | None) -> bool:
+    now, before = snapshot.swarm, None if last is None else last.swarm
+    return now is not None and before is not None and now.messages == before.messages
+
+
+def listen(
+    descriptor: int, order: Callable[[commands.Command], None], refuse: Callable[[commands.CommandError], None]
+) -> None:
+    """Hands on commands as they come, from a thread that ends with the process, and lines that are none to
+    `refuse`; the end of the input is an order to stop.
 
     It reads the descriptor itself: a thread inside Python's standard input is fatal when the process ends.
     """
 
     def work() -> None:
-        rest = b""
+        lines = commands.Lines()
         with contextlib.suppress(OSError):
-            while content := os.read(descriptor, _LONGEST):
-                *lines, rest = (rest + content).split(b"\n")
-                rest = rest[-_LONGEST:]
-                for line in lines:
-                    with contextlib.suppress(msgspec.MsgspecError):
-                        order(msgspec.json.decode(line, type=Order).command)
-        order("stop")
+            while content := os.read(descriptor, _PIECE):
+                for line in lines.feed(content):
+                    try:
+                        command = commands.decode(line)
+                    except commands.CommandError as error:
+                        refuse(error)
+                    else:
+                        order(command)
+        order(commands.Stop())
 
     threading.Thread(target=work, name="orders", daemon=True).start()
+
+
+def step_back() -> None:
+    """Low priority for this process and those it will start."""
+    with contextlib.suppress(psutil.Error, OSError):
+        own = psutil.Process()
+        own.nice(psutil.BELOW_NORMAL_PRIORITY_CLASS if os.name == "nt" else max(NICE, own.nice()))

@@ -23,13 +23,6 @@ class Effort(msgspec.Struct, frozen=True, kw_only=True):
     batch_share: float
     """Share of the measured budget of tokens at once, and with it of memory."""
 
-    def threads(self, cores: int) -> int:
-        """
-        >>> EFFORTS[Dial.QUIET].threads(16), EFFORTS[Dial.QUIET].threads(2), EFFORTS[Dial.FULL].threads(2)
-        (4, 1, 2)
-        """
-        return max(1, round(self.thread_share * cores))
-
     def rest_s(self, worked_s: float) -> float:
         """How long to rest after so much work, at most as long as the owner would wait for a stop."""
         return min(5.0, self.rest * max(0.0, worked_s))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TextIO
+from typing import Any, Literal, TextIO
 
 import msgspec
 
@@ -143,6 +143,34 @@ class Holding(_Event, frozen=True, tag="holding"):
     round: int
 
 
+class Decided(_Event, frozen=True, tag="decision"):
+    """The rules' reason to run or to wait is another one now; see app.node.snapshot.Ruling. Waiting ends the
+    trainer, running starts it again."""
+
+    round: int
+    run: bool
+    reason: str
+    sentence: str
+    short: str
+    values: dict[str, str]
+    until: float | None
+
+
+class SettingsNow(_Event, frozen=True, tag="settings"):
+    """The owner's settings, by the keys of app.node.preferences; at the start and after every change."""
+
+    round: int
+    values: dict[str, Any]
+
+
+class Refused(_Event, frozen=True, tag="refused"):
+    """A line on standard input was no command, or one that cannot be followed; nothing else happened."""
+
+    round: int
+    command: str
+    sentence: str
+
+
 class Ended(_Event, frozen=True, tag="end"):
     """The last line. `reason` is "rounds", "stopped" or "failed"."""
 
@@ -164,6 +192,9 @@ Event = (
     | LinkChanged
     | SwarmDone
     | Holding
+    | Decided
+    | SettingsNow
+    | Refused
     | Ended
 )
 

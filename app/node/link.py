@@ -14,9 +14,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
+import msgspec
+
 from app.node import messages, solo
+from app.node.effort import Effort
 from app.node.errors import DiskFullError
-from app.node.trainer import SOLO
+from app.node.trainer import EFFORT, SOLO
 from engines.contract import AdapterError, Batch, EngineError, EngineInfo, StepStats
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,13 +60,20 @@ class Link:
 
     @classmethod
     async def start(
-        cls, log: Path, note: Callable[[str], None], *, alone: bool, command: Sequence[str] = TRAINER
+        cls,
+        log: Path,
+        note: Callable[[str], None],
+        *,
+        alone: bool,
+        command: Sequence[str] = TRAINER,
+        effort: Effort | None = None,
     ) -> Link:
         """Starts the process and returns before it is ready. `alone` forbids it the network; `note` gets what
-        the engine wants the owner to know."""
+        the engine wants the owner to know; without an `effort` the trainer takes what the engine finds best."""
         environment = {
             **os.environ,
             **(solo.OFFLINE if alone else {}),
+            **({EFFORT: msgspec.json.encode(effort).decode()} if effort is not None else {}),
             # Read when torch is imported: waiting threads that spin made a busy machine five times slower.
             "OMP_WAIT_POLICY": "PASSIVE",
             "TOKENIZERS_PARALLELISM": "false",

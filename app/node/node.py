@@ -1,5 +1,5 @@
 """A node's life: start the trainer, go on from the last safe point, play rounds, probe, keep everything
-safe."""
+safe. While the rules say so it is paused: the trainer has ended, and everything else waits."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from pathlib import Path
 
 import msgspec
 
-from app.node import events
+from app.node import checkpoint, events
+from app.node.effort import Effort
 from app.node.errors import DiskFullError, NodeError, no_room, room_on_disk
 from app.node.figures import questions_mark
+from app.node.gate import Gate
 from app.node.home import model_folder, model_mark
 from app.node.keeping import free_older, keep
 from app.node.link import TRAINER, Link, TrainerDied
@@ -25,7 +27,7 @@ from app.node.records import EventRow, ProbeRow
 from app.node.resume import open_history, other_models, resume, set_history_aside, with_families
 from app.node.round import Played, Tools, play
 from app.node.settings import Settings
-from app.node.snapshot import Phase, Snapshot, standing
+from app.node.snapshot import Phase, Ruling, Snapshot, standing
 from app.node.state import State
 from app.node.watch import Watch
 from app.sapo import curriculum, seeds
@@ -36,6 +38,8 @@ from engines.contract import EngineError, EngineInfo
 
 _DEATHS = 5
 """A trainer that dies this often without finishing anything is not started again."""
+_SAVING_S = 2.0
+"""How long a pause waits for a round that is being saved; one that is not yet so far is abandoned."""
 
 
 def wait_before_restart(deaths: int) -> float:
@@ -48,7 +52,10 @@ def wait_before_restart(deaths: int) -> float:
 
 
 class Node:
-    """One node, run once. `tell` gets every event; `snapshot` is always current, for views to read."""
+    """One node, run once. `tell` gets every event; `snapshot` is always current, for views to read.
+
+    With `governed` it waits for the first ruling (`obey`) and goes by the latest; without, it always runs.
+    """
 
     def __init__(
         self,
@@ -60,6 +67,7 @@ class Node:
         trainer: Sequence[str] = TRAINER,
         swarm: Swarm | None = None,
         hold: bool = False,
+        governed: bool = False,
     ) -> None:
         self._settings, self._model, self._home, self._identity = settings, model, home, identity
         self._tell, self._trainer, self._swarm = tell, trainer, swarm
@@ -70,6 +78,12 @@ class Node:
         self._begun = asyncio.Event()
         if not hold:
             self._begun.set()
+        self._gate = Gate(open=not governed)
+        self._ruled = asyncio.Event()
+        if not governed:
+            self._ruled.set()
+        self._effort: Effort | None = None
+        self._effort_given: Effort | None = None
         self._link: Link | None = None
         self._engine: EngineInfo | None = None
         self._deaths = 0
@@ -94,6 +108,17 @@ class Node:
         """Ends after the round in flight, as after the last of `settings.rounds`."""
         self._ends_at = self._state.round + 1
 
+    def obey(self, ruling: Ruling) -> None:
+        """Pauses or goes on, with the effort that the ruling names.
+
+        Pausing ends the trainer and abandons the round in flight, unless it is just being saved; going on
+        plays that round again. A changed effort holds from the next round on.
+        """
+        self._effort = ruling.effort
+        self._watch.ruled(ruling)
+        self._gate.put(ruling.run)
+        self._ruled.set()
+
     async def run(self) -> None:
         """Learns until `settings.rounds` are done. Raises NodeError when it cannot go on.
 
@@ -101,10 +126,10 @@ class Node:
         """
         with room_on_disk(self._home):
             self._store, self._news = open_history(self._folder)
-        starting = asyncio.create_task(self._start_trainer())  # its imports take seconds, so it comes first
+        starting = asyncio.create_task(self._start_early())  # its imports take seconds, so it comes first
         self._sandbox = Sandbox()
         if self._swarm is not None:
-            self._swarm.open(self._sandbox, self._hear, self._watch.swarm)
+            self._swarm.open(self._sandbox, self.hear, self._watch.swarm)
         reason, sentence = "failed", ""
         try:
             await starting
@@ -127,25 +152,88 @@ class Node:
             await self._close(reason, sentence)
 
     async def _learn(self) -> None:
-        while True:
+        """Whatever is next, as long as the gate is open."""
+        done = False
+        while not done:
+            if not self._gate.open:
+                await self._pause()
+            step = asyncio.create_task(self._step())
             try:
-                if self._link is None:
-                    await self._start_trainer()
-                if self._engine is None:
-                    await self._ready()
-                if self._probe_due():
-                    await self._probe()
-                elif self._state.round == self._ends_at:
-                    return
-                else:
-                    await self._round()
-                self._deaths = 0
-            except TrainerDied as death:
-                await self._after(death)
+                await self._done_or_closed(step)
+            finally:
+                step.cancel()
+                await asyncio.wait({step})
+            done = not step.cancelled() and step.result()
+
+    async def _done_or_closed(self, step: asyncio.Task[bool]) -> None:
+        """Returns when the step is done, or when it may be abandoned because the gate has closed."""
+        closed = asyncio.create_task(self._gate.closed())
+        try:
+            await asyncio.wait({step, closed}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            closed.cancel()
+        ends = time.monotonic() + _SAVING_S
+        while self._watch.snapshot.phase is Phase.SAVING and not step.done() and time.monotonic() < ends:
+            await asyncio.sleep(0.02)
+
+    async def _step(self) -> bool:
+        """One round or one probe, with a trainer that is started where there is none. True: all is done."""
+        try:
+            if self._link is not None and self._effort != self._effort_given:
+                await self._end_trainer()
+            if self._link is None:
+                await self._start_trainer()
+            if self._engine is None:
+                await self._ready()
+            if self._probe_due():
+                await self._probe()
+            elif self._state.round == self._ends_at:
+                return True
+            else:
+                await self._round()
+            self._deaths = 0
+        except TrainerDied as death:
+            await self._after(death)
+        return False
+
+    async def _pause(self) -> None:
+        """Until the gate opens. The swarm stays connected, so that a short pause costs no new sign-in and what
+        was published gets its answers; but nothing is fetched and checked for rounds that are not played."""
+        await self._end_trainer()
+        if self._swarm is not None:
+            self._swarm.rest(True)
+        if self._run is None:
+            await asyncio.to_thread(self._look_back)
+            self._watch.resting(self._state)
+        self._watch.report(Phase.PAUSED)
+        await self._gate.opened()
+        self._watch.report(Phase.STARTING)
+        if self._swarm is not None:
+            self._swarm.rest(False)
+
+    def _look_back(self) -> None:
+        """Where the node will go on, read without a trainer; `_ready` looks again, and more closely."""
+        for folder in checkpoint.newest_first(self._checkpoints):
+            with contextlib.suppress(checkpoint.CheckpointError):
+                self._state = checkpoint.read(folder, self._mark)
+                return
+
+    async def _start_early(self) -> None:
+        await self._ruled.wait()
+        if self._gate.open:
+            await self._start_trainer()
 
     async def _start_trainer(self) -> None:
         log = self._home / "logs" / "trainer.log"
-        self._link = await Link.start(log, self._note, alone=self._settings.solo, command=self._trainer)
+        self._effort_given = self._effort
+        self._link = await Link.start(
+            log, self._note, alone=self._settings.solo, command=self._trainer, effort=self._effort
+        )
+
+    async def _end_trainer(self) -> None:
+        if self._link is not None:
+            await self._link.end()
+        self._link = self._engine = None
 
     async def _ready(self) -> None:
         """Loads the model and the last safe point into a trainer that has just been started."""
@@ -193,9 +281,9 @@ class Node:
                 await self._keep(played)
             except DiskFullError as error:
                 await self._keep_in_last_room(played, error)
-        except TrainerDied:
+        except (TrainerDied, asyncio.CancelledError) as end:
             if self._swarm is not None:
-                self._swarm.give_back()
+                self._swarm.give_back(blamed=isinstance(end, TrainerDied))
             raise
         if played.refusal is not None:
             what = "brought no step" if played.stats is None else "took nothing from peers"
@@ -256,6 +344,7 @@ class Node:
             )
         wait = wait_before_restart(self._deaths)
         sentence = f"{death}; it is started again, and round {self._state.round + 1} is done anew."
+        self._watch.note(sentence)
         self._record("trainer_restarted", sentence)
         self._tell(events.TrainerRestarted(round=self._state.round, sentence=sentence, wait_s=wait))
         self._watch.report(Phase.WAITING)
@@ -295,21 +384,23 @@ class Node:
             peers=self._swarm,
         )
 
-    def _hear(self, event: events.Event) -> None:
-        """What the swarm tells, which knows no rounds; its sentences are kept in the history too."""
+    def hear(self, event: events.Event) -> None:
+        """What the swarm and the rules tell, which know no rounds; their sentences are kept in the history."""
         if isinstance(event, events.Noted):
             self._note(event.sentence)
-        elif isinstance(event, events.SwarmDone):
-            self._tell(msgspec.structs.replace(event, round=self._state.round))
-        else:
-            self._tell(event)
+            return
+        if isinstance(event, events.SwarmDone | events.Decided | events.SettingsNow | events.Refused):
+            event = msgspec.structs.replace(event, round=self._state.round)
+        if isinstance(event, events.Decided):
+            self._record("decision", event.sentence)
+        self._tell(event)
 
     def _note(self, sentence: str) -> None:
+        self._watch.note(sentence)
         self._record("note", sentence)
         self._tell(events.Noted(round=self._state.round, sentence=sentence))
 
     def _record(self, kind: str, sentence: str) -> None:
-        self._watch.note(sentence)
         with contextlib.suppress(sqlite3.Error):  # a sentence is not worth a round
             self._store.add_event(
                 EventRow(at=time.time(), round=self._state.round, kind=kind, sentence=sentence)

@@ -63,8 +63,8 @@ class Peers(Protocol):
         """At most `most` groups, chosen by `app.sapo.mixing.choose`. They are out now."""
         ...
 
-    def give_back(self) -> None:
-        """The round was lost: what is out may be taken again."""
+    def give_back(self, blamed: bool = True) -> None:
+        """The round was lost: what is out may be taken again. `blamed`: it may be why the trainer died."""
         ...
 
     def settle(self, own_P: Sequence[OwnGroup], seconds: float) -> None:
@@ -82,6 +82,10 @@ class Swarm(Peers, Protocol):
 
     def remember(self, used: Iterable[Coordinates]) -> None:
         """Questions of peers' groups that were trained on before this start: they are not taken again."""
+        ...
+
+    def rest(self, resting: bool) -> None:
+        """While the node is paused nothing is fetched; the connection and what is on its way stay."""
         ...
 
     async def flush(self) -> None:

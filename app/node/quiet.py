@@ -26,14 +26,20 @@ def sentence(event: events.Event) -> str | None:
                 f"Held-out questions solved after round {event.round}: "
                 f"{100 * event.pass_at_1:.1f} % ± {100 * event.stderr:.1f} of {event.questions}."
             )
-        case events.TrainerRestarted() | events.Noted():
+        case events.TrainerRestarted() | events.Noted() | events.Decided() | events.Refused():
             return event.sentence
         case events.Named():
             return f"This node is {event.name}."
         case events.LinkChanged():
             alone = "" if event.state == "connected" else " Learning goes on alone, and nothing is lost."
             return f"{event.sentence}{alone}"
-        case events.Checkpointed() | events.SwarmDone() | events.Holding() | events.Ended():
+        case (
+            events.Checkpointed()
+            | events.SwarmDone()
+            | events.Holding()
+            | events.SettingsNow()
+            | events.Ended()
+        ):
             return None
 
 

@@ -8,6 +8,8 @@ from typing import Literal
 
 import msgspec
 
+from app.node.effort import Effort
+from app.swarm.ledger import Message
 from engines.contract import EngineInfo
 
 
@@ -18,6 +20,8 @@ class Phase(Enum):
     LOADING = "loading the model"
     PROBING = "measuring on held-out questions"
     HOLDING = "waiting for the others"
+    PAUSED = "paused"
+    """The trainer has ended; `Snapshot.ruling` says why and until when."""
     DRAWING = "drawing questions"
     SAMPLING = "answering"
     SCORING = "checking the answers"
@@ -103,6 +107,32 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     """How others come to this relay; empty where that would tell a secret."""
     peer_rows: tuple[PeerRow, ...] = ()
     """The latest seen last, at most 500."""
+    relay_name: str = ""
+    """The relay's address, as people know it; empty while there is none."""
+    bytes_per_hour: int | None = None
+    received_per_hour: int | None = None
+    """Bytes of all messages that left and that came in the last 60 minutes; None before there is a line."""
+    messages: tuple[Message, ...] = ()
+    """The latest ten of each way as they went over the line, the newest last, 64 KB at most. An `auth` is told
+    without what opens the swarm."""
+
+
+class Ruling(msgspec.Struct, frozen=True, kw_only=True):
+    """What the rules say: whether to run, and why (not). `reason` is a value of app.node.reasons.Reason, whose
+    texts, filled in from `values`, are `sentence` and `short`. `until`: seconds since 1970 at which this may
+    change by itself."""
+
+    run: bool
+    reason: str
+    sentence: str
+    short: str
+    values: dict[str, str] = {}
+    until: float | None = None
+    idle_s: float | None = None
+    idle_need_s: float | None = None
+    """How long nobody has used the computer, and how long that must be; only where this is the reason."""
+    dial: str
+    effort: Effort
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,6 +163,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     tokens_per_s: float | None = None
     round_s: float | None = None
     swarm: SwarmView | None = None
+    ruling: Ruling | None = None
+    """None for a node that runs without rules."""
     safe_round: int = 0
     safe_at: float | None = None
     note: str | None = None
@@ -146,6 +178,8 @@ def doing(snapshot: Snapshot) -> str:
     ...                done=14, total=32, eta_s=40.2))
     'answer 14 of 32, about 40 s'
     """
+    if snapshot.phase is Phase.PAUSED and snapshot.ruling is not None:
+        return snapshot.ruling.short
     if snapshot.phase not in (Phase.SAMPLING, Phase.PROBING) or not snapshot.total:
         return snapshot.phase.value
     what = "answer" if snapshot.phase is Phase.SAMPLING else f"{snapshot.phase.value}: answer"

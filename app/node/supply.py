@@ -84,6 +84,8 @@ class Supply:
         self._passed: deque[bool] = deque([True] * 16, maxlen=64)
         self._intake: Intake | None = None
         self.round_s = SHORTEST_ROUND_S
+        self.resting = False
+        """Nothing is fetched while no rounds are played."""
         self.received = self.accepted = 0
         self.refused: Counter[str] = Counter()
         self.taken = self.taken_last = 0
@@ -103,9 +105,9 @@ class Supply:
         while True:
             self._wake.clear()
             swarm, fetched = self._client.status.swarm, None
-            if swarm is not None and self._client.status.connected:
+            if swarm is not None and self._client.status.connected and not self.resting:
                 fetched = await self._fetch(swarm)
-            if fetched is None:  # offline, or enough is ready: until a round takes some
+            if fetched is None:  # offline, resting, or enough is ready: until a round takes some
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(1.0):
                         await self._wake.wait()
@@ -170,11 +172,12 @@ class Supply:
         self._wake.set()
         return [PeerGroup(peer=one.name, question=one.text, scored=one.scored) for one in self._out]
 
-    def give_back(self) -> None:
-        """The trainer died over a round with these. Once may be chance; a group that was there twice is not
-        given a third chance to be the reason."""
-        self._returned += [one for one in self._out if one.id not in self._suspects]
-        self._suspects.update(one.id for one in self._out)
+    def give_back(self, blamed: bool = True) -> None:
+        """The round was lost; when `blamed`, because the trainer died over these. Once may be chance; a group
+        that was there twice is not given a third chance to be the reason."""
+        self._returned += [one for one in self._out if not blamed or one.id not in self._suspects]
+        if blamed:
+            self._suspects.update(one.id for one in self._out)
         self._out = []
 
     def settle(self, round_s: float) -> None:

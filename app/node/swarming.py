@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from random import Random
+from urllib.parse import urlsplit
 
 from app.node import events
 from app.node.peers import OwnGroup, PeerGroup
@@ -67,6 +68,7 @@ class Swarming:
         self._folder, self._find, self._passphrase = folder, find, passphrase
         self._recipe, self._external, self._families = recipe, external, tuple(families)
         self._view = SwarmView()
+        self._resting = False
         self._early: deque[OwnGroup] = deque(maxlen=_EARLY)
         self._client: Client | None = None
         self._supply: Supply | None = None
@@ -91,9 +93,9 @@ class Swarming:
     def take(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
         return [] if self._supply is None else self._supply.take(recipe, most, rng)
 
-    def give_back(self) -> None:
+    def give_back(self, blamed: bool = True) -> None:
         if self._supply is not None:
-            self._supply.give_back()
+            self._supply.give_back(blamed)
 
     def settle(self, own_P: Sequence[OwnGroup], seconds: float) -> None:
         self._publish(own_P)
@@ -106,6 +108,11 @@ class Swarming:
             self._supply.settle(self._round_s)
         self._refresh()
         self._tell(self._figures())
+
+    def rest(self, resting: bool) -> None:
+        self._resting = resting
+        if self._supply is not None:
+            self._supply.resting = resting
 
     async def flush(self) -> None:
         await self._hand_over(FLUSH_S, FLUSH_ALONE_S)
@@ -171,6 +178,7 @@ class Swarming:
         )
         if self._round_s is not None:
             supply.round_s = self._round_s
+        supply.resting = self._resting
         self._client, self._supply = client, supply
         early = tuple(self._early)
         self._early.clear()
@@ -226,6 +234,10 @@ class Swarming:
             refused=dict(supply.refused),
             invite=self._invite(status),
             peer_rows=tuple(supply.peers.values()),
+            relay_name=urlsplit(status.url).netloc if status.connected and status.url else "",
+            bytes_per_hour=self._client.ledger.sent_bytes,
+            received_per_hour=self._client.ledger.received_bytes,
+            messages=self._client.ledger.messages,
         )
         if view != self._view:
             self._view = view

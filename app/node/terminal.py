@@ -96,7 +96,7 @@ def _header(snapshot: Snapshot, width: int) -> Text:
 def _phase(snapshot: Snapshot, width: int, now: float) -> Text:
     span = f" of {snapshot.last_round}" if snapshot.last_round else ""
     line = Text(" ")
-    style = "bold yellow" if snapshot.phase in (Phase.WAITING, Phase.STOPPING) else "bold green"
+    style = "bold yellow" if snapshot.phase in (Phase.WAITING, Phase.PAUSED, Phase.STOPPING) else "bold green"
     if snapshot.phase in (Phase.STARTING, Phase.LOADING):
         line.append(f"{snapshot.phase.value} … {now - snapshot.started_at:.0f} s", style=style)
     else:

@@ -18,7 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
+import msgspec
+
 from app.node import messages, solo
+from app.node.effort import Effort
 from app.node.errors import says_disk_full
 from app.node.reading import read
 from engines.contract import AdapterError, Completion, Engine, EngineError
@@ -28,6 +31,9 @@ SOLO = "--solo"
 
 THREADS = "SHOAL_THREADS"
 """Environment variable: how many processor threads the engine takes, for several nodes on one computer."""
+
+EFFORT = "SHOAL_EFFORT"
+"""Environment variable: how much of the computer to take, an app.node.effort.Effort as JSON."""
 
 OpenEngine = Callable[[str, int | None, int], Engine]
 """(model path, rank, seed) to an engine."""
@@ -53,8 +59,35 @@ def _open_torch(model: str, rank: int | None, seed: int) -> Engine:
         raise EngineError(
             f"The torch engine is not fully installed ({error}): run `./shoal` again to repair it."
         ) from error
-    threads = os.environ.get(THREADS, "")
-    return open_engine(Path(model), rank=rank, seed=seed, threads=int(threads) if threads.isdecimal() else None)
+    threads, effort = os.environ.get(THREADS, ""), given_effort()
+    return open_engine(
+        Path(model),
+        rank=rank,
+        seed=seed,
+        threads=int(threads) if threads.isdecimal() else None,
+        thread_share=effort.thread_share if effort else None,
+        batch_share=effort.batch_share if effort else 1.0,
+    )
+
+
+def given_effort() -> Effort | None:
+    """What the node started this trainer with."""
+    text = os.environ.get(EFFORT)
+    return msgspec.json.decode(text, type=Effort) if text else None
+
+
+class Rest:
+    """Rests between pieces of work, as the effort asks for. `rested_s` is all of it so far."""
+
+    def __init__(self, effort: Effort | None, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._effort, self._sleep = effort, sleep
+        self.rested_s = 0.0
+
+    def after(self, worked_s: float) -> None:
+        rest_s = self._effort.rest_s(worked_s) if self._effort is not None else 0.0
+        if rest_s > 0:
+            self._sleep(rest_s)
+            self.rested_s += rest_s
 
 
 def serve(open_engine: OpenEngine, beforehand: Callable[[], None] | None = None) -> NoReturn:
@@ -78,6 +111,7 @@ def serve(open_engine: OpenEngine, beforehand: Callable[[], None] | None = None)
 
 def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: BinaryIO) -> NoReturn:
     engine: Engine | None = None
+    rest = Rest(given_effort())
     while True:
         request = messages.request(requests.get())
         try:
@@ -87,7 +121,7 @@ def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: 
             elif engine is None:
                 raise EngineError("The trainer was asked to work before it was given a model.")
             else:
-                reply = _answer(engine, request, lambda message: _send(channel, message))
+                reply = _answer(engine, request, lambda message: _send(channel, message), rest)
         except Exception as error:
             reply = _refusal(request.number, error)
         for sentence in _fresh_notes(engine):
@@ -116,14 +150,16 @@ def _refusal(number: int, error: Exception) -> messages.Failed:
 
 
 def _answer(
-    engine: Engine, request: messages.Request, tell: Callable[[messages.Reply], None]
+    engine: Engine, request: messages.Request, tell: Callable[[messages.Reply], None], rest: Rest
 ) -> messages.Reply:
     number = request.number
     match request:
         case messages.Sample():
-            return _sample(engine, request, tell)
+            return _sample(engine, request, tell, rest)
         case messages.Learn():
-            return messages.Learned(number=number, stats=engine.step(request.batch))
+            stats = engine.step(request.batch)
+            rest.after(stats.seconds)
+            return messages.Learned(number=number, stats=stats)
         case messages.Read():
             return messages.ReadAll(number=number, readings_P=read(engine, request))
         case messages.Save():
@@ -136,16 +172,21 @@ def _answer(
 
 
 def _sample(
-    engine: Engine, request: messages.Sample, tell: Callable[[messages.Reply], None]
+    engine: Engine, request: messages.Sample, tell: Callable[[messages.Reply], None], rest: Rest
 ) -> messages.Sampled:
-    """Samples slice by slice, so that the owner sees progress on slow models."""
-    started = time.monotonic()
+    """Samples slice by slice, so that the owner sees progress on slow models. `seconds` are work without
+    rest."""
+    worked_s = 0.0
     total = len(request.prompts_P) * request.n
     groups_PG: list[list[Completion]] = []
     for first in range(0, len(request.prompts_P), request.prompts_at_once):
         prompts = request.prompts_P[first : first + request.prompts_at_once]
+        started = time.monotonic()
         groups_PG += engine.sample(prompts, request.n, request.max_tokens, request.seed + first)
+        slice_s = time.monotonic() - started
+        worked_s += slice_s
         tell(messages.Progress(number=request.number, done=len(groups_PG) * request.n, total=total))
+        rest.after(slice_s)
     tokens = sum(len(completion.tokens_T) for group in groups_PG for completion in group)
     if request.texts_only:
         groups_PG = [[_without_tokens(completion) for completion in group] for group in groups_PG]
@@ -154,7 +195,7 @@ def _sample(
         groups_PG=groups_PG,
         prompts_PT=[] if request.texts_only else [engine.prompt_tokens(prompt) for prompt in request.prompts_P],
         tokens=tokens,
-        seconds=time.monotonic() - started,
+        seconds=worked_s,
     )
 
 

@@ -11,7 +11,7 @@ from app.node.events import RoundDone
 from app.node.records import ProbeRow
 from app.node.round import Played
 from app.node.settings import Settings
-from app.node.snapshot import Answer, FamilyRow, Phase, Point, Snapshot, SwarmView
+from app.node.snapshot import Answer, FamilyRow, Phase, Point, Ruling, Snapshot, SwarmView
 from app.node.state import State
 from app.sapo.families import FAMILIES
 from app.sapo.groups import ScoredGroup
@@ -67,6 +67,13 @@ class Watch:
             tokens_per_s=done.tokens_per_s,
             round_s=done.seconds,
         )
+
+    def ruled(self, ruling: Ruling) -> None:
+        self._change(ruling=ruling)
+
+    def resting(self, state: State) -> None:
+        """Where a node stands that was paused before it had a trainer."""
+        self._change(round=state.round + 1, safe_round=state.round, safe_at=state.saved_at or None)
 
     def swarm(self, view: SwarmView) -> None:
         self._change(swarm=view)

@@ -160,6 +160,7 @@ class Desk:
 
     def _under_way(self, record: Record, added: Awaitable[Added]) -> Coroutine[Any, Any, Added]:
         names = (record.id, (record.key, record.key_seq))
+        began = time.perf_counter()
         flight = asyncio.ensure_future(added)
         for name in names:
             self._flights[name] = flight
@@ -167,8 +168,10 @@ class Desk:
         def landed(flight: asyncio.Future[Added]) -> None:
             for name in names:
                 self._flights.pop(name, None)
-            if not flight.cancelled():
-                flight.exception()  # has been seen, also when nobody waits any more
+            # The exception has been seen then, also when nobody waits any more.
+            if not flight.cancelled() and flight.exception() is None:
+                self.tally.waited += 1
+                self.tally.waited_s += time.perf_counter() - began
 
         flight.add_done_callback(landed)
         return _outcome(flight)

@@ -111,17 +111,17 @@ class JetStream:
 
     @property
     def mirror_resets(self) -> int:
-        """How often a mirror had to be set up anew, for the metrics."""
+        """How often a mirror had gone silent, or its stream was another one, and it was begun anew."""
         return self._groups.resets + self._values.resets
+
+    @property
+    def mirror_lag_messages(self) -> int:
+        """Groups and values that NATS has and this relay has not yet."""
+        return self._groups.lag + self._values.lag
 
     @property
     def ready(self) -> bool:
         return self._nats.is_connected and self._groups.alive and self._values.alive
-
-    @property
-    def resets(self) -> int:
-        """How often a mirror had gone silent and was begun anew."""
-        return self._groups.resets + self._values.resets
 
     async def start(self, on_group: OnGroup, on_value: OnValue, on_presence: OnPresence) -> None:
         """Waits for NATS as long as it takes."""

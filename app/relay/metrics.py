@@ -14,7 +14,7 @@ from pathlib import Path
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
 from prometheus_client.registry import Collector
 
 from app.relay.server import Server
@@ -84,6 +84,12 @@ class Figures(Collector):
         yield _gauge("unique_sources", "Keys with groups in the window", len(window.peers))
         yield _gauge("bans", "Keys and addresses shut out", len(desk.standings.bans.all(time.time())))
         yield _gauge("engine_up", "Whether the backplane takes groups", float(desk.backplane.ready))
+        yield SummaryMetricFamily(
+            f"{_PREFIX}engine_publish_seconds",
+            "How long the backplane took for the groups that had to wait for it; in memory none has to.",
+            count_value=tally.waited,
+            sum_value=tally.waited_s,
+        )
         for name, help in _ENGINE.items():
             value = getattr(desk.backplane, name, None)
             if value is not None:
@@ -98,6 +104,7 @@ class Figures(Collector):
 
 _ENGINE = {
     "mirror_resets": "How often the mirror of the backplane was set up anew",
+    "mirror_lag_messages": "What the backplane had a second ago and the mirror has not",
 }
 """What only some backplanes have."""
 

@@ -32,7 +32,8 @@ OnMessage = Callable[[int, Msg], None]
 
 
 class Mirror:
-    """`last` is the place of the latest message seen; `resets` counts how often it had to begin anew."""
+    """`last` is the place of the latest message seen, `end` the latest that the stream was found to have;
+    `resets` counts how often it had gone silent, or the stream had begun anew."""
 
     def __init__(
         self,
@@ -55,7 +56,7 @@ class Mirror:
         """What the latest message was, and when, as it was first seen that more is there."""
         self._closing = False
         self.caught_up = asyncio.Event()
-        self.last = 0
+        self.last = self.end = 0
         self.resets = 0
 
     def start(self) -> None:
@@ -65,6 +66,11 @@ class Mirror:
     def alive(self) -> bool:
         """Whether everything has come that was there, and the stream has answered lately."""
         return self.caught_up.is_set() and time.monotonic() - self._heard < SILENT_S
+
+    @property
+    def lag(self) -> int:
+        """Messages that the stream had when it was asked last, a second ago, and that have not come."""
+        return max(0, self.end - self.last)
 
     async def close(self) -> None:
         self._closing = True  # in Python 3.11 a wait_for that has just ended swallows the cancelling
@@ -120,6 +126,7 @@ class Mirror:
         seen = self.last
         state = (await self._js.stream_info(self._stream)).state
         self._heard = now = time.monotonic()
+        self.end = state.last_seq
         if state.last_seq < seen:
             _log.warning("The stream %s has begun anew.", self._stream)
             self.resets += 1

@@ -29,7 +29,8 @@ _PRINT = 8
 _STEPS = 1024
 """Most peers and groups looked at for one batch."""
 _THROWS = 4
-"""Places looked at anywhere among a peer's groups before those that were asked for are sought out."""
+"""Places looked at anywhere among a peer's groups before those that were asked for are sought out. Where less
+than an eighth of the window was asked for that is done at once (measured)."""
 _FIRST_TRIES, _LATER_TRIES = 16, 64
 """Groups of one peer looked at in a row: a peer of whom the asker has nearly everything must not use up the
 steps."""
@@ -145,6 +146,8 @@ class Sampler:
         given = self._memory(ask.key)
         draft = _Draft(k, ask.max_bytes, caps.address, given)
         put, has, authors, own, steps = draft.put, given.has, window.authors, ask.key, 0
+        narrow = sections is not None and 8 * sum([section.groups for section in sections]) < len(window)
+        throws = range(0 if narrow else _THROWS)
         first: list[_Hand] = []
         passed: list[_Hand] = []
         for key in self._peers(sections):
@@ -164,7 +167,7 @@ class Sampler:
             line = author.line
             slots, head = line.slots, line.head
             there = len(slots) - head
-            for _ in range(_THROWS):
+            for _ in throws:
                 group = slots[head + int(random() * there)].group
                 if group is None:
                     line.tidy()
@@ -264,6 +267,9 @@ def _lines(author: Author, families: Families) -> list[Line]:
 
 def _any(lines: Sequence[Line], since: float, chance: float) -> Kept | None:
     """The group at a place of these lines, by a number in [0, 1); None where one has left or none is."""
+    if len(lines) == 1:
+        start, end = lines[0].span(since)
+        return lines[0].slots[start + int(chance * (end - start))].group if start < end else None
     places = [(line, *line.span(since)) for line in lines]
     total = sum([end - start for _, start, end in places])
     return _at(places, int(chance * total)) if total else None
@@ -362,21 +368,22 @@ class _Given:
         self._next = 0
 
     def add(self, id: bytes) -> None:
-        place = self._next
-        if place == len(self._firsts):
-            self._firsts.append(id[0])
+        place, firsts = self._next, self._firsts
+        if place == len(firsts):
+            firsts.append(id[0])
             self._prints += id[:_PRINT]
         else:
-            self._firsts[place] = id[0]
+            firsts[place] = id[0]
             self._prints[place * _PRINT : (place + 1) * _PRINT] = id[:_PRINT]
         self._next = (place + 1) % self._room
 
     def has(self, id: bytes) -> bool:
-        place = self._firsts.find(id[0])
+        firsts, first = self._firsts, id[0]
+        place = firsts.find(first)
         while place >= 0:
             if self._prints.startswith(id[:_PRINT], place * _PRINT):
                 return True
-            place = self._firsts.find(id[0], place + 1)
+            place = firsts.find(first, place + 1)
         return False
 
 
@@ -388,7 +395,8 @@ def shuffled(n: int, rng: Random) -> Iterator[int]:
     ([0, 1, 2, 3, 4], True)
     """
     moved: dict[int, int] = {}
+    random, get = rng.random, moved.get
     for place in range(n):
-        other = place + int(rng.random() * (n - place))
-        yield moved.get(other, other)
-        moved[other] = moved.get(place, place)
+        other = place + int(random() * (n - place))
+        yield get(other, other)
+        moved[other] = get(place, place)

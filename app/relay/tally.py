@@ -44,9 +44,21 @@ class Hour:
 
 class Tally:
     """Since the relay was started: frames and bytes of the websockets in both directions, samples answered and
-    the groups in them, sign-ins by result, connections turned away or ended by their reason."""
+    the groups in them, sign-ins by result, connections turned away or ended by their reason, groups that the
+    backplane had to be waited for and the seconds until it had them."""
 
-    __slots__ = ("bytes_in", "bytes_out", "ended", "hour", "items", "samples", "sign_ins", "started")
+    __slots__ = (
+        "bytes_in",
+        "bytes_out",
+        "ended",
+        "hour",
+        "items",
+        "samples",
+        "sign_ins",
+        "started",
+        "waited",
+        "waited_s",
+    )
 
     def __init__(self, clock: Clock) -> None:
         self.started = clock()
@@ -54,6 +66,8 @@ class Tally:
         self.bytes_out = 0
         self.samples = 0
         self.items = 0
+        self.waited = 0
+        self.waited_s = 0.0
         self.sign_ins: Counter[str] = Counter()
         self.ended: Counter[str] = Counter()
         self.hour = Hour(clock)

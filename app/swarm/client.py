@@ -26,6 +26,7 @@ from app.swarm.identity import Identity
 from app.swarm.invite import Invite, where
 from app.swarm.joining import Expected, Joined, Work, join, plain
 from app.swarm.known import KnownRelays
+from app.swarm.ledger import Ledger
 from app.swarm.limits import REPORT_IDS
 from app.swarm.outbox import Outbox
 from app.swarm.protocol import (
@@ -92,6 +93,8 @@ class Client:
         # Of two with one address the first counts.
         self._places = [_Place(one) for one in {one.url: one for one in reversed(invites)}.values()]
         self._identity, self._tell, self._tls = identity, tell, tls
+        self.ledger = Ledger()
+        """What went over the line, for the owner."""
         self._known = KnownRelays(memory)
         self._rng = rng or Random()
         self._clock = RelayClock()
@@ -223,7 +226,7 @@ class Client:
 
     async def _visit(self, place: _Place) -> None:
         """From opening to the end, which is always Ended."""
-        connection = await connect(place.url, self._tls)
+        connection = await connect(place.url, self._tls, self.ledger)
         try:
             joined = await join(connection, self._identity, self._expected(place), self._work, self._clock)
             self._arrived(place, joined)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from app.swarm.allowance import Allowance
+from app.swarm.ledger import Ledger
 from app.swarm.limits import BATCH_FRAME, KB
 from app.swarm.protocol import SUBPROTOCOL, FromClient, FromRelay, from_relay, to_frame
 from app.swarm.refusals import Flaw, Refused
@@ -50,13 +51,18 @@ class Ended(Exception):
 
 
 class Connection:
-    """An open websocket. Both directions raise Ended; `close` never raises."""
+    """An open websocket. Both directions raise Ended and are entered into the ledger; `close` never raises."""
 
-    __slots__ = ("_allowance", "_faults", "_flooded", "_http", "_socket", "place")
+    __slots__ = ("_allowance", "_faults", "_flooded", "_http", "_ledger", "_socket", "place")
 
     def __init__(
-        self, http: aiohttp.ClientSession, socket: aiohttp.ClientWebSocketResponse[bool], place: str
+        self,
+        http: aiohttp.ClientSession,
+        socket: aiohttp.ClientWebSocketResponse[bool],
+        place: str,
+        ledger: Ledger,
     ) -> None:
+        self._ledger = ledger
         self._http = http
         self._socket = socket
         self._faults = 0
@@ -72,6 +78,8 @@ class Connection:
         while True:
             message = await self._socket.receive()
             self._count(message.data)
+            if isinstance(message.data, bytes):
+                self._ledger.received(message.data)
             if message.type is WSMsgType.TEXT:
                 try:
                     return from_relay(message.data)
@@ -111,6 +119,7 @@ class Connection:
             raise Ended(f"{self.place} has taken nothing for {SEND_S:.0f} s.") from error
         except (ConnectionError, RuntimeError) as error:
             raise Ended(_closed(self.place, self._socket.close_code)) from error
+        self._ledger.sent(frame)
 
     async def close(self) -> None:
         if not self._flooded:  # whoever floods is not listened to until it says goodbye
@@ -120,7 +129,7 @@ class Connection:
         await self._http.close()
 
 
-async def connect(url: str, tls: ssl.SSLContext | None = None) -> Connection:
+async def connect(url: str, tls: ssl.SSLContext | None = None, ledger: Ledger | None = None) -> Connection:
     """A websocket to a relay; `tls` is for certificates other than the system's. Raises Ended."""
     import aiohttp
 
@@ -150,7 +159,7 @@ async def connect(url: str, tls: ssl.SSLContext | None = None) -> Connection:
         if isinstance(error, aiohttp.ClientError | OSError | ValueError):  # TimeoutError is an OSError
             raise _not_had(place, proxy, error) from error
         raise
-    return Connection(http, socket, place)
+    return Connection(http, socket, place, ledger or Ledger())
 
 
 def proxy_for(url: str) -> str | None:

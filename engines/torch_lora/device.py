@@ -35,12 +35,15 @@ class Placement:
     name: str
 
 
-def place(parameters: int, device: str = "auto", threads: int | None = None) -> Placement:
-    """Chooses for a model of that many parameters and sets torch's thread count.
+def place(
+    parameters: int, device: str = "auto", threads: int | None = None, thread_share: float | None = None
+) -> Placement:
+    """Chooses for a model of that many parameters and sets torch's thread count: `threads`, or a share of the
+    cores.
 
     `device` is "auto", "cpu", "cuda", "cuda:1" or "mps". Raises EngineError for a device that is not there."""
     chosen = choose_device(device)
-    count = threads if threads is not None else default_threads(parameters)
+    count = threads if threads is not None else default_threads(parameters, thread_share)
     if count < 1:
         raise EngineError(f"An engine cannot run on {count} threads: give a number of at least 1.")
     torch.set_num_threads(count)
@@ -75,14 +78,15 @@ def choose_device(wanted: str) -> torch.device:
     return device
 
 
-def default_threads(parameters: int) -> int:
-    """Physical cores less one, so that the owner keeps one; a single thread for tiny models."""
+def default_threads(parameters: int, share: float | None = None) -> int:
+    """A share of the physical cores, or without one all less one, so that the owner keeps one; a single thread
+    for tiny models."""
     if parameters < TINY:
         return 1
     cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
         cores = min(cores, len(os.sched_getaffinity(0)))
-    return max(1, cores - 1)
+    return max(1, cores - 1 if share is None else round(share * cores))
 
 
 def free_memory(device: torch.device) -> int:

@@ -32,12 +32,19 @@ class Base:
     `notes` collects sentences for the owner, such as memory running short."""
 
     def __init__(
-        self, model: str | Path, *, rank: int | None = None, device: str = "auto", threads: int | None = None
+        self,
+        model: str | Path,
+        *,
+        rank: int | None = None,
+        device: str = "auto",
+        threads: int | None = None,
+        thread_share: float | None = None,
+        batch_share: float = 1.0,
     ) -> None:
         path = locate(model)
         self.folder = open_folder(path)
         parameters = count_parameters(self.folder)
-        self.placement: Placement = place(parameters, device, threads)
+        self.placement: Placement = place(parameters, device, threads, thread_share)
         on_cpu = self.placement.device.type == "cpu"
         self.rank = rank or read_settings(path).rank or (8 if on_cpu and parameters >= SMALL else 16)
         self.notes: list[str] = []
@@ -46,6 +53,7 @@ class Base:
         self.network: Network = self._load()
         self.fingerprint = fingerprint(self.folder)
         self.limits = Limits.measured(self.network, free_memory(self.placement.device))
+        self.limits.tokens = max(1, round(self.limits.tokens * batch_share))
         if self.limits.checkpointing:
             self.note("Memory is short: the learner computes layers twice instead of keeping them.")
         self.parameters = parameters
@@ -214,9 +222,15 @@ def open_engine(
     seed: int = 0,
     device: str = "auto",
     threads: int | None = None,
+    thread_share: float | None = None,
+    batch_share: float = 1.0,
 ) -> TorchEngine:
     """Opens a model by folder, by name in the local Hugging Face cache, or "starter".
 
-    `rank` defaults to the model's shoal.json, else 16 (8 on a processor from 50 M parameters on). Raises
-    EngineError."""
-    return TorchEngine(Base(model, rank=rank, device=device, threads=threads), seed)
+    `rank` defaults to the model's shoal.json, else 16 (8 on a processor from 50 M parameters on).
+    `thread_share` of the cores counts where no number of `threads` is given, and `batch_share` of the measured
+    budget of tokens is learned from at once. Raises EngineError."""
+    base = Base(
+        model, rank=rank, device=device, threads=threads, thread_share=thread_share, batch_share=batch_share
+    )
+    return TorchEngine(base, seed)

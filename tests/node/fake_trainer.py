@@ -91,6 +91,8 @@ class FakeEngine:
 
     def save(self, folder: Path) -> None:
         _maybe("die while saving", self.steps)
+        if TROUBLE == "slow to save":
+            time.sleep(0.3)
         (folder / "adapter.json").write_text(json.dumps({"skill": self.skill, "steps": self.steps}))
         (folder / "optimizer.bin").write_bytes(os.urandom(2000))
 

@@ -9,8 +9,10 @@ import queue
 
 import msgspec
 
+from app.node import commands
 from app.node.attached import SnapshotLines, listen
-from app.node.snapshot import Phase
+from app.node.snapshot import Phase, SwarmView
+from app.swarm.ledger import Message
 from tests.node.test_views import POINTS, SNAPSHOT
 
 
@@ -29,10 +31,30 @@ def test_a_line_for_every_change_and_large_parts_only_when_they_changed() -> Non
     assert len(third["curve"]) == 3 and "families" not in third
 
 
-def test_orders_come_in_what_is_none_is_passed_over_and_the_end_is_a_stop() -> None:
+def test_a_swarms_messages_come_only_when_there_are_others() -> None:
+    one = Message(at=1.0, outgoing=True, kind="sample", size=9, text='{"t":"sample"}')
+    views = [
+        SwarmView(name="calm-crane-0002"),
+        SwarmView(name="calm-crane-0002", messages=(one,), bytes_per_hour=9),
+        SwarmView(name="calm-crane-0002", messages=(one,), bytes_per_hour=9, ready=3),
+        SwarmView(name="calm-crane-0002", messages=(one, one), bytes_per_hour=18),
+    ]
+    out, now = io.StringIO(), [SNAPSHOT]
+    lines = SnapshotLines(out, lambda: now[0])
+    for view in views:
+        now[0] = msgspec.structs.replace(SNAPSHOT, swarm=view)
+        lines.refresh()
+    told = [json.loads(line)["snapshot"]["swarm"] for line in out.getvalue().splitlines()]
+    assert [len(swarm.get("messages", "unchanged")) for swarm in told] == [0, 1, 9, 2]
+    assert told[2]["ready"] == 3 and told[1]["messages"][0] == msgspec.to_builtins(one)
+
+
+def test_commands_come_in_what_is_none_is_refused_and_the_end_is_a_stop() -> None:
     reading, writing = os.pipe()
     heard: queue.SimpleQueue[str] = queue.SimpleQueue()
-    listen(reading, heard.put)
+    listen(
+        reading, lambda command: heard.put(commands.name(command)), lambda error: heard.put(error.name or "?")
+    )
     with os.fdopen(writing, "wb") as to:
         to.write(b'{"command":"finish"}\nnonsense\n{"command":"dance"}\n{"command":"stop"}\n')
-    assert [heard.get(timeout=10) for _ in range(3)] == ["finish", "stop", "stop"]
+    assert [heard.get(timeout=10) for _ in range(5)] == ["finish", "?", "dance", "stop", "stop"]

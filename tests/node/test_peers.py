@@ -61,8 +61,8 @@ class Shelf:
         self.shelf = [one for one in self.shelf if one not in self.out]
         return self.out
 
-    def give_back(self) -> None:
-        self.diary.append("give back")
+    def give_back(self, blamed: bool = True) -> None:
+        self.diary.append("give back" if blamed else "give back without blame")
         self.shelf, self.out = self.out + self.shelf, []
 
     def settle(self, own_P: Sequence[OwnGroup], seconds: float) -> None:
@@ -70,6 +70,9 @@ class Shelf:
         self.used += self.out
         self.out = []
         self.published += [own.scored for own in own_P if own.scored.informative]
+
+    def rest(self, resting: bool) -> None:
+        self.diary.append("rest" if resting else "wake")
 
     def remember(self, used: Iterable[Coordinates]) -> None:
         self.remembered = list(used)

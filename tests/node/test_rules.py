@@ -421,7 +421,7 @@ def test_limits_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
 def test_the_dial_turns_effort() -> None:
     quiet, balanced, full = (EFFORTS[dial] for dial in (Dial.QUIET, Dial.BALANCED, Dial.FULL))
     assert quiet.rest > balanced.rest > full.rest == 0
-    assert quiet.threads(8) < balanced.threads(8) < full.threads(8) == 8
+    assert quiet.thread_share < balanced.thread_share < full.thread_share == 1
     assert (quiet.rest_s(3.0), quiet.rest_s(600.0), full.rest_s(9.0)) == (3.0, 5.0, 0.0)
     assert decide(at(0), CALM, wishes(dial=Dial.QUIET), None).effort == quiet
 

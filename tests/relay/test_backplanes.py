@@ -445,7 +445,9 @@ def test_a_mirror_whose_consumer_has_disappeared_begins_anew(server: Server) -> 
             await js.delete_consumer(backplane._stream, consumer.name)
         for n in range(2, 30):
             await publish(one, group(n))
-        await until(lambda: len(two.window) == 29)
+        await until(lambda: backplane.mirror_lag_messages > 0)
+        await until(lambda: len(two.window) == 29 and backplane.mirror_lag_messages == 0)
+        assert backplane.mirror_resets > 0
         assert sorted(ids(two)) == list(range(1, 30))
 
     play(OnNats(server.url), story)
@@ -463,7 +465,9 @@ def test_a_busy_mirror_is_left_alone_and_a_stream_that_was_removed_is_made_again
             await asyncio.gather(*(publish(one, each) for each in burst))
             done += 32
         await until(lambda: len(two.window) == len(one.window) == done)
-        assert backplane.resets == two.backplane.resets == 0
+        assert backplane.mirror_resets == two.backplane.mirror_resets == 0
+        await until(lambda: two.backplane.mirror_lag_messages == backplane.mirror_lag_messages == 0)
+        assert one.tally.waited == done and 0 < one.tally.waited_s < done * PATIENCE
         await backplane._js.delete_stream(backplane._stream)
         new, added = group(100_000), None
         async with asyncio.timeout(PATIENCE):

@@ -234,9 +234,12 @@ def test_what_does_not_go_together_is_wrong_usage(options: list[str], word: str)
 @pytest.mark.parametrize(
     "typed", ["", "\n", "abuse boss\n", "abuse boss flie battle rubber warrior\n", "a1.00\n"]
 )
-def test_words_that_are_none_are_wrong_usage(typed: str) -> None:
-    said = wrong("relay", "--private", "--host", NOWHERE, typed=typed)
-    assert said.count("\n") == 1 and "flie" not in said
+def test_words_that_are_none_are_wrong_usage(typed: str, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    for command in (["relay", "--private", "--host", NOWHERE], ["run", "--private", "--home", str(home)]):
+        said = wrong(*command, typed=typed)
+        assert said.count("\n") == 1 and said.startswith(f"shoal {command[0]}: ") and "flie" not in said
+    assert not home.exists()
 
 
 def test_six_new_words_are_a_code() -> None:

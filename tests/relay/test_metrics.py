@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -11,7 +12,7 @@ from tests.relay.talking import Town, running, town, until
 NAMES = """
     connections auth pub sample items_out bytes_in bytes_out verify_seconds loop_lag_seconds window_size
     window_age_seconds unique_sources engine_up bans outbound_dropped open_fds rss_bytes stored checks
-    uptime_seconds
+    uptime_seconds engine_publish_seconds
 """
 
 
@@ -29,9 +30,9 @@ async def scrape(here: Town) -> dict[str, Any]:
     }
 
 
-def test_what_happens_is_counted() -> None:
+def test_what_happens_is_counted(tmp_path: Path) -> None:
     async def story() -> None:
-        with running("--metrics", "127.0.0.1:0") as relay:
+        with running("--metrics", "127.0.0.1:0", "--state", str(tmp_path / "state")) as relay:
             async with town(relay) as here:
                 ann, bob = await here.peer(1), await here.peer(2)
                 assert await ann.publish() == "accepted"
@@ -49,10 +50,12 @@ def test_what_happens_is_counted() -> None:
                     "unique_sources": 1,
                     "stored_total": 1,
                     "engine_up": 1,
+                    "engine_publish_seconds_count": 1,
                     "bans": 0,
                 }.items():
                     assert found[name] == value, name
                 assert 500 < found["bytes_in_total"] < 5000 < 1e6 and found["bytes_out_total"] > 1000
+                assert 0 < found["engine_publish_seconds_sum"] < 60
                 assert 0 < found["verify_seconds"] < 1 and found["rss_bytes"] > 2**20 and found["open_fds"] > 5
 
                 async def checked() -> bool:

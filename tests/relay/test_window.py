@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -215,3 +216,75 @@ def test_the_bounds_hold_and_the_books_balance_whatever_is_published(events: lis
                 family, level = shelf
                 assert list(w.author(owner).families[family][level]) == mine
                 assert sum(len(group.raw) for group in mine) <= 120
+
+
+class Plain:
+    """A window as one list, gone through from end to end for everything."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.groups: list[tuple[int, str, str, tuple[str, int], int, float]] = []
+        self.seen: dict[int, float] = {}
+
+    def expire(self, now: float) -> None:
+        self.groups = [group for group in self.groups if group[5] >= now - self.limits.age_s]
+        remember_s = max(self.limits.age_s, self.limits.remember_s)
+        self.seen = {n: at for n, at in self.seen.items() if at >= now - remember_s}
+
+    def put(self, n: int, key: str, address: str, shelf: tuple[str, int], size: int, now: float) -> str:
+        self.expire(now)
+        limits = self.limits
+        of_key, of_address = (
+            limits.shelf.share(percent) for percent in (limits.key_percent, limits.address_percent)
+        )
+        if n in self.seen:
+            return "duplicate"
+        if size > min(of_key.bytes, of_address.bytes, limits.whole.bytes):
+            return "too-large"
+        self.groups.append((n, key, address, shelf, size, now))
+        self.seen[n] = now
+        for bounds, belongs in (
+            (of_key, lambda group: group[3] == shelf and group[1] == key),
+            (of_address, lambda group: group[3] == shelf and group[2] == address),
+            (limits.shelf, lambda group: group[3] == shelf),
+            (limits.whole, lambda group: True),
+        ):
+            mine = [group for group in self.groups if belongs(group)]
+            while len(mine) > bounds.groups or sum(group[4] for group in mine) > bounds.bytes:
+                self.groups.remove(mine.pop(0))
+        while len(self.seen) > limits.remembered:
+            oldest = next(iter(self.seen))
+            del self.seen[oldest]
+            self.groups = [group for group in self.groups if group[0] != oldest]
+        return "accepted"
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 2**32))
+def test_it_holds_what_a_plain_list_would_hold(seed: int) -> None:
+    rng = Random(seed)  # longer than hypothesis would draw it: full lines are what this is about
+    clock = Clock()
+    limits = Limits(
+        whole=Bounds(16, 600),
+        shelf=Bounds(7, 300),
+        key_percent=45,
+        address_percent=60,
+        age_s=40,
+        remember_s=60,
+        remembered=24,
+    )
+    w, plain = Window(limits, clock), Plain(limits)
+    for _ in range(200):
+        n, key, address = rng.randrange(150), rng.choice("aaabcde"), rng.choice("xxyz")
+        family, level, size = rng.choice("ffg"), rng.choice((0, 0, 1)), rng.randrange(60)
+        clock.now += rng.choice((0, 0, 1, 5))
+        if rng.random() < 0.1:
+            w.drop(n.to_bytes(32, "big"))
+            plain.groups = [group for group in plain.groups if group[0] != n]
+        else:
+            outcome = put(w, n, key, address, family, level, size)
+            assert outcome == plain.put(n, key, address, (family, level), size, clock.now)
+        assert ids(w) == [group[0] for group in plain.groups]
+    for key in "ab":
+        assert w.drop_key(key.encode()) == sum(group[1] == key for group in plain.groups)
+    assert w.drop_address("x") == sum(group[1] not in "ab" and group[2] == "x" for group in plain.groups)

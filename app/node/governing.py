@@ -1,0 +1,194 @@
+"""The rules at work: facts are gathered, `decide` is asked every second, and the node obeys.
+
+The node knows nothing of idle times and batteries, and the rules nothing of trainers: between them goes a
+Ruling. What the owner orders lies in HOME/orders.json, so a pause and a snooze outlive any kind of end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from app.desktop.facts import Facts
+from app.node import commands, events, whole
+from app.node.orders import Moment, Orders, snooze_for, snooze_until_tomorrow
+from app.node.preferences import Preferences
+from app.node.reasons import Reason
+from app.node.rules import Decision, decide
+from app.node.snapshot import Ruling
+
+ORDERS = "orders.json"
+PERIOD_S = 1.0
+
+
+class Provider(Protocol):
+    """Who knows the facts: app.desktop.Gatherer, or app.node.facts_file.FactsFile."""
+
+    def start(self) -> None:
+        """Asks for the first time. Blocks, but not for long."""
+        ...
+
+    def watch_apps(self, names: Iterable[str]) -> None: ...
+
+    def gather(self) -> Facts:
+        """What is known now; never waits."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Governor:
+    """Runs beside one node, in its event loop. `open_facts` gets what says a sentence to the owner, from any
+    thread; `obey` gets every ruling that differs from the one before, and `tell` the events. `by_hand`: a
+    person started this node where nobody could resume it, which is an order to run."""
+
+    def __init__(
+        self,
+        home: Path,
+        open_facts: Callable[[Callable[[str], None]], Provider],
+        obey: Callable[[Ruling], None],
+        tell: Callable[[events.Event], None],
+        by_hand: bool = False,
+    ) -> None:
+        self._orders_path = home / ORDERS
+        self._open_facts, self._obey, self._tell = open_facts, obey, tell
+        self._facts: Provider | None = None
+        self._preferences = Preferences(home)
+        found, complaint = whole.read(self._orders_path, Orders)
+        self._orders = found or Orders()
+        self._news = [sentence for sentence in (self._preferences.complaint, complaint) if sentence]
+        if by_hand and self._orders != Orders():
+            self._orders = Orders()
+            self._news.append("Started by hand, so the pause that was ordered before is over.")
+        self._decision: Decision | None = None
+        self._ruling: Ruling | None = None
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        for sentence in self._news:
+            self._say(sentence)
+        self._keep_orders()
+        self._tell_settings()
+        loop = asyncio.get_running_loop()
+        facts = self._open_facts(lambda sentence: _soon(loop, self._say, sentence))
+        self._facts = facts
+        try:
+            facts.watch_apps(self._preferences.values["exclusive_apps"])
+            await asyncio.to_thread(facts.start)
+            while True:
+                self._decide(facts.gather())
+                await asyncio.sleep(PERIOD_S)
+        finally:
+            facts.close()
+
+    def do(self, command: commands.Command) -> None:
+        """Follows a command. Raises ValueError with a sentence for one that cannot be followed."""
+        match command:
+            case commands.Pause():
+                self._order(Orders(paused=True))
+            case commands.Resume():
+                self._order(Orders())
+            case commands.Finish():
+                self._order(msgspec.structs.replace(self._orders, finish=True))
+            case commands.SnoozeFor(seconds=None):
+                self._order(Orders(snooze=snooze_until_tomorrow(Moment.now())))
+            case commands.SnoozeFor(seconds=float(seconds)):
+                self._order(Orders(snooze=snooze_for(seconds, Moment.now())))
+            case commands.WhenIdle():
+                self._change({"contribute_when_idle": command.on})
+            case commands.Turn():
+                self._change({"dial": command.to})
+            case commands.Change():
+                self._change(command.changed)
+            case _:
+                raise ValueError(f"The rules know no command {commands.name(command)}.")
+
+    def round_finished(self) -> None:
+        """To be called when nothing is in flight: "finish" is fulfilled."""
+        if self._orders.finish:
+            self._order(self._orders.round_finished())
+
+    def _order(self, orders: Orders) -> None:
+        self._orders = orders
+        self._keep_orders()
+        self._decide_now()
+
+    def _change(self, changed: dict[str, object]) -> None:
+        try:
+            self._preferences.change(changed)
+        except OSError as error:
+            self._say(f"The settings cannot be saved ({error.strerror}): they hold until Shoal ends.")
+        if "exclusive_apps" in changed and self._facts is not None:
+            self._facts.watch_apps(self._preferences.values["exclusive_apps"])
+        self._tell_settings()
+        self._decide_now()
+
+    def _decide_now(self) -> None:
+        if self._facts is not None and self._decision is not None:  # else the first facts are still to come
+            self._decide(self._facts.gather())
+
+    def _decide(self, facts: Facts) -> None:
+        settings = self._preferences.rules(self._orders)
+        now = Moment.now()
+        decision = self._decision = decide(now, facts, settings, self._decision)
+        if decision.orders != self._orders:
+            self._orders = decision.orders
+            self._keep_orders()
+        ruling, before = ruled(decision, settings.idle_s, settings.dial.value), self._ruling
+        if ruling == before:
+            return
+        self._ruling = ruling
+        self._obey(ruling)
+        if before is None or ruling.reason != before.reason:
+            self._tell(
+                events.Decided(
+                    round=0,
+                    run=ruling.run,
+                    reason=ruling.reason,
+                    sentence=ruling.sentence,
+                    short=ruling.short,
+                    values=ruling.values,
+                    until=ruling.until,
+                )
+            )
+
+    def _keep_orders(self) -> None:
+        try:
+            if self._orders != Orders() or self._orders_path.exists():
+                whole.write(self._orders_path, self._orders)
+        except OSError as error:
+            self._say(f"What you ordered cannot be saved ({error.strerror}): it holds until Shoal ends.")
+
+    def _tell_settings(self) -> None:
+        self._tell(events.SettingsNow(round=0, values=self._preferences.values))
+
+    def _say(self, sentence: str) -> None:
+        self._tell(events.Noted(round=0, sentence=sentence))
+
+
+def _soon(loop: asyncio.AbstractEventLoop, say: Callable[[str], None], sentence: str) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+        loop.call_soon_threadsafe(say, sentence)
+
+
+def ruled(decision: Decision, idle_need_s: float, dial: str) -> Ruling:
+    """A decision as views see it. `until` is in whole seconds, so that it does not tremble."""
+    used = decision.reason is Reason.IN_USE
+    memory = decision.memory
+    return Ruling(
+        run=decision.run,
+        reason=decision.reason.value,
+        sentence=decision.sentence,
+        short=decision.short,
+        values=dict(decision.values),
+        until=None if decision.until is None else float(round(decision.until)),
+        idle_s=float(int(memory.at - memory.input_at)) if used else None,
+        idle_need_s=idle_need_s if used else None,
+        dial=dial,
+        effort=decision.effort,
+    )

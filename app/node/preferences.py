@@ -1,0 +1,275 @@
+"""The owner's choices for when and how much a node runs: each declared once, with its type, default, label,
+help and words to find it by. They lie in HOME/settings.json; what the owner ordered (pause, snooze) does not.
+
+Texts are English here; a window translates them where it shows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from app.node import whole
+from app.node.causes import RuleSettings
+from app.node.effort import Dial
+from app.node.orders import Orders
+from app.node.schedule import parse
+
+FILE = "settings.json"
+_NAME_LENGTH, _NAMES = 80, 50
+_HOURS_LENGTH = 500
+
+Kind = Literal["switch", "number", "choice", "names", "hours"]
+"""Values are bool; int; the key of an option; a list of strings; and text for app.node.schedule.parse."""
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """`options` are (value, label): all there are of a choice, suggestions for a number. `least` and `most`
+    bound a number of `unit`."""
+
+    key: str
+    kind: Kind
+    default: Any
+    group: str
+    label: str
+    help: str
+    words: str = ""
+    options: tuple[tuple[Any, str], ...] = ()
+    least: int = 0
+    most: int = 0
+    unit: str = ""
+
+
+WHEN, MUCH = "When to learn", "How much of the computer"
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        key="contribute_when_idle",
+        kind="switch",
+        default=True,
+        group=WHEN,
+        label="Only while nobody uses the computer",
+        help="Off: it also learns while you work, as far as the other rules allow.",
+        words="contribute idle away keyboard mouse background",
+    ),
+    Setting(
+        key="idle_s",
+        kind="number",
+        default=180,
+        least=1,
+        most=24 * 3600,
+        unit="s",
+        group=WHEN,
+        label="Idle time before it starts",
+        help="So long nobody must have touched the keyboard or the pointer.",
+        words="idle minutes seconds wait delay",
+        options=(
+            (60, "1 minute"),
+            (180, "3 minutes"),
+            (300, "5 minutes"),
+            (600, "10 minutes"),
+            (1800, "30 minutes"),
+        ),
+    ),
+    Setting(
+        key="hours",
+        kind="hours",
+        default="",
+        group=WHEN,
+        label="Hours",
+        help="Windows of time such as mon-fri 22:00-07:00, sat 00:00-24:00. Empty means at any time.",
+        words="schedule weekday night day time plan",
+    ),
+    Setting(
+        key="on_battery",
+        kind="switch",
+        default=False,
+        group=WHEN,
+        label="Also on battery",
+        help="Off: it waits until the computer is plugged in.",
+        words="laptop power supply mains charger",
+    ),
+    Setting(
+        key="with_saver",
+        kind="switch",
+        default=False,
+        group=WHEN,
+        label="Also with the battery saver on",
+        help="Off: it waits while the system saves power.",
+        words="power saver low-power mode energy",
+    ),
+    Setting(
+        key="during_full_screen",
+        kind="switch",
+        default=False,
+        group=WHEN,
+        label="Also while a program fills the screen",
+        help="Off: it waits during films, games and presentations.",
+        words="full screen game film video presentation",
+    ),
+    Setting(
+        key="exclusive_apps",
+        kind="names",
+        default=[],
+        group=WHEN,
+        label="Programs that want the computer for themselves",
+        help="It waits while one of them runs. Name the program as the system's task list does.",
+        words="exclusive apps games programs list",
+    ),
+    Setting(
+        key="cpu_limit",
+        kind="number",
+        default=25,
+        least=1,
+        most=100,
+        unit="%",
+        group=WHEN,
+        label="Give way when others use the processor",
+        help="From this share of all cores on, used by other programs, it waits. 100 switches this off.",
+        words="cpu load busy others processor",
+    ),
+    Setting(
+        key="gpu_limit",
+        kind="number",
+        default=25,
+        least=1,
+        most=100,
+        unit="%",
+        group=WHEN,
+        label="Give way when others use the graphics card",
+        help="From this share on, used by other programs, it waits. 100 switches this off.",
+        words="gpu load busy others nvidia graphics",
+    ),
+    Setting(
+        key="memory_limit",
+        kind="number",
+        default=5,
+        least=0,
+        most=30,
+        unit="%",
+        group=WHEN,
+        label="Memory that stays free",
+        help="It gives its memory back when less than this share is free. 0 switches this off.",
+        words="ram memory pressure free swap",
+    ),
+    Setting(
+        key="temperature_limit_c",
+        kind="number",
+        default=90,
+        least=40,
+        most=110,
+        unit="°C",
+        group=WHEN,
+        label="Temperature limit",
+        help="It waits while the processor or the graphics card is hotter than this. 110 switches this off.",
+        words="heat hot temperature cooling fan noise",
+    ),
+    Setting(
+        key="dial",
+        kind="choice",
+        default=Dial.BALANCED.value,
+        group=MUCH,
+        label="Effort",
+        help=(
+            "Quiet rests as long as it works and takes a quarter of the cores; Balanced takes half of them; "
+            "Full takes all. What is learned is the same, only slower or faster."
+        ),
+        words="quiet balanced full speed noise threads rest dial",
+        options=((Dial.QUIET.value, "Quiet"), (Dial.BALANCED.value, "Balanced"), (Dial.FULL.value, "Full")),
+    ),
+)
+_BY_KEY = {setting.key: setting for setting in SETTINGS}
+DEFAULTS: dict[str, Any] = {setting.key: setting.default for setting in SETTINGS}
+
+
+class PreferenceError(ValueError):
+    """A setting cannot have this value; one sentence says which may be."""
+
+
+class Preferences:
+    """The values by key. Every change is saved at once."""
+
+    def __init__(self, home: Path) -> None:
+        self._path = home / FILE
+        found, self.complaint = whole.read(self._path, dict[str, Any])
+        self.values = dict(DEFAULTS)
+        for key, value in (found or {}).items():
+            try:
+                check(key, value)
+            except PreferenceError as error:
+                self.complaint = self.complaint or f"{error} The setting is as at the first start."
+            else:
+                self.values[key] = value
+
+    def change(self, changed: Mapping[str, object]) -> None:
+        """All of them or none. Raises PreferenceError for what cannot be, and OSError where nothing can be
+        saved; the change then holds until the node ends."""
+        for key, value in changed.items():
+            check(key, value)
+        self.values = {**self.values, **changed}
+        different = {key: value for key, value in self.values.items() if value != DEFAULTS[key]}
+        whole.write(self._path, different)
+
+    def rules(self, orders: Orders) -> RuleSettings:
+        """What the rules go by."""
+        values = self.values
+        return RuleSettings(
+            contribute_when_idle=values["contribute_when_idle"],
+            idle_s=float(values["idle_s"]),
+            on_battery=values["on_battery"],
+            with_saver=values["with_saver"],
+            during_full_screen=values["during_full_screen"],
+            exclusive_apps=tuple(values["exclusive_apps"]),
+            cpu_limit=_share(values["cpu_limit"], off=100),
+            gpu_limit=_share(values["gpu_limit"], off=100),
+            memory_limit=_share(values["memory_limit"], off=0),
+            temperature_limit_c=None if values["temperature_limit_c"] == 110 else values["temperature_limit_c"],
+            schedule=parse(values["hours"]),
+            dial=Dial(values["dial"]),
+            orders=orders,
+        )
+
+
+def check(key: str, value: object) -> None:
+    """Raises PreferenceError where the setting cannot have this value."""
+    setting = _BY_KEY.get(key)
+    if setting is None:
+        raise PreferenceError(f"There is no setting {key[:40]!r}.")
+    match setting.kind:
+        case "switch":
+            fits, wanted = isinstance(value, bool), "on or off"
+        case "number":
+            whole_number = isinstance(value, int) and not isinstance(value, bool)
+            fits = whole_number and setting.least <= value <= setting.most  # type: ignore[operator]
+            wanted = f"a whole number from {setting.least} to {setting.most}"
+        case "choice":
+            options = [option for option, _ in setting.options]
+            fits, wanted = value in options, " or ".join(options)
+        case "names":
+            fits = isinstance(value, list) and len(value) <= _NAMES and all(map(_is_name, value))
+            wanted = f"a list of at most {_NAMES} names of programs"
+        case "hours":
+            fits, wanted = _is_hours(value), "hours such as mon-fri 22:00-07:00"
+    if not fits:
+        raise PreferenceError(f"{setting.label}: this must be {wanted}.")
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and value.strip() != "" and len(value) <= _NAME_LENGTH and value.isprintable()
+
+
+def _is_hours(value: object) -> bool:
+    if not isinstance(value, str) or len(value) > _HOURS_LENGTH:
+        return False
+    try:
+        parse(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _share(percent: int, off: int) -> float | None:
+    return None if percent == off else percent / 100
