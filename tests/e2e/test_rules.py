@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.e2e.relay import Relay
 from tests.e2e.shoal import Event, Running, rows
 
 QUIET = {
@@ -48,7 +49,9 @@ class Home:
         fresh.replace(self.facts)
 
     @contextmanager
-    def node(self, *options: str, facts: bool = True, **environment: str) -> Iterator[Running]:
+    def node(
+        self, *options: str, facts: bool = True, alone: bool = True, **environment: str
+    ) -> Iterator[Running]:
         """A node as the window has one."""
         source = ("--facts", self.facts) if facts else ()
         node = Running(
@@ -56,6 +59,7 @@ class Home:
             *FAMILIES,
             *options,
             stdin=subprocess.PIPE,
+            alone=alone,
             **environment,
         )
         try:
@@ -198,6 +202,41 @@ def test_killed_at_any_moment_of_pausing_and_resuming(home: Home) -> None:
             assert not alive
     numbers = [number for (number,) in rows(home.folder, "SELECT round FROM rounds ORDER BY round")]
     assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) >= 6
+
+
+@pytest.mark.long
+def test_a_paused_node_stays_in_its_swarm_and_takes_nothing(home: Home, tmp_path: Path) -> None:
+    relay = Relay(tmp_path / "relay")
+    try:
+        other = Running(
+            *("--home", tmp_path / "other", "--model", home.model, "--relay", relay.url), *FAMILIES, alone=False
+        )
+        with home.node("--relay", relay.url, alone=False) as node:
+            node.wait_for(lambda event: event["event"] == "swarm" and event["received"] > 0)
+            node.order("pause")
+            node.wait_for(paused)
+            time.sleep(2.0)  # for what was on its way
+            before = latest_swarm(node)
+            given = len(played(other))
+            other.wait_for(lambda event: event["event"] == "round" and event["round"] > given + 5)
+            time.sleep(8.0)
+            after = latest_swarm(node)
+            assert after["connected"] and after["received"] == before["received"]
+            assert not [event for event in node.events if event.get("state") == "lost"]
+            assert relay.stats().peers == 2
+            node.order("resume")
+            node.wait_for(lambda event: event["event"] == "swarm" and event["received"] > after["received"])
+    finally:
+        other.kill()
+        relay.kill()
+
+
+def latest_swarm(node: Running) -> Event:
+    return [
+        event["snapshot"]["swarm"]
+        for event in node.events
+        if event["event"] == "snapshot" and "swarm" in event["snapshot"]
+    ][-1]
 
 
 @pytest.mark.long
