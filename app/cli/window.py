@@ -13,6 +13,9 @@ SUMMARY = "open the window"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
+    parser.add_argument(
+        "--background", action="store_true", help="stay in the tray, as when it starts at login"
+    )
     parser.add_argument("--theme", choices=("system", "light", "dark"), help="colours, for this time only")
 
 
@@ -23,8 +26,7 @@ def main(args: argparse.Namespace) -> int:
     if not has_display(os.environ, sys.platform):
         print(
             "shoal window: There is no display here, so no window can be shown; ./shoal run shows the same "
-            "in this "
-            "terminal.",
+            "in this terminal.",
             file=sys.stderr,
         )
         return 1
@@ -33,7 +35,7 @@ def main(args: argparse.Namespace) -> int:
         return 1
     from app.ui.start import run
 
-    return run(home(args.home), args.theme)
+    return run(home(args.home), args.theme, args.background)
 
 
 def has_display(environment: Mapping[str, str], platform: str) -> bool:

@@ -32,6 +32,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     most: int = 0
     restarts: bool = False
     """Holds from the learner's next start."""
+    elsewhere: bool = False
+    """The system keeps it, not window.json."""
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -51,7 +53,7 @@ SETTINGS: tuple[Setting, ...] = (
         default=True,
         group=mark("Learning"),
         label=mark("Learn as soon as Shoal opens"),
-        help=mark("Off: it waits until you press Start. A pause with an end is kept either way."),
+        help=mark("Off: it waits until you press Start. A pause is kept either way."),
         words=mark("autostart begin automatic"),
     ),
     Setting(
@@ -104,6 +106,16 @@ SETTINGS: tuple[Setting, ...] = (
         words=mark("tray background quit hide close"),
     ),
     Setting(
+        key="start_at_login",
+        kind="switch",
+        default=False,
+        group=mark("Window"),
+        label=mark("Start Shoal when I log in"),
+        help=mark("It starts in the tray, without its window."),
+        words=mark("autostart login boot session automatic"),
+        elsewhere=True,
+    ),
+    Setting(
         key="tell_failures",
         kind="switch",
         default=True,
@@ -116,13 +128,13 @@ SETTINGS: tuple[Setting, ...] = (
 
 
 class Memory(msgspec.Struct, kw_only=True):
-    """What the window remembers by itself. `learning` is False while paused; `paused_until` ends a pause."""
+    """What the window remembers by itself."""
 
     version: int = 1
     asked: bool = False
     """Whether the person has ever started learning."""
-    learning: bool = False
-    paused_until: float | None = None
+    trial_until: float | None = None
+    """See app.ui.control.TRIAL_S; seconds since 1970."""
     page: str = "overview"
     geometry: str = ""
 
@@ -135,7 +147,7 @@ class Choices:
         self._values: dict[str, Any] = {}
         found = _read(self._path, dict[str, Any])
         for setting in SETTINGS:
-            value = (found or {}).get(setting.key, setting.default)
+            value = setting.default if setting.elsewhere else (found or {}).get(setting.key, setting.default)
             self._values[setting.key] = value if allowed(setting, value) else setting.default
         self.memory = _read(self._state_path, Memory) or Memory()
 
@@ -148,7 +160,8 @@ class Choices:
         if not allowed(setting, value):
             raise ValueError(f"{key} cannot be {value!r}")
         self._values[key] = value
-        _write(self._path, {key: self._values[key] for key in sorted(self._values)})
+        kept = sorted(setting.key for setting in SETTINGS if not setting.elsewhere)
+        _write(self._path, {key: self._values[key] for key in kept})
 
     def remember(self, **fields: object) -> None:
         """Raises OSError when it cannot be saved."""

@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from app.node.reasons import Reason
+from app.node.snapshot import Ruling
 from app.sapo.families import FAMILIES
 from app.ui.model import (
     Answer,
@@ -99,6 +101,7 @@ class _Snapshot(msgspec.Struct):
     safe_round: int | None = None
     safe_at: float | None = None
     answers: tuple[dict[str, Any], ...] | None = None
+    ruling: Ruling | None = None
     swarm: dict[str, Any] | None = None
 
 
@@ -129,7 +132,7 @@ class Fold:
             rounds=past.rounds,
             runs=past.runs,
             happenings=past.happenings,
-            groups=past.groups,
+            groups=self.view.groups or past.groups,
             safe_round=last.round if last else 0,
             safe_at=last.at if last else None,
             round_s=last.seconds if last else self.view.round_s,
@@ -179,6 +182,10 @@ class Fold:
                     waiting=done.waiting,
                     online=done.peers or 0,
                 )
+            case "settings":
+                self.change(rules=dict(event["values"]))
+            case "refused":
+                self._happened(name, int(event["round"]), str(event["sentence"]), now)
             case "snapshot":
                 self._snapshot(msgspec.convert(event["snapshot"], _Snapshot), now)
 
@@ -216,7 +223,7 @@ class Fold:
         while kept and kept[-1].round >= event.round:
             kept = kept[:-1]
         self.change(
-            state=State.LEARNING,
+            state=self.view.state if self.view.ruling else State.LEARNING,
             rounds=(*kept, row),
             round=event.round + 1,
             round_s=event.seconds,
@@ -263,6 +270,8 @@ class Fold:
             for name in ("round", "last_round", "safe_round", "safe_at")
             if (value := getattr(snapshot, name)) is not None
         }
+        if snapshot.ruling is not None:
+            fields |= _ruled(snapshot.ruling, snapshot.phase)
         if snapshot.swarm is not None:
             fields["swarm"] = _swarm(snapshot.swarm, self.view.swarm)
         if snapshot.answers:
@@ -352,6 +361,17 @@ def merge_groups(new: Sequence[Group], old: Sequence[Group]) -> tuple[Group, ...
     rounds = {group.round for group in new}
     kept = [group for group in old if group.round not in rounds]
     return tuple([*new, *kept][:GROUPS])
+
+
+def _ruled(ruling: Ruling, phase: str) -> dict[str, object]:
+    """What a ruling makes of the state. A node that may run and is not there yet is starting."""
+    if ruling.run:
+        begins = (Step.STARTING, Step.LOADING)
+        state = State.STARTING if _step_named(phase) in begins else State.LEARNING
+    else:
+        by_owner = ruling.reason in (Reason.PAUSED.value, Reason.SNOOZED.value)
+        state = State.PAUSED if by_owner else State.WAITING
+    return dict(ruling=ruling, state=state, until=ruling.until, problem=None)
 
 
 def _step_named(phase: str) -> Step | None:

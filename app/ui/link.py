@@ -1,11 +1,12 @@
 """The node's process: started, listened to, ended; started again with back-off when it dies.
 
 The node writes one JSON object a line to standard output. Its standard error goes to a log file; only the last
-sentence there is used, and only when the process ended without an `end` event. Closing its standard input ends
-it."""
+sentence there is used, and only when the process ended without an `end` event. Commands go to its standard
+input (app.node.commands); closing that ends it."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from app.ui.model import Problem
 from app.ui.texts import tr
 
 ROOT = Path(__file__).parents[2]
-NODE = ("-m", "app.cli._attached", "run", "--json")
+NODE = ("-m", "app.cli", "run", "--snapshots", "--rules")
 MAX_LINE = 16 * 2**20
 LOG_BYTES = 2**20
 GRACE_MS = 8_000
@@ -50,6 +51,7 @@ class Link(QObject):
         self._home, self._command, self._program = home, list(command), program
         self._options: list[str] = []
         self._process: QProcess | None = None
+        self._later: list[bytes] = []
         self._wanted = self._closing = False
         self._crashes = 0
         self._reached_start = False
@@ -63,6 +65,10 @@ class Link(QObject):
     @property
     def running(self) -> bool:
         return self._process is not None
+
+    def runs_with(self, options: Sequence[str]) -> bool:
+        """Whether a node runs with these options, and goes on."""
+        return self._process is not None and not self._closing and list(options) == self._options
 
     @property
     def pid(self) -> int:
@@ -79,9 +85,18 @@ class Link(QObject):
         elif other:
             self._close()
 
+    def tell(self, **command: object) -> None:
+        """Gives the node a command, now or, where one is only about to be started, as soon as it is."""
+        line = json.dumps(command).encode() + b"\n"
+        if self._process is None or self._closing:
+            self._later.append(line)
+        else:
+            self._process.write(line)
+
     def stop(self) -> None:
         """Ends the node: its pipe closes, and it saves what is to be saved. `stopped` follows."""
         self._wanted = False
+        self._later.clear()
         self._restart.stop()
         if self._process is None:
             self.stopped.emit()
@@ -129,6 +144,9 @@ class Link(QObject):
         process.errorOccurred.connect(self._went_wrong)
         self._process = process
         process.start(self._program, [*self._command, "--home", str(self._home), *self._options])
+        for line in self._later:
+            process.write(line)
+        self._later.clear()
         self.started.emit()
 
     def _read(self) -> None:
@@ -145,8 +163,6 @@ class Link(QObject):
             process.kill()
 
     def _remember_end(self, line: bytes) -> None:
-        import json
-
         event = json.loads(line)
         self._reason_of_end = (str(event.get("reason", "")), str(event.get("sentence", "")))
 

@@ -7,9 +7,11 @@ text of a question) is optional, and a page says so instead of inventing it."""
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
 import msgspec
 
+from app.node.snapshot import Ruling
 from engines.contract import EngineInfo
 
 
@@ -34,6 +36,8 @@ class Step(Enum):
     STARTING = "starting"
     LOADING = "loading the model"
     PROBING = "measuring on held-out questions"
+    HOLDING = "waiting for the others"
+    PAUSED = "paused"
     DRAWING = "drawing questions"
     SAMPLING = "answering"
     SCORING = "checking the answers"
@@ -198,6 +202,12 @@ class View(Value, frozen=True):
     """One sentence: why it learns, waits or stands still."""
     until: float | None = None
     """When that ends by itself."""
+    ruling: Ruling | None = None
+    """What the node's rules say; None while no node runs."""
+    rules: dict[str, Any] = {}
+    """The settings of app.node.preferences, by key."""
+    trial_until: float | None = None
+    """Up to then it learns also while somebody uses the computer, because its owner has just begun."""
     problem: Problem | None = None
     news: str = ""
     """The node's latest sentence for its owner."""

@@ -11,12 +11,11 @@ from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QSizePolicy, QWidge
 
 from app.ui.model import State, View
 from app.ui.pages import words
-from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import BODY
 from app.ui.theme.theme import font
 from app.ui.widgets.icons import drawn
-from app.ui.widgets.pieces import Elided, Label, column, row
+from app.ui.widgets.pieces import Label, column, row
 
 WIDTH = 212
 
@@ -147,8 +146,10 @@ class Sidebar(QWidget):
             self._group.addButton(place, at)
             inside.addWidget(place)
         inside.addStretch(1)
-        self._dot, self._state, self._detail = Dot(theme), Label("", "strong"), Elided("", "faint")
-        below = column(row(self._dot, self._state, 1, gap=8), self._detail, gap=3, margins=(10, 6, 6, 4))
+        self._dot, self._state, self._detail = Dot(theme), Label("", "strong"), Label("", "faint", wrap=True)
+        below = row(self._dot, column(self._state, self._detail, gap=3), gap=9, margins=(10, 6, 4, 4))
+        below.setAlignment(self._dot, Qt.AlignmentFlag.AlignTop)
+        below.setStretch(1, 1)
         inside.addLayout(below)
         self.setLayout(inside)
         self._group.idClicked.connect(lambda at: self.chosen.emit(self._keys[at]))
@@ -161,10 +162,9 @@ class Sidebar(QWidget):
     def show_view(self, view: View) -> None:
         self._dot.say(view.state)
         self._state.say(words.state_name(view.state))
-        detail = (
-            words.round_line(view) if words.working(view) and view.round else words.reason(view, time.time())
-        )
-        self._detail.say(detail if view.state is not State.NEW else tr("Nothing runs yet"))
+        self._state.setVisible(not words.held(view))
+        plain = words.working(view) and view.round and not words.finishing(view)
+        self._detail.say(words.round_line(view) if plain else words.reason(view, time.time()))
 
     def _near(self, step: int) -> None:
         at = (self._group.checkedId() + step) % len(self._keys)

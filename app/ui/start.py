@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication
 from app.ui.choices import Choices
 from app.ui.control import Control
 from app.ui.link import Link
+from app.ui.login import Login
 from app.ui.model import Problem, View
 from app.ui.pages.frame import Actions
 from app.ui.single import Single
@@ -37,13 +38,18 @@ class Desktop:
         self.theme = Theme(application, theme or self.choices["theme"])
         self.control = Control(home, self.choices, link or Link(home))
         self._leaving = False
+        self._login = Login(home)
         actions = Actions(
             start=self.control.start,
-            pause=lambda: self.control.pause(),
+            pause=self.control.pause,
+            snooze=self.control.snooze,
+            finish=self.control.finish,
             go=lambda key: self.window.go(key),
             set_choice=self._set,
             learn=self.control.learn,
             join=self.control.join,
+            set_rule=self.control.set_rule,
+            starts_at_login=self._login.on,
             choices=self.choices,
         )
         self.window = Window(self.theme, actions, self._closing)
@@ -52,15 +58,25 @@ class Desktop:
         self.window.quit_asked.connect(self.quit)
         self.tray = Tray(
             TrayActions(
-                open=self.window.bring, start=self.control.start, pause=self.control.pause, quit=self.quit
+                open=self.window.bring,
+                start=self.control.start,
+                pause=self.control.pause,
+                snooze=self.control.snooze,
+                finish=self.control.finish,
+                also_in_use=self._also_in_use,
+                quit=self.quit,
             )
         )
         self.control.changed.connect(self._show)
         self.control.failed.connect(self._tell)
         self._show(self.control.view)
 
-    def open(self) -> None:
-        self.window.show()
+    def open(self, background: bool = False) -> None:
+        """In the background only the tray shows; without one, a window that is minimised."""
+        if not background:
+            self.window.show()
+        elif not self.tray.there:
+            self.window.showMinimized()
         QTimer.singleShot(0, self._after_first_frame)
 
     def quit(self) -> None:
@@ -87,7 +103,14 @@ class Desktop:
         if self.choices["tell_failures"] and not self.window.isActiveWindow():
             self.tray.tell(problem.title, problem.sentence)
 
+    def _also_in_use(self, on: bool) -> None:
+        with contextlib.suppress(OSError):  # the switch goes back by itself
+            self.control.set_rule("contribute_when_idle", not on)
+
     def _set(self, key: str, value: object) -> None:
+        if key == "start_at_login":
+            self._login.turn(bool(value))
+            return
         self.choices.put(key, value)
         if key == "theme":
             self.theme.choose(self.choices["theme"])
@@ -114,7 +137,7 @@ class Desktop:
             self.choices.remember(geometry=self.window.saved_place(), page=self.window.page)
 
 
-def run(home: Path, theme: Choice | None = None) -> int:
+def run(home: Path, theme: Choice | None = None, background: bool = False) -> int:
     """Shows the window until it is quit. Returns the exit code: 0, also when another window was raised
     instead."""
     QApplication.setQuitOnLastWindowClosed(False)
@@ -134,7 +157,7 @@ def run(home: Path, theme: Choice | None = None) -> int:
     desktop = Desktop(application, home, theme)
     single.asked.connect(desktop.window.bring)
     wake = _quit_on_signals(application, desktop)
-    desktop.open()
+    desktop.open(background)
     code = application.exec()
     single.release()
     del wake

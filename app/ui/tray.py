@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 
@@ -16,14 +16,20 @@ from app.ui.pages import words
 from app.ui.texts import tr
 from app.ui.widgets.icons import picture_icon
 
-HOUR = 3600.0
+HOUR_S = 3600.0
+LATE_MS, LATE_TRIES = 3000, 20
+"""At login a tray may come later than we do."""
 
 
 @dataclass(frozen=True)
 class TrayActions:
     open: Callable[[], None]
     start: Callable[[], None]
-    pause: Callable[[float | None], None]
+    pause: Callable[[], None]
+    snooze: Callable[[float | None], None]
+    """For so many seconds, or until tomorrow."""
+    finish: Callable[[], None]
+    also_in_use: Callable[[bool], None]
     quit: Callable[[], None]
 
 
@@ -36,10 +42,15 @@ def icon_name(state: State) -> str:
     return "tray-waiting" if state in (State.WAITING, State.STOPPING) else "tray-paused"
 
 
-def tomorrow(now: float) -> float:
-    """Seven in the morning of the next day."""
-    day = time.localtime(now)
-    return time.mktime((day.tm_year, day.tm_mon, day.tm_mday + 1, 7, 0, 0, 0, 0, -1))
+def pauses(menu: QMenu, pause: Callable[[], None], snooze: Callable[[float | None], None]) -> None:
+    """Fills a menu with how long a pause can be."""
+    for text, seconds in (
+        (tr("For 1 hour"), HOUR_S),
+        (tr("For 3 hours"), 3 * HOUR_S),
+        (tr("Until tomorrow morning"), None),
+    ):
+        menu.addAction(text).triggered.connect(lambda _=False, seconds=seconds: snooze(seconds))
+    menu.addAction(tr("Until I resume")).triggered.connect(lambda _=False: pause())
 
 
 class Tray(QObject):
@@ -56,28 +67,32 @@ class Tray(QObject):
         self.menu = QMenu()
         self._state = QAction(self.menu)
         self._state.setEnabled(False)
-        self._learn = QAction(self.menu)
-        self._learn.triggered.connect(self._toggle)
-        self._snooze = QMenu(tr("Pause for"), self.menu)
-        for text, until in (
-            (tr("1 hour"), lambda now: now + HOUR),
-            (tr("3 hours"), lambda now: now + 3 * HOUR),
-            (tr("Until tomorrow, 7:00"), tomorrow),
-        ):
-            self._snooze.addAction(text).triggered.connect(
-                lambda _=False, end=until: actions.pause(end(time.time()))
-            )
+        self._contribute = QAction(tr("Contribute when idle"), self.menu)
+        self._contribute.setCheckable(True)
+        self._contribute.triggered.connect(lambda on: (actions.start if on else actions.pause)())
+        self._also = QAction(tr("Also while I use this computer"), self.menu)
+        self._also.setCheckable(True)
+        self._also.triggered.connect(actions.also_in_use)
+        self._pause = QMenu(tr("Pause"), self.menu)
+        pauses(self._pause, actions.pause, actions.snooze)
+        self._finish = QAction(tr("Finish this round, then stop"), self.menu)
+        self._finish.triggered.connect(lambda: actions.finish())
         self.menu.addAction(self._state)
         self.menu.addSeparator()
         self.menu.addAction(tr("Open Shoal"), actions.open)
-        self.menu.addAction(self._learn)
-        self.menu.addMenu(self._snooze)
+        self.menu.addSeparator()
+        self.menu.addAction(self._contribute)
+        self.menu.addAction(self._also)
+        self.menu.addMenu(self._pause)
+        self.menu.addAction(self._finish)
         self.menu.addSeparator()
         self.menu.addAction(tr("Quit"), actions.quit)
         self._icon = QSystemTrayIcon(self._icons["tray-paused"])
         self._icon.setContextMenu(self.menu)
         self._icon.activated.connect(self._clicked)
-        self._running = False
+        self._late = QTimer(self, interval=LATE_MS)
+        self._late.timeout.connect(self._look_again)
+        self._tries = 0
 
     @property
     def there(self) -> bool:
@@ -86,8 +101,11 @@ class Tray(QObject):
     def show(self) -> None:
         if self.there:
             self._icon.show()
+        else:
+            self._late.start()
 
     def hide(self) -> None:
+        self._late.stop()
         self._icon.hide()
 
     def show_view(self, view: View) -> None:
@@ -95,28 +113,31 @@ class Tray(QObject):
         if name != self._drawn:
             self._drawn = name
             self._icon.setIcon(self._icons[name])
-        now = time.time()
-        sentence = words.reason(view, now)
-        state = words.state_name(view.state)
-        if view.state is State.LEARNING and view.round:
-            state = f"{state}  ·  {words.round_line(view)}"
+        sentence = words.reason(view, time.time())
         self._icon.setToolTip(f"Shoal: {sentence}")
-        self._state.setText(state)
-        self._running = view.state in (State.LEARNING, State.STARTING, State.WAITING)
-        self._learn.setText(tr("Pause") if self._running else tr("Start learning"))
-        self._learn.setEnabled(view.state is not State.STOPPING)
-        self._snooze.menuAction().setVisible(self._running)
+        learning = view.state is State.LEARNING and view.round and not words.finishing(view)
+        round = f"  ·  {words.round_line(view)}" if learning else ""
+        self._state.setText(f"{words.state_name(view.state)}{round}" if learning else sentence)
+        wanted = words.contributes(view)
+        self._contribute.setChecked(wanted)
+        self._contribute.setEnabled(view.state not in (State.NEW, State.STOPPING))
+        self._also.setChecked(not view.rules.get("contribute_when_idle", True))
+        self._also.setEnabled(wanted)
+        self._pause.menuAction().setVisible(wanted)
+        self._finish.setVisible(view.state is State.LEARNING)
+        self._finish.setEnabled(not words.finishing(view))
 
     def tell(self, title: str, sentence: str) -> None:
         """One notification."""
         if self._icon.isVisible():
             self._icon.showMessage(title, sentence, self._icons["tray-problem"])
 
-    def _toggle(self) -> None:
-        if self._running:
-            self._actions.pause(None)
-        else:
-            self._actions.start()
+    def _look_again(self) -> None:
+        self._tries += 1
+        if self.there:
+            self._icon.show()
+        if self.there or self._tries >= LATE_TRIES:
+            self._late.stop()
 
     def _clicked(self, why: QSystemTrayIcon.ActivationReason) -> None:
         if why in (QSystemTrayIcon.ActivationReason.Trigger, QSystemTrayIcon.ActivationReason.DoubleClick):

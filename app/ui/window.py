@@ -10,6 +10,7 @@ from PySide6.QtGui import QCloseEvent, QHideEvent, QKeySequence, QShortcut, QSho
 from PySide6.QtWidgets import QMainWindow, QMessageBox, QStackedWidget, QWidget
 
 from app.ui.model import State, View
+from app.ui.pages import words
 from app.ui.pages.frame import Actions, Page
 from app.ui.sidebar import Sidebar
 from app.ui.texts import tr
@@ -159,5 +160,4 @@ class Window(QMainWindow):
         self._sidebar.show_view(self._view)
 
     def _toggle(self) -> None:
-        running = self._view.state in (State.LEARNING, State.STARTING, State.WAITING)
-        (self._actions.pause if running else self._actions.start)()
+        (self._actions.pause if words.contributes(self._view) else self._actions.start)()

@@ -37,11 +37,17 @@ class Running:
     """A node in the background, whose events are read as they come."""
 
     def __init__(
-        self, *arguments: str | Path, prefix: Sequence[str] = (), alone: bool = True, **environment: str
+        self,
+        *arguments: str | Path,
+        prefix: Sequence[str] = (),
+        alone: bool = True,
+        stdin: int | None = None,
+        **environment: str,
     ) -> None:
         solo = ("--solo",) if alone else ()
         self.process = subprocess.Popen(
             [*prefix, *command("run", *solo, "--json", *arguments)],
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -66,6 +72,15 @@ class Running:
 
     def wait_for_kind(self, kind: str) -> Event:
         return self.wait_for(lambda event: event["event"] == kind)
+
+    def order(self, name: str, **details: object) -> None:
+        """A command, as a window gives it; with `stdin` a pipe."""
+        self.order_line(json.dumps({"command": name, **details}))
+
+    def order_line(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
 
     def trainer(self) -> int:
         """Process id of the trainer."""

@@ -190,3 +190,35 @@ def test_offline_it_asks_nobody_and_rounds_take_what_is_there() -> None:
 def test_nobody_is_asked_where_no_groups_are_wanted() -> None:
     assert wanted(0, 0, 2.0, 1.0) == wanted(4, 9, 60.0, 0.1) == 0
     assert oldest_s(4, 60.0) == 240
+
+
+def test_nothing_is_fetched_while_the_node_rests() -> None:
+    relay = Relay([[checked(1)], [checked(2)]])
+    supply = made(relay)
+    supply.resting = True
+
+    async def run() -> None:
+        task = asyncio.create_task(supply.run())
+        await asyncio.sleep(0.3)
+        assert not relay.asked
+        supply.resting = False
+        supply.take(RECIPES["default"], 1, Random(1))  # a round, which also wakes it
+        async with asyncio.timeout(10):
+            while not relay.asked:
+                await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.wait({task})
+
+    asyncio.run(run())
+
+
+def test_a_pause_is_no_reason_to_suspect_what_was_out() -> None:
+    supply = made(Relay([[checked(1)]]))
+    fetch(supply, lambda: supply.ready == 1)
+    for _ in range(5):
+        assert take(supply) == ["question 1"]
+        supply.give_back(blamed=False)
+    for _ in range(2):
+        assert take(supply) == ["question 1"]
+        supply.give_back()
+    assert take(supply) == []

@@ -40,7 +40,7 @@ def test_an_hour_is_counted_minute_by_minute() -> None:
 
 def test_what_was_sent_is_not_pushed_out_by_what_comes() -> None:
     ledger = Ledger(wall=lambda: 5.0)
-    assert ledger.messages == ()
+    assert not ledger.messages
     for number in range(12):
         ledger.sent(b'{"t":"sample","rid":%d}' % number)
     for _ in range(100):

@@ -12,6 +12,7 @@ pytest.importorskip("PySide6.QtWidgets", reason="Qt's system libraries are missi
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.node.preferences import check
 from app.ui.choices import Choices
 from app.ui.pages.frame import Actions
 from app.ui.theme import Theme
@@ -38,9 +39,17 @@ def actions(tmp_path: Path, asked: list[object]) -> Actions:
         asked.append((key, value))
         choices.put(key, value)
 
+    def rule(key: str, value: object) -> None:
+        check(key, value)
+        asked.append((key, value))
+
     return Actions(
         start=lambda: asked.append("start"),
         pause=lambda: asked.append("pause"),
+        snooze=lambda seconds: asked.append(("snooze", seconds)),
+        finish=lambda: asked.append("finish"),
+        set_rule=rule,
+        starts_at_login=lambda: False,
         go=asked.append,
         set_choice=put,
         learn=lambda company: asked.append(("learn", company)),
@@ -57,6 +66,10 @@ def one_window(light: Theme, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         Actions(
             start=_nothing,
             pause=_nothing,
+            snooze=_nothing,
+            finish=_nothing,
+            set_rule=_nothing,
+            starts_at_login=_no,
             learn=_nothing,
             join=_nothing,
             go=_nothing,
@@ -71,6 +84,10 @@ def one_window(light: Theme, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 def _nothing(*_: object) -> None:
     pass
+
+
+def _no() -> bool:
+    return False
 
 
 @pytest.fixture

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
+import json
 import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.node import commands
+from app.node.preferences import PreferenceError, Preferences
 from app.ui.choices import Choices
-from app.ui.control import Control
+from app.ui.control import TRIAL_S, Control
 from app.ui.link import Link, problem
 from app.ui.model import Problem, State
 
@@ -30,7 +29,10 @@ GOOD = f"""
 import sys
 print('''{START}''', flush=True)
 print('''{PROBE}''', flush=True)
-sys.stdin.read()
+import pathlib
+with open(pathlib.Path(__file__).parent / "heard", "a") as file:
+    for line in sys.stdin:
+        print(line, end="", file=file, flush=True)
 print('{{"event":"end","round":0,"reason":"stopped","sentence":"Done."}}', flush=True)
 """
 
@@ -135,35 +137,82 @@ def control(make: Callable[[str], Link], tmp_path: Path) -> Iterator[Control]:
     made.close()
 
 
-def test_start_and_pause_through_the_control(control: Control, qtbot: QtBot) -> None:
+def test_what_is_ordered_reaches_the_node_and_its_process_stays(
+    control: Control, tmp_path: Path, qtbot: QtBot
+) -> None:
     assert control.view.state is State.NEW
-    control.start()
+    control.learn("alone")
     qtbot.waitUntil(lambda: len(control.view.curve) == 1, timeout=PATIENCE_MS)
     assert control.view.state is State.LEARNING and control.view.solo
     control.pause()
-    qtbot.waitUntil(lambda: control.view.state is State.PAUSED, timeout=PATIENCE_MS)
-    assert not control._link.running
-    control.start()  # and at once again, while the old one may still be going
-    control.pause()
-    control.start()
-    qtbot.waitUntil(lambda: control.view.state is State.LEARNING, timeout=PATIENCE_MS)
+    control.snooze(3600.0)
+    control.snooze(None)
+    control.finish()
+    control.set_rule("dial", "quiet")
+    wanted = [
+        dict(command="resume"),
+        dict(command="pause"),
+        dict(command="snooze", seconds=3600.0),
+        dict(command="snooze", tomorrow=True),
+        dict(command="finish"),
+        dict(command="settings", changed=dict(dial="quiet")),
+    ]
+    qtbot.waitUntil(lambda: heard(tmp_path) == wanted, timeout=PATIENCE_MS)
+    for line in (tmp_path / "heard").read_bytes().splitlines():
+        commands.decode(line)  # the real node understands every one of them
+    assert control._link.running and control.view.rules["dial"] == "quiet"
+    with pytest.raises(PreferenceError):
+        control.set_rule("dial", "loud")
 
 
-def test_a_pause_with_an_end_is_kept_over_a_restart(
+def heard(folder: Path) -> list[object]:
+    file = folder / "heard"
+    return [json.loads(line) for line in file.read_bytes().splitlines()] if file.exists() else []
+
+
+def test_the_first_start_learns_for_a_while_also_in_use(
     make: Callable[[str], Link], tmp_path: Path, qtbot: QtBot
 ) -> None:
     now = [1000.0]
     first = Control(tmp_path, Choices(tmp_path), make(GOOD), clock=lambda: now[0])
-    first.start()
-    first.pause(until=5000.0)
+    first.learn("alone")
+    assert Preferences(tmp_path).values["contribute_when_idle"] is False
+    assert first.view.trial_until == 1000.0 + TRIAL_S
     first.close()
+    now[0] += TRIAL_S + 1  # the window was closed meanwhile
     later = Control(tmp_path, Choices(tmp_path), make(GOOD), clock=lambda: now[0])
     later.open()
-    assert later.view.state is State.PAUSED and later.view.until == 5000.0 and not later._link.running
-    now[0] = 5001.0  # the computer slept over it
-    later._pause_over()
-    qtbot.waitUntil(lambda: later.view.state is State.LEARNING, timeout=PATIENCE_MS)
+    assert Preferences(tmp_path).values["contribute_when_idle"] is True
+    assert later.view.trial_until is None
+    later.learn("others")  # only the very first time
+    assert later.view.trial_until is None
     later.close()
+
+
+def test_an_own_choice_ends_the_trial_and_stays(
+    make: Callable[[str], Link], tmp_path: Path, qtbot: QtBot
+) -> None:
+    now = [1000.0]
+    control = Control(tmp_path, Choices(tmp_path), make(GOOD), clock=lambda: now[0])
+    control.learn("alone")
+    control.set_rule("contribute_when_idle", False)
+    now[0] += TRIAL_S + 1
+    control._new_minute()
+    assert control.view.rules["contribute_when_idle"] is False
+    control.close()
+
+
+def test_with_learning_at_start_switched_off_nothing_starts(
+    make: Callable[[str], Link], tmp_path: Path, qtbot: QtBot
+) -> None:
+    choices = Choices(tmp_path)
+    choices.put("learn_at_start", False)
+    choices.remember(asked=True)
+    control = Control(tmp_path, choices, make(GOOD))
+    control.open()
+    assert control.view.state is State.PAUSED and not control._link.running
+    control.set_rule("idle_s", 300)
+    assert Preferences(tmp_path).values["idle_s"] == 300
 
 
 def test_views_come_no_more_often_than_ticks(control: Control, qtbot: QtBot) -> None:
@@ -173,21 +222,3 @@ def test_views_come_no_more_often_than_ticks(control: Control, qtbot: QtBot) -> 
         control._change(done=at)
     qtbot.wait(700)
     assert 1 <= len(seen) <= 3 and control.view.done == 499
-
-
-@pytest.mark.skipif(os.name == "nt", reason="kill -9 is a POSIX word")
-def test_a_node_ends_when_its_window_is_killed(tmp_path: Path) -> None:
-    """The wrapper that the window starts nodes with, and a command that would go on for ever."""
-    code = "import subprocess, sys; p = subprocess.Popen([sys.executable, '-m', 'app.cli._attached', 'run', '--solo', '--json', '--home', sys.argv[1]], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL); print(p.pid, flush=True); p.wait()"  # noqa: E501
-    window = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parents[2],
-    )
-    assert window.stdout is not None
-    node = psutil.Process(int(window.stdout.readline()))
-    window.send_signal(signal.SIGKILL)
-    window.wait()
-    _, alive = psutil.wait_procs([node], timeout=60)
-    assert not alive

@@ -7,9 +7,20 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLabel, QLineEdit, QSlider, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QSlider,
+    QSpinBox,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
+from app.node.preferences import SETTINGS as RULES
+from app.ui.choices import SETTINGS
 from app.ui.model import State, View
 from app.ui.pages.frame import Actions
 from app.ui.pages.history import History
@@ -107,18 +118,80 @@ def test_the_overview_tells_what_happens(
     assert "Learning stopped" in said and "is full." in said and "Make some room" in said
 
 
+def shown(page: QWidget) -> dict[str, QAbstractButton]:
+    """Every button in sight, by its accessible name or its text."""
+    buttons = [one for one in page.findChildren(QAbstractButton) if one.isVisibleTo(page)]
+    return {one.accessibleName() or one.text(): one for one in buttons}
+
+
+def settle(qtbot: QtBot, page: QWidget) -> None:
+    """Until everything has its place."""
+    page.resize(968, 780)
+    qtbot.waitExposed(page)
+    QApplication.processEvents()
+
+
 def test_a_pause_says_when_it_ends(qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]) -> None:
     page = Overview(light, actions)
     qtbot.addWidget(page)
     page.show()
-    page.show_view(views.odd()["paused"])
-    assert "Paused by you until" in texts(page)
-    button = next(
-        one for one in page.findChildren(QAbstractButton) if one.isVisible() and one.text() == "Start learning"
-    )
+    page.show_view(views.odd()["snoozed"])
+    settle(qtbot, page)
+    assert "Snoozed by you until Sat 22:00." in texts(page)
+    button = shown(page)["Resume"]
     button.setFocus()
     qtbot.keyClick(button, Qt.Key.Key_Space)
-    assert asked == ["start"]
+    qtbot.mouseClick(shown(page)["Contribute when idle"], Qt.MouseButton.LeftButton)
+    assert asked == ["start", "start"]
+    page.show_view(views.odd()["at rest"])
+    assert "Shoal waits until you start it." in texts(page) and "Start learning" in shown(page)
+
+
+def test_the_same_sentence_is_everywhere(window: Window) -> None:
+    for scene in ("paused", "snoozed", "in use", "finishing", "unknown reason"):
+        view = views.odd()[scene]
+        assert view.ruling is not None
+        window.show_view(view)
+        for part in (window._pages["overview"], window._sidebar):
+            assert view.ruling.sentence in texts(part).splitlines(), scene
+
+
+def test_switches_and_the_dial_change_the_rules(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
+    page = Overview(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_view(views.odd()["in use"])
+    settle(qtbot, page)
+    said = shown(page)
+    assert said["Contribute when idle"].isChecked() and not said["Also while I use this computer"].isChecked()
+    qtbot.mouseClick(said["Also while I use this computer"], Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(said["Quiet"], Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(said["Contribute when idle"], Qt.MouseButton.LeftButton)
+    assert asked == [("contribute_when_idle", False), ("dial", "quiet"), "pause"]
+
+
+def test_every_rule_has_its_line_and_takes_only_what_can_be(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
+    page = SettingsPage(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    lines = {line.key: line for line in page.findChildren(SettingRow)}
+    assert set(lines) == {setting.key for setting in (*RULES, *SETTINGS)}
+    hours = lines["hours"].findChild(QLineEdit)
+    hours.setText("sometimes")
+    hours.editingFinished.emit()
+    assert asked == [] and "mon-fri 22:00-07:00" in texts(lines["hours"]).splitlines()[-1]
+    hours.setText("mon-fri 22:00-07:00")
+    hours.editingFinished.emit()
+    assert asked == [("hours", "mon-fri 22:00-07:00")]
+    page.show_view(views.learning(rules={**views.DEFAULTS, "on_battery": True, "idle_s": 42, "cpu_limit": 60}))
+    assert lines["on_battery"].findChild(QAbstractButton).isChecked()
+    assert lines["idle_s"].findChild(QComboBox).currentText() == "42 s"
+    assert lines["cpu_limit"].findChild(QSpinBox).text() == "60 %"
+    assert asked == [("hours", "mon-fri 22:00-07:00")], "what comes from elsewhere is not sent back"
 
 
 def test_an_unclear_change_is_called_unclear(qtbot: QtBot, light: Theme, actions: Actions) -> None:

@@ -12,13 +12,15 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.desktop.autostart_linux import LinuxAutostart
 from app.launcher import system
 from app.ui import libraries
 from app.ui.choices import SETTINGS, Choices
+from app.ui.login import Login
 from app.ui.model import State
 from app.ui.single import Single
 from app.ui.start import Desktop
-from app.ui.tray import Tray, TrayActions, icon_name, tomorrow
+from app.ui.tray import Tray, TrayActions, icon_name
 from tests.ui import views
 
 ROOT = Path(__file__).parents[2]
@@ -148,7 +150,10 @@ def test_the_tray_shows_states_by_shape_and_says_why(qapp: QApplication) -> None
         TrayActions(
             open=lambda: asked.append("open"),
             start=lambda: asked.append("start"),
-            pause=lambda until: asked.append(until),
+            pause=lambda: asked.append("pause"),
+            snooze=lambda seconds: asked.append(("snooze", seconds)),
+            finish=lambda: asked.append("finish"),
+            also_in_use=lambda on: asked.append(("also", on)),
             quit=lambda: asked.append("quit"),
         )
     )
@@ -160,17 +165,32 @@ def test_the_tray_shows_states_by_shape_and_says_why(qapp: QApplication) -> None
     }
     tray.show_view(views.learning())
     texts = {action.text(): action for action in tray.menu.actions()}
-    assert "Pause" in texts and "Nothing leaves this computer" in tray._icon.toolTip()
-    texts["Pause"].trigger()
-    tray._snooze.actions()[0].trigger()
-    assert asked[0] is None and isinstance(asked[1], float)
-    tray.show_view(views.odd()["paused"])
-    assert "Paused by you until" in tray._icon.toolTip()
-    assert any(action.text() == "Start learning" for action in tray.menu.actions())
+    assert "Nothing leaves this computer" in tray._icon.toolTip()
+    assert texts["Contribute when idle"].isChecked() and not texts["Also while I use this computer"].isChecked()
+    texts["Contribute when idle"].trigger()
+    texts["Also while I use this computer"].trigger()
+    texts["Finish this round, then stop"].trigger()
+    for action in tray._pause.actions():
+        action.trigger()
+    snoozes = [("snooze", 3600.0), ("snooze", 10800.0), ("snooze", None)]
+    assert asked == ["pause", ("also", True), "finish", *snoozes, "pause"]
+    tray.show_view(views.odd()["snoozed"])
+    assert "Snoozed by you until Sat 22:00." in tray._icon.toolTip()
+    assert (
+        not texts["Contribute when idle"].isChecked() and not texts["Finish this round, then stop"].isVisible()
+    )
+    texts["Contribute when idle"].trigger()
+    assert asked[-1] == "start"
+    tray.show_view(views.odd()["in use"])
+    assert "idle 2:13 of 3:00" in tray._icon.toolTip() and texts["Contribute when idle"].isChecked()
 
 
-def test_tomorrow_is_tomorrow() -> None:
-    import time
-
-    now = time.mktime((2026, 12, 31, 23, 50, 0, 0, 0, -1))
-    assert time.localtime(tomorrow(now))[:5] == (2027, 1, 1, 7, 0)
+def test_starting_at_login_is_off_and_starts_this_very_shoal(tmp_path: Path) -> None:
+    login = Login(tmp_path / "home", LinuxAutostart(tmp_path))
+    assert not login.on()
+    login.turn(True)
+    command = LinuxAutostart(tmp_path).command()
+    assert login.on() and command is not None and Path(command[0]).is_file()
+    assert command[1:] == ["window", "--background", "--home", str(tmp_path / "home")]
+    login.turn(False)
+    assert not login.on() and not list(tmp_path.iterdir())

@@ -11,6 +11,10 @@ from pathlib import Path
 
 import msgspec
 
+from app.node.effort import EFFORTS, Dial
+from app.node.preferences import DEFAULTS
+from app.node.reasons import Reason
+from app.node.snapshot import Ruling
 from app.swarm.names import name
 from app.ui import past
 from app.ui.fold import Fold
@@ -157,6 +161,8 @@ def learning(rounds: int = 160, **fields: object) -> View:
         state=State.LEARNING,
         model="starter",
         recipe="default",
+        rules=DEFAULTS,
+        ruling=ruling(Reason.RUNNING),
         engine=ENGINE,
         round=rounds + 1,
         step=Step.SAMPLING,
@@ -240,13 +246,30 @@ def together(peers: int = 14) -> View:
     return learning(solo=False, swarm=swarm(peers), groups=groups(160, peers=True))
 
 
+def ruling(reason: Reason, **values: str) -> Ruling:
+    return Ruling(
+        run=reason in (Reason.RUNNING, Reason.FINISHING),
+        reason=reason.value,
+        sentence=reason.sentence.format_map(values),
+        short=reason.short.format_map(values),
+        values=values,
+        dial="balanced",
+        effort=EFFORTS[Dial.BALANCED],
+    )
+
+
+def in_use() -> Ruling:
+    made = ruling(Reason.IN_USE, have="2:13", need="3:00")
+    return msgspec.structs.replace(made, idle_s=133.0, idle_need_s=180.0)
+
+
 def failed() -> View:
     problem = Problem(
         title="Learning stopped",
         sentence="The disk that holds /home/ada/.local/share/shoal is full.",
         remedy="Make some room or choose another folder, and start again.",
     )
-    return learning(state=State.FAILED, problem=problem, reason=problem.sentence, step=None)
+    return learning(ruling=None, state=State.FAILED, problem=problem, reason=problem.sentence, step=None)
 
 
 @cache
@@ -260,6 +283,9 @@ def odd() -> dict[str, View]:
     hostile = Answer(text="<img src=x><b>bold</b>\u202egnp.exe\x1b[2J" * 50, solved=False)
     return {
         "new": View(home="/tmp/shoal"),
+        "at rest": learning(
+            state=State.PAUSED, step=None, ruling=None, reason="Shoal waits until you start it."
+        ),
         "starting": View(state=State.STARTING, home="/tmp/shoal"),
         "first": learning(0, curve=rising(0)),
         "full": learning(),
@@ -267,9 +293,20 @@ def odd() -> dict[str, View]:
         "nobody": learning(solo=False, swarm=Swarm()),
         "crowd": together(5000),
         "failed": failed(),
-        "paused": learning(state=State.PAUSED, step=None, until=NOW + 3 * 3600),
+        "paused": learning(state=State.PAUSED, step=None, ruling=ruling(Reason.PAUSED)),
+        "snoozed": learning(state=State.PAUSED, step=None, ruling=ruling(Reason.SNOOZED, until="Sat 22:00")),
+        "in use": learning(state=State.WAITING, step=None, ruling=in_use()),
+        "finishing": learning(ruling=ruling(Reason.FINISHING)),
+        "trial": learning(trial_until=NOW + 600),
+        "unknown reason": learning(
+            state=State.WAITING, step=None, ruling=msgspec.structs.replace(ruling(Reason.HOT), reason="new")
+        ),
         "waiting": learning(
-            state=State.WAITING, step=None, reason="The learner ended unexpectedly", until=NOW + 16
+            state=State.WAITING,
+            step=None,
+            ruling=None,
+            reason="The learner ended unexpectedly",
+            until=NOW + 16,
         ),
         "clock set back": learning(safe_at=NOW + 10**6, step_since=NOW + 10**6),
         "long names": learning(

@@ -22,7 +22,12 @@ class Actions:
     """What a page may ask for."""
 
     start: Callable[[], None]
+    """Contributes from now on, as the rules allow."""
     pause: Callable[[], None]
+    snooze: Callable[[float | None], None]
+    """For so many seconds, or until tomorrow."""
+    finish: Callable[[], None]
+    """Pauses after the round in flight."""
     learn: Callable[[str], None]
     """"alone" or with "others"."""
     join: Callable[[str], None]
@@ -30,6 +35,10 @@ class Actions:
     go: Callable[[str], None]
     """To another page, by its key."""
     set_choice: Callable[[str, object], None]
+    """Raises OSError where it cannot be saved, and AutostartError for starting at login."""
+    set_rule: Callable[[str, object], None]
+    """Raises PreferenceError for a value that cannot be, OSError where it cannot be saved."""
+    starts_at_login: Callable[[], bool]
     choices: Choices
 
 

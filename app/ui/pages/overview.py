@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
-from app.ui.model import State, Step, View
+from app.ui.model import State, View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions, Page
+from app.ui.pages.now import Now
 from app.ui.texts import ago, counted, number, percent, span, tr
 from app.ui.theme import Theme
 from app.ui.widgets.curve import Curve
@@ -21,11 +21,13 @@ from app.ui.widgets.stat import Stat
 class Overview(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Overview"))
+        self._device = Label("", "faint")
+        self.header.addWidget(self._device)
         self._model = Label("", "chip")
         self.header.addWidget(self._model)
         self._notice = Notice(button(tr("Try again"), actions.start))
         self._welcome = Welcome(theme, actions)
-        self._now = Now(actions)
+        self._now = Now(theme, actions)
         self._curve = Curve(theme)
         self._stats = [Stat() for _ in range(4)]
         self._stat_row = QWidget()
@@ -37,25 +39,27 @@ class Overview(Page):
         self.add(self._curve, 1)
         self.add(self._stat_row)
         self.add(self._foot)
-        self._curve.setMinimumHeight(288)
 
     def show_view(self, view: View) -> None:
         now = time.time()
         fresh = view.state is State.NEW and not view.curve
         self._notice.show_problem(view.problem)
         self._welcome.setVisible(fresh)
-        for part in (self._curve, self._stat_row, self._foot):
+        for part in (self._curve, self._stat_row):
             part.setVisible(not fresh)
+        self._foot.setVisible(not fresh and bool(view.news))
         self._now.setVisible(not fresh and view.problem is None)
         self._model.setVisible(bool(view.model) and not fresh)
+        self._device.setVisible(not fresh)
         self._model.say(view.model)
         if fresh:
             return
         self._now.show_view(view, now)
         self._curve.show_view(view)
         self._say_stats(view, now)
-        parts = [words.device(view), tr("{name} recipe", name=view.recipe) if view.recipe else "", view.news]
-        self._foot.say("  ·  ".join(filter(None, parts)))
+        self._foot.say(view.news)
+        self._device.say(words.device(view))
+        self._device.setToolTip(words.why_device(view))
 
     def _say_stats(self, view: View, now: float) -> None:
         today, swarm = view.today, view.swarm
@@ -64,9 +68,7 @@ class Overview(Page):
         first.say(
             tr("Solved today"),
             number(today.solved),
-            tr("{share} of {n} answers", share=right, n=number(today.answered))
-            if right
-            else tr("no answers yet"),
+            tr("{share} of {n}", share=right, n=number(today.answered)) if right else tr("no answers yet"),
         )
         if swarm is None:
             second.say(
@@ -74,10 +76,11 @@ class Overview(Page):
                 number(today.rounds),
                 tr("about {span} each", span=span(view.round_s)) if view.round_s else tr("none yet"),
             )
-            speed = number(view.tokens_per_s) if view.tokens_per_s else "–"
-            third.say(
-                tr("Speed"), speed, tr("tokens a second") if view.tokens_per_s else tr("known after a round")
-            )
+            if view.tokens_per_s:
+                third.say(tr("Speed"), number(view.tokens_per_s), tr("tokens a second"))
+            else:
+                began = tr("since {day}", day=words.day(view.runs[0].started)) if view.runs else tr("none yet")
+                third.say(tr("Rounds in all"), number(view.safe_round), began)
         else:
             linked = tr("connected") if swarm.connected else swarm.sentence or tr("not connected")
             second.say(tr("Peers online"), number(swarm.online), linked)
@@ -92,70 +95,6 @@ class Overview(Page):
         last.say(
             tr("Last safe point"), safe, ago(view.safe_at, now) if view.safe_at else tr("after the first round")
         )
-
-
-def _lead(name: Label, rest: Elided) -> QHBoxLayout:
-    """A short text, and behind it one that takes the room that is left."""
-    made = row(name, rest, gap=10)
-    made.setStretch(1, 1)
-    return made
-
-
-class Now(QFrame):
-    """What happens at this moment, and the button to change it."""
-
-    def __init__(self, actions: Actions) -> None:
-        super().__init__()
-        self.setProperty("look", "card")
-        self._actions = actions
-        self._round, self._step, self._why = Label("", "strong"), Elided("", "soft"), Elided("", "faint")
-        self._bar = QProgressBar()
-        self._bar.setTextVisible(False)
-        self._bar.setAccessibleName(tr("Progress of this step"))
-        self._button = button("", self._press)
-        inside = row(
-            column(_lead(self._round, self._step), self._bar, self._why, gap=7),
-            self._button,
-            gap=24,
-            margins=(20, 14, 16, 14),
-        )
-        inside.setStretch(0, 1)
-        inside.setAlignment(self._button, Qt.AlignmentFlag.AlignVCenter)
-        self.setLayout(inside)
-        self._running = False
-
-    def show_view(self, view: View, now: float) -> None:
-        self._running = view.state in (State.LEARNING, State.STARTING, State.WAITING)
-        active = words.working(view)
-        self._round.say(
-            words.round_line(view) if active and view.engine and view.round else words.state_name(view.state)
-        )
-        self._step.say(words.step_line(view) if active else "")
-        self._why.say(words.reason(view, now))
-        self._bar.setVisible(active)
-        if view.total:
-            self._bar.setRange(0, view.total)
-            self._bar.setValue(view.done)
-        elif view.state is State.LEARNING and view.round_s and view.step is not Step.PROBING:
-            spent = now - (
-                view.step_since or now
-            )  # without progress from the node: as long as the last round took
-            self._bar.setRange(0, 1000)
-            self._bar.setValue(int(1000 * min(0.96, spent / view.round_s)))
-        else:
-            self._bar.setRange(0, 1000)
-            self._bar.setValue(0)
-        self._button.setText(tr("Pause") if self._running else tr("Start learning"))
-        look = "" if self._running else "primary"
-        if self._button.property("look") != look:
-            self._button.setProperty("look", look)
-            self._button.style().unpolish(self._button)
-            self._button.style().polish(self._button)
-        self._button.setEnabled(view.state is not State.STOPPING)
-        self.setAccessibleName(f"{self._round.text()}, {self._step.text()}. {self._why.text()}")
-
-    def _press(self) -> None:
-        (self._actions.pause if self._running else self._actions.start)()
 
 
 class Welcome(QFrame):
@@ -181,8 +120,8 @@ class Welcome(QFrame):
             self._point(
                 tr("What it does"),
                 tr(
-                    "Uses this computer's processor in the background, at low priority. One press pauses "
-                    "it and frees the memory."
+                    "Learns for ten minutes now, so that you see it; from then on only while nobody uses "
+                    "this computer. One press pauses it and frees the memory."
                 ),
             ),
             self._point(

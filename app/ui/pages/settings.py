@@ -5,19 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QFrame, QLineEdit, QPlainTextEdit, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
+from app.desktop.autostart import AutostartError
+from app.node.preferences import SETTINGS as RULES
+from app.node.preferences import PreferenceError
+from app.node.preferences import Setting as Rule
 from app.ui import diagnostics
 from app.ui.choices import SETTINGS, Setting
 from app.ui.model import View
+from app.ui.pages.editors import editor
 from app.ui.pages.frame import Actions, Page
 from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL
 from app.ui.theme.theme import mono
-from app.ui.widgets.pieces import Empty, Label, Picker, Segments, Switch, button, card, column, row, rule
+from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule
 
 
 class SettingsPage(Page):
@@ -32,9 +38,9 @@ class SettingsPage(Page):
         self._find.textChanged.connect(self._search)
         self.header.addWidget(self._find)
         self._lines: list[tuple[QFrame, SettingRow]] = []
-        groups = list(dict.fromkeys(setting.group for setting in SETTINGS))
-        for group in groups:
-            self._add_group(group, [setting for setting in SETTINGS if setting.group == group])
+        declared: list[Setting | Rule] = [*RULES, *SETTINGS]
+        for group in dict.fromkeys(setting.group for setting in declared):
+            self._add_group(group, [setting for setting in declared if setting.group == group])
         self._nothing = Empty(
             theme, "search", tr("No setting of that name"), tr("Try another word, for example colours or tray.")
         )
@@ -46,15 +52,25 @@ class SettingsPage(Page):
 
     def show_view(self, view: View) -> None:
         self._view = view
+        for _, line in self._lines:
+            if line.key in view.rules:
+                line.show_value(view.rules[line.key])
 
-    def _add_group(self, group: str, settings: list[Setting]) -> None:
+    def _add_group(self, group: str, settings: list[Setting | Rule]) -> None:
         inside: QVBoxLayout = column(Label(tr(group), "heading"), gap=14)
         frame = card(inside, padding=24)
         for setting in settings:
-            line = SettingRow(self.theme, self.ask, setting)
+            line = self._line(setting)
             inside.addWidget(line)
             self._lines.append((frame, line))
         self.add(frame)
+
+    def _line(self, setting: Setting | Rule) -> SettingRow:
+        if isinstance(setting, Rule):
+            return SettingRow(self.theme, setting, setting.default, self.ask.set_rule)
+        if setting.elsewhere:
+            return SettingRow(self.theme, setting, self.ask.starts_at_login(), self.ask.set_choice)
+        return SettingRow(self.theme, setting, self.ask.choices[setting.key], self.ask.set_choice)
 
     def _search(self, text: str) -> None:
         words = text.casefold().split()
@@ -119,53 +135,47 @@ class SettingsPage(Page):
 
 
 class SettingRow(QWidget):
-    """One setting: its name, its help, and the control that changes it. `words` is what it is found by."""
+    """One setting: its name, its help, and the control that changes it. `words` is what it is found by. `put`
+    may refuse a value, with a sentence that is shown here."""
 
-    def __init__(self, theme: Theme, actions: Actions, setting: Setting) -> None:
+    def __init__(
+        self, theme: Theme, setting: Setting | Rule, value: Any, put: Callable[[str, object], None]
+    ) -> None:
         super().__init__()
+        self.key = setting.key
+        self._put, self._kept = put, value
         label, text = tr(setting.label), tr(setting.help)
-        if setting.restarts:
+        if isinstance(setting, Setting) and setting.restarts:
             text = tr("{help} Holds from the next start of learning.", help=text)
         self.words = " ".join((label, text, tr(setting.group), tr(setting.words))).casefold()
-        made = _control(
-            theme,
-            setting,
-            label,
-            actions.choices[setting.key],
-            lambda value: actions.set_choice(setting.key, value),
-        )
+        self._editor = editor(theme, setting, label, value, self._try)
+        made = self._editor.widget
         made.setAccessibleDescription(text)
-        said = column(Label(label, "strong"), Label(text, "soft", wrap=True), gap=3)
+        self._complaint = Label("", "bad", wrap=True)
+        self._complaint.hide()
+        said = column(Label(label, "strong"), Label(text, "soft", wrap=True), self._complaint, gap=3)
         inside = row(said, made, gap=24)
         inside.setStretch(0, 1)
         inside.setAlignment(made, Qt.AlignmentFlag.AlignVCenter)
         self.setLayout(column(rule(), inside, gap=14))
 
+    def show_value(self, value: Any) -> None:
+        """Another value, from elsewhere."""
+        if value != self._kept:
+            self._kept = value
+            self._editor.show(value)
 
-def _control(
-    theme: Theme, setting: Setting, name: str, value: object, put: Callable[[object], None]
-) -> QWidget:
-    if setting.kind == "switch":
-        switch = Switch(theme, name)
-        switch.setChecked(bool(value))
-        switch.toggled.connect(put)
-        return switch
-    if setting.kind == "number":
-        spin = QSpinBox()
-        spin.setRange(setting.least, setting.most)
-        spin.setValue(int(str(value)))
-        spin.setFixedWidth(96)
-        spin.setAccessibleName(name)
-        spin.valueChanged.connect(put)
-        return spin
-    if len(setting.options) <= 3:
-        segments = Segments([(option, tr(text)) for option, text in setting.options], name)
-        segments.choose(value)
-        segments.chosen.connect(put)
-        return segments
-    box = Picker(theme, name)
-    for option, text in setting.options:
-        box.addItem(tr(text), option)
-    box.setCurrentIndex([option for option, _ in setting.options].index(value))
-    box.currentIndexChanged.connect(lambda at: put(box.itemData(at)))
-    return box
+    def _try(self, value: Any) -> None:
+        if value == self._kept:
+            self._complaint.hide()
+            return
+        try:
+            self._put(self.key, value)
+        except (PreferenceError, AutostartError, OSError) as error:
+            self._complaint.say(str(error))
+            self._complaint.show()
+            if isinstance(value, bool):
+                self._editor.show(self._kept)
+        else:
+            self._kept = value
+            self._complaint.hide()

@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import time
 
+from app.node.reasons import Reason
+from app.node.snapshot import Ruling
 from app.ui.model import State, Step, View
 from app.ui.texts import number, span, tr
 
@@ -28,6 +30,9 @@ def state_name(state: State) -> str:
 
 def reason(view: View, now: float) -> str:
     """Why the node does what it does, in one sentence."""
+    ruling = view.ruling
+    if ruling is not None and ruling.reason != Reason.RUNNING.value:
+        return ruled(ruling)
     match view.state:
         case State.NEW:
             return tr("Nothing runs until you start it.")
@@ -37,10 +42,6 @@ def reason(view: View, now: float) -> str:
             return tr("Learning alone. Nothing leaves this computer.")
         case State.LEARNING:
             return tr("Learning with others.")
-        case State.PAUSED if view.until is not None:
-            return tr("Paused by you until {time}. The memory is free.", time=clock(view.until, now))
-        case State.PAUSED:
-            return view.reason or tr("Paused by you. The memory is free, and everything learned is kept.")
         case State.WAITING if view.until is not None:
             wait = max(0.0, view.until - now)
             return tr(
@@ -50,6 +51,26 @@ def reason(view: View, now: float) -> str:
             return tr("Saving what was learned.")
         case _:
             return view.reason
+
+
+def ruled(ruling: Ruling) -> str:
+    """A ruling's sentence in the person's language; a reason of a newer node as that node says it."""
+    known = next((reason for reason in Reason if reason.value == ruling.reason), None)
+    return tr(known.sentence, **ruling.values) if known is not None else ruling.sentence
+
+
+def held(view: View) -> bool:
+    """Whether the rules, or the owner's word, are in the way at the moment."""
+    return view.ruling is not None and not view.ruling.run
+
+
+def finishing(view: View) -> bool:
+    return view.ruling is not None and view.ruling.reason == Reason.FINISHING.value
+
+
+def contributes(view: View) -> bool:
+    """Whether it learns whenever nothing but the rules is in the way."""
+    return view.state in (State.LEARNING, State.STARTING, State.WAITING)
 
 
 def clock(moment: float, now: float) -> str:
@@ -100,6 +121,8 @@ def step_line(view: View) -> str:
         Step.STARTING: tr("starting"),
         Step.LOADING: tr("loading the model"),
         Step.PROBING: tr("measuring on held-out questions"),
+        Step.HOLDING: tr("waiting for the others"),
+        Step.PAUSED: "",
         Step.DRAWING: tr("answering questions"),
         Step.SAMPLING: tr("answering questions"),
         Step.SCORING: tr("checking the answers"),
@@ -121,6 +144,15 @@ def device(view: View) -> str:
     return (
         tr("{name} on {device}, {dtype}", name=engine.name, device=engine.device, dtype=engine.dtype) + threads
     )
+
+
+def why_device(view: View) -> str:
+    """Why it runs there, in a sentence; engines.torch_lora.device has the order."""
+    if view.engine is None:
+        return ""
+    if view.engine.device == "CPU":
+        return tr("The processor learns: no graphics card that it could use was found.")
+    return tr("The graphics card learns, because it is quickest.")
 
 
 def working(view: View) -> bool:

@@ -29,8 +29,9 @@ class Theme(QObject):
         self._choice: Choice = choice
         for file in sorted(FONTS.glob("*.otf")):
             QFontDatabase.addApplicationFont(str(file))
-        application.setStyle("Fusion")
-        application.setFont(font(sizes.BODY))
+        if application.font() != font(sizes.BODY):
+            application.setStyle("Fusion")
+            application.setFont(font(sizes.BODY))
         application.styleHints().colorSchemeChanged.connect(self._follow)
         self.palette = self._wanted()
         self._apply()
@@ -59,8 +60,10 @@ class Theme(QObject):
             self.changed.emit()
 
     def _apply(self) -> None:
-        self._application.setPalette(_qt_palette(self.palette))
-        self._application.setStyleSheet(sheet(self.palette))
+        wanted = sheet(self.palette)
+        if self._application.styleSheet() != wanted:  # each time every widget is polished anew
+            self._application.setPalette(_qt_palette(self.palette))
+            self._application.setStyleSheet(wanted)
 
 
 def font(size: int, weight: QFont.Weight = QFont.Weight.Normal, display: bool = False) -> QFont:

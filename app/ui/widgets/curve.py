@@ -53,7 +53,7 @@ class Curve(QFrame):
         self._error.setContentsMargins(0, 0, 0, 6)
         top = row(column(self._name, figures, gap=0), 1, self._segments)
         top.setAlignment(self._segments, Qt.AlignmentFlag.AlignTop)
-        inside = column(top, gap=8, margins=(22, 18, 22, 12))
+        inside = column(top, gap=8, margins=(22, 15, 22, 8))
         inside.addWidget(self._stack, 1)
         inside.addWidget(self._tools(theme))
         self.setLayout(inside)

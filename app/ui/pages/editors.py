@@ -1,0 +1,106 @@
+"""What changes a setting: one control for each kind, made from the declaration alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtWidgets import QLineEdit, QSpinBox, QWidget
+
+from app.node.preferences import Setting as Rule
+from app.ui.choices import Setting
+from app.ui.texts import span, tr
+from app.ui.theme import Theme
+from app.ui.widgets.pieces import Picker, Segments, Switch
+
+Put = Callable[[Any], None]
+_WIDE = 260
+
+
+class Editor:
+    """`widget`, and `show`, which puts another value there without telling anybody."""
+
+    def __init__(self, widget: QWidget, show: Callable[[Any], None]) -> None:
+        self.widget = widget
+        self._show = show
+
+    def show(self, value: Any) -> None:
+        if not self.widget.hasFocus():  # nothing is taken from under somebody's fingers
+            blocked = self.widget.blockSignals(True)
+            self._show(value)
+            self.widget.blockSignals(blocked)
+
+
+def editor(theme: Theme, setting: Setting | Rule, name: str, value: Any, put: Put) -> Editor:
+    """For a setting with this value; `put` is told every change."""
+    match setting.kind:
+        case "switch":
+            made = _switch(theme, name, put)
+        case "number" if setting.options:
+            made = _pick(theme, setting, name, put)
+        case "number":
+            made = _number(setting, name, put)
+        case "names":
+            made = _line(
+                name,
+                tr("none"),
+                ", ".join,
+                lambda text: [part.strip() for part in text.split(",") if part.strip()],
+                put,
+            )
+        case "hours":
+            made = _line(name, tr("at any time"), str, str.strip, put)
+        case "choice" if len(setting.options) <= 3:
+            made = _segments(setting, name, put)
+        case _:
+            made = _pick(theme, setting, name, put)
+    made.show(value)
+    return made
+
+
+def _switch(theme: Theme, name: str, put: Put) -> Editor:
+    switch = Switch(theme, name)
+    switch.toggled.connect(put)
+    return Editor(switch, switch.setChecked)
+
+
+def _number(setting: Setting | Rule, name: str, put: Put) -> Editor:
+    spin = QSpinBox()
+    spin.setRange(setting.least, setting.most)
+    spin.setKeyboardTracking(False)
+    unit = setting.unit if isinstance(setting, Rule) else ""
+    spin.setSuffix(f" {unit}" if unit else "")
+    spin.setFixedWidth(96)
+    spin.setAccessibleName(name)
+    spin.valueChanged.connect(put)
+    return Editor(spin, spin.setValue)
+
+
+def _segments(setting: Setting | Rule, name: str, put: Put) -> Editor:
+    segments = Segments([(option, tr(text)) for option, text in setting.options], name)
+    segments.chosen.connect(put)
+    return Editor(segments, segments.choose)
+
+
+def _pick(theme: Theme, setting: Setting | Rule, name: str, put: Put) -> Editor:
+    """A list; a value that is not on it, because somebody wrote it elsewhere, is put there."""
+    box = Picker(theme, name)
+    for option, text in setting.options:
+        box.addItem(tr(text), option)
+    box.currentIndexChanged.connect(lambda at: put(box.itemData(at)))
+
+    def show(value: Any) -> None:
+        if box.findData(value) < 0:
+            box.addItem(span(value) if isinstance(value, int) else str(value), value)
+        box.setCurrentIndex(box.findData(value))
+
+    return Editor(box, show)
+
+
+def _line(name: str, empty: str, write: Callable[[Any], str], read: Callable[[str], Any], put: Put) -> Editor:
+    line = QLineEdit()
+    line.setAccessibleName(name)
+    line.setPlaceholderText(empty)
+    line.setFixedWidth(_WIDE)
+    line.editingFinished.connect(lambda: put(read(line.text())))
+    return Editor(line, lambda value: line.setText(write(value)))

@@ -1,0 +1,133 @@
+"""What happens at this moment, why, and everything that changes it: the card at the top of the overview."""
+
+from __future__ import annotations
+
+import contextlib
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QLabel, QMenu, QProgressBar, QPushButton, QWidget
+
+from app.node.effort import Dial
+from app.ui.model import State, Step, View
+from app.ui.pages import words
+from app.ui.pages.frame import Actions
+from app.ui.texts import tr
+from app.ui.theme import Theme
+from app.ui.tray import pauses
+from app.ui.widgets.pieces import Elided, Label, Segments, Switch, button, column, row, rule
+
+_WHEN_IDLE = "contribute_when_idle"
+
+
+class Now(QFrame):
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__()
+        self.setProperty("look", "card")
+        self._actions = actions
+        self._round, self._step, self._why = Label("", "strong"), Elided("", "soft"), Elided("", "soft")
+        self._bar = QProgressBar()
+        self._bar.setTextVisible(False)
+        self._bar.setAccessibleName(tr("Progress of this step"))
+        room = self._bar.sizePolicy()
+        room.setRetainSizeWhenHidden(True)
+        self._bar.setSizePolicy(room)
+        self._start = button(tr("Start learning"), actions.start, "primary")
+        self._pause = QPushButton(tr("Pause"))
+        self._pause.setCursor(Qt.CursorShape.PointingHandCursor)
+        menu = QMenu(self._pause)
+        pauses(menu, actions.pause, actions.snooze)
+        menu.addSeparator()
+        self._finish = menu.addAction(tr("Finish this round, then stop"))
+        self._finish.triggered.connect(lambda _=False: actions.finish())
+        self._pause.setMenu(menu)
+        self._held = Elided("", "strong")
+        lead = row(self._round, self._step, self._held, gap=10)
+        lead.setStretch(1, 1)
+        lead.setStretch(2, 1)
+        top = row(column(lead, self._bar, self._why, gap=7), self._pause, self._start, gap=24)
+        top.setStretch(0, 1)
+        for made in (self._pause, self._start):
+            top.setAlignment(made, Qt.AlignmentFlag.AlignVCenter)
+        self._contribute = Switch(theme, tr("Contribute when idle"))
+        self._contribute.clicked.connect(lambda on: (actions.start if on else actions.pause)())
+        self._also = Switch(theme, tr("Also while I use this computer"))
+        self._also.clicked.connect(lambda on: self._put(_WHEN_IDLE, not on))
+        self._dial = Segments(
+            [
+                (Dial.QUIET.value, tr("Quiet")),
+                (Dial.BALANCED.value, tr("Balanced")),
+                (Dial.FULL.value, tr("Full")),
+            ],
+            tr("Effort"),
+        )
+        self._dial.chosen.connect(lambda value: self._put("dial", value))
+        switches = row(*self._named(self._contribute), 1, *self._named(self._also), 1, self._dial, gap=6)
+        self.setLayout(column(top, rule(), switches, gap=11, margins=(20, 14, 16, 10)))
+
+    def show_view(self, view: View, now: float) -> None:
+        active = words.working(view) and not words.held(view)
+        known = active and view.engine and view.round
+        self._round.say(words.round_line(view) if known else words.state_name(view.state))
+        self._step.say(words.step_line(view) if active else "")
+        held = words.held(view)
+        self._held.say(words.reason(view, now) if held else "")
+        for part in (self._round, self._step):
+            part.setVisible(not held)
+        self._held.setVisible(held)
+        self._why.say(self._reason(view, now))
+        idle = view.ruling is not None and view.ruling.idle_need_s is not None
+        self._bar.setVisible(active or idle)
+        self._show_progress(view, now)
+        wanted = words.contributes(view)
+        self._pause.setVisible(wanted)
+        self._start.setVisible(not wanted)
+        self._start.setText(tr("Resume") if words.held(view) else tr("Start learning"))
+        self._start.setEnabled(view.state is not State.STOPPING)
+        self._finish.setEnabled(view.state is State.LEARNING and not words.finishing(view))
+        self._contribute.setChecked(wanted)
+        self._contribute.setEnabled(view.state is not State.STOPPING)
+        self._also.setChecked(not view.rules.get(_WHEN_IDLE, True))
+        self._also.setEnabled(wanted)
+        if view.rules:
+            self._dial.choose(view.rules["dial"])
+        lead = self._held.text() if held else f"{self._round.text()}, {self._step.text()}."
+        self.setAccessibleName(f"{lead} {self._why.text()}")
+
+    @staticmethod
+    def _reason(view: View, now: float) -> str:
+        sentence = words.reason(view, now)
+        if words.held(view):
+            kept = tr("The memory is free, and everything learned is kept.")
+            return kept if view.state is State.PAUSED else tr("It goes on by itself.")
+        if view.state is State.LEARNING and view.trial_until is not None and view.trial_until > now:
+            end = words.clock(view.trial_until, now)
+            return tr("{sentence} Until {time} also while you use the computer.", sentence=sentence, time=end)
+        return sentence
+
+    def _show_progress(self, view: View, now: float) -> None:
+        ruling = view.ruling
+        if ruling is not None and ruling.idle_need_s and ruling.idle_s is not None:
+            self._bar.setRange(0, int(ruling.idle_need_s))
+            self._bar.setValue(int(ruling.idle_s))
+        elif view.total:
+            self._bar.setRange(0, view.total)
+            self._bar.setValue(view.done)
+        elif view.state is State.LEARNING and view.round_s and view.step not in (Step.PROBING, Step.LOADING):
+            spent = now - (view.step_since or now)  # without progress: as long as the last round took
+            self._bar.setRange(0, 1000)
+            self._bar.setValue(int(1000 * min(0.96, max(0.0, spent) / view.round_s)))
+        else:
+            self._bar.setRange(0, 1000)
+            self._bar.setValue(0)
+
+    def _put(self, key: str, value: object) -> None:
+        with contextlib.suppress(OSError):  # what was not kept goes back with the next view
+            self._actions.set_rule(key, value)
+
+    @staticmethod
+    def _named(switch: Switch) -> tuple[QWidget, QLabel]:
+        """A switch and its name, which can be clicked too."""
+        label = Label(switch.accessibleName(), "soft")
+        label.setBuddy(switch)
+        label.mousePressEvent = lambda _: switch.click()  # type: ignore[method-assign]
+        return switch, label

@@ -1,0 +1,271 @@
+"""Real nodes under rules: they give their computer back, and go on where they were."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.e2e.relay import Relay
+from tests.e2e.shoal import Event, Running, rows
+
+QUIET = {
+    "idle_s": 10_000,
+    "on_battery": False,
+    "saver": False,
+    "full_screen": False,
+    "cpu_others": 0.0,
+    "memory_free": 0.6,
+    "memory_stalled": 0.0,
+    "temperature_c": 50,
+    "absent": ["gpu_others", "too_hot", "exclusive_app"],
+}
+YIELD_S = 5.0
+FAMILIES = ("--families", "chain_sum", "--local", "4", "--probe-every", "1000")
+
+
+class Home:
+    """A data folder, and the facts its nodes go by."""
+
+    def __init__(self, folder: Path, model: Path) -> None:
+        self.folder, self.model, self.facts = folder / "home", model, folder / "facts.json"
+        self.folder.mkdir()
+        (self.folder / "settings.json").write_text('{"idle_s": 1}')
+        self.says()
+
+    def says(self, **changes: Any) -> None:
+        fresh = self.facts.with_suffix(".new")
+        fresh.write_text(json.dumps(QUIET | changes))
+        fresh.replace(self.facts)
+
+    @contextmanager
+    def node(
+        self, *options: str, facts: bool = True, alone: bool = True, **environment: str
+    ) -> Iterator[Running]:
+        """A node as the window has one."""
+        source = ("--facts", self.facts) if facts else ()
+        node = Running(
+            *("--home", self.folder, "--model", self.model, "--snapshots", "--rules", *source),
+            *FAMILIES,
+            *options,
+            stdin=subprocess.PIPE,
+            alone=alone,
+            **environment,
+        )
+        try:
+            yield node
+        finally:
+            node.kill()
+
+
+@pytest.fixture
+def home(tmp_path: Path, model: Path) -> Home:
+    return Home(tmp_path, model)
+
+
+def paused(event: Event) -> bool:
+    return event["event"] == "snapshot" and event["snapshot"]["phase"] == "paused"
+
+
+def decided(reason: str) -> Any:
+    return lambda event: event["event"] == "decision" and event["reason"] == reason
+
+
+def family(pid: int) -> list[psutil.Process]:
+    return psutil.Process(pid).children(recursive=True)
+
+
+def resident(processes: list[psutil.Process]) -> int:
+    return sum(process.memory_info().rss for process in processes)
+
+
+def wait_until_gone(pid: int) -> float:
+    """Seconds until the process has ended."""
+    began = time.monotonic()
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() - began < 60
+        time.sleep(0.02)
+    return time.monotonic() - began
+
+
+def played(node: Running) -> list[int]:
+    return [event["round"] for event in node.events if event["event"] == "round"]
+
+
+def test_a_node_gives_way_is_killed_while_paused_and_goes_on_with_the_next_round(home: Home) -> None:
+    with home.node() as node:
+        node.wait_for_kind("round")
+        trainer = node.trainer()
+        before = resident(family(node.process.pid))
+        taken = psutil.Process(trainer).memory_info().rss
+        home.says(idle_s=0)
+        print(f"gave way in {wait_until_gone(trainer):.1f} s")
+        node.wait_for(paused)
+        assert resident(family(node.process.pid)) <= before - taken
+        ruling = node.events[-1]["snapshot"]["ruling"]
+        assert (ruling["run"], ruling["reason"], ruling["idle_need_s"]) == (False, "in_use", 1)
+        home.says()
+        node.wait_for(decided("running"))
+        again = node.wait_for_kind("round")["round"]
+        assert played(node) == list(range(1, again + 1))
+        for line in ("nonsense", "[" * 30_000, '{"command":"settings","changed":{"idle_s":0}}'):
+            node.order_line(line)
+            assert node.wait_for_kind("refused")["sentence"].endswith(".")
+        node.order("pause")
+        node.wait_for(paused)
+        left = family(node.process.pid)
+        node.kill()
+        _, alive = psutil.wait_procs(left, timeout=30)
+        assert not alive
+    safe = max(number for (number,) in rows(home.folder, "SELECT round FROM rounds"))
+    with home.node() as node:
+        node.wait_for(paused)
+        assert node.events[-1]["snapshot"]["ruling"]["sentence"] == "Paused by you."
+        assert node.events[-1]["snapshot"]["safe_round"] == safe
+        assert not any("trainer" in " ".join(child.cmdline()) for child in family(node.process.pid))
+        node.order("resume")
+        assert node.wait_for_kind("round")["round"] == safe + 1
+        node.order("finish")
+        node.wait_for(decided("paused"))
+        node.wait_for(paused)
+        assert node.process.stdin is not None
+        node.process.stdin.close()
+        assert node.wait() == 0
+        assert "Traceback" not in node.said
+    numbers = [number for (number,) in rows(home.folder, "SELECT round FROM rounds ORDER BY round")]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_a_snooze_is_kept_over_kill_9_and_commands_need_rules(home: Home) -> None:
+    with home.node() as node:
+        node.wait_for_kind("decision")
+        node.order("snooze", seconds=3600)
+        until = node.wait_for(decided("snoozed"))["until"]
+        node.wait_for(paused)
+    with home.node() as node:
+        assert node.wait_for(decided("snoozed"))["until"] == pytest.approx(until, abs=2)
+        node.order("snooze", tomorrow=True)
+        node.order("contribute_when_idle", on=False)
+        changed = node.wait_for(lambda event: event["event"] == "settings" and len(node.events) > 3)
+        assert changed["values"]["contribute_when_idle"] is False
+    assert json.loads((home.folder / "orders.json").read_text())["snooze"]["until"] != until
+    assert json.loads((home.folder / "settings.json").read_text()) == {
+        "contribute_when_idle": False,
+        "idle_s": 1,
+    }
+    plain = Running("--home", home.folder, "--model", home.model, "--snapshots", stdin=subprocess.PIPE)
+    try:
+        plain.order("pause")
+        assert "--rules" in plain.wait_for_kind("refused")["sentence"]
+    finally:
+        plain.kill()
+
+
+@pytest.mark.long
+def test_it_gives_way_within_five_seconds_wherever_it_is(home: Home) -> None:
+    with home.node() as node:
+        node.wait_for_kind("round")
+        for number in range(8):
+            trainer = node.trainer()
+            time.sleep(0.3 * number)
+            home.says(idle_s=0)
+            took = wait_until_gone(trainer)
+            print(f"gave way in {took:.1f} s")
+            assert took < YIELD_S
+            node.wait_for(paused)
+            home.says()
+            node.wait_for_kind("round")
+        assert played(node) == list(range(1, len(played(node)) + 1))
+
+
+@pytest.mark.long
+def test_killed_at_any_moment_of_pausing_and_resuming(home: Home) -> None:
+    for number in range(6):
+        with home.node() as node:
+            node.order("resume")
+            node.wait_for_kind("round")
+            node.order("pause")
+            time.sleep(0.15 * number)
+            left = family(node.process.pid)
+            os.kill(node.process.pid, signal.SIGKILL)
+            _, alive = psutil.wait_procs(left, timeout=30)
+            assert not alive
+    numbers = [number for (number,) in rows(home.folder, "SELECT round FROM rounds ORDER BY round")]
+    assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) >= 6
+
+
+@pytest.mark.long
+def test_a_paused_node_stays_in_its_swarm_and_takes_nothing(home: Home, tmp_path: Path) -> None:
+    relay = Relay(tmp_path / "relay")
+    try:
+        other = Running(
+            *("--home", tmp_path / "other", "--model", home.model, "--relay", relay.url), *FAMILIES, alone=False
+        )
+        with home.node("--relay", relay.url, alone=False) as node:
+            node.wait_for(lambda event: event["event"] == "swarm" and event["received"] > 0)
+            node.order("pause")
+            node.wait_for(paused)
+            time.sleep(2.0)  # for what was on its way
+            before = latest_swarm(node)
+            given = len(played(other))
+            other.wait_for(lambda event: event["event"] == "round" and event["round"] > given + 5)
+            time.sleep(8.0)
+            after = latest_swarm(node)
+            assert after["connected"] and after["received"] == before["received"]
+            assert not [event for event in node.events if event.get("state") == "lost"]
+            assert relay.stats().peers == 2
+            node.order("resume")
+            node.wait_for(lambda event: event["event"] == "swarm" and event["received"] > after["received"])
+    finally:
+        other.kill()
+        relay.kill()
+
+
+def latest_swarm(node: Running) -> Event:
+    return [
+        event["snapshot"]["swarm"]
+        for event in node.events
+        if event["event"] == "snapshot" and "swarm" in event["snapshot"]
+    ][-1]
+
+
+@pytest.mark.long
+@pytest.mark.skipif(
+    any(shutil.which(name) is None for name in ("Xvfb", "xdotool")), reason="Xvfb and xdotool are needed"
+)
+def test_a_key_on_a_real_x_server_stops_it_and_leaving_starts_it_again(home: Home) -> None:
+    others = {"on_battery": True, "with_saver": True, "during_full_screen": True}
+    loads = {"cpu_limit": 100, "gpu_limit": 100, "memory_limit": 0, "temperature_limit_c": 110}
+    (home.folder / "settings.json").write_text(json.dumps({"idle_s": 3, **others, **loads}))
+    reader, writer = os.pipe()
+    command = ["Xvfb", "-displayfd", str(writer), "-screen", "0", "640x480x24"]
+    with subprocess.Popen(command, pass_fds=[writer], stderr=subprocess.DEVNULL) as server:
+        os.close(writer)
+        with os.fdopen(reader) as told:
+            display = f":{told.readline().strip()}"
+        try:
+            where = {**os.environ, "DISPLAY": display}
+            x11 = {"DISPLAY": display, "XDG_SESSION_TYPE": "x11", "WAYLAND_DISPLAY": ""}
+            with home.node(facts=False, **x11) as node:
+                for touch in (("key", "a"), ("mousemove", "20", "30"), ("click", "1")):
+                    node.wait_for_kind("round")
+                    trainer = node.trainer()
+                    subprocess.run(["xdotool", *touch], env=where, check=True, timeout=30)
+                    took = wait_until_gone(trainer)
+                    print(f"{touch[0]}: gave way in {took:.1f} s")
+                    assert took < YIELD_S
+                    node.wait_for(decided("in_use"))
+                node.wait_for_kind("round")
+                assert played(node) == list(range(1, len(played(node)) + 1))
+        finally:
+            server.kill()
