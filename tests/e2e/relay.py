@@ -71,10 +71,12 @@ def counts(home: Path) -> Counts:
 
 class Way:
     """A TCP proxy to a relay. While it is `cut`, bytes of both directions are kept back and connections stay
-    open: nobody is told."""
+    open: nobody is told. `carried` counts all bytes that went through, the websocket's own included."""
 
     def __init__(self, port: int) -> None:
         self._to = port
+        self.carried = 0
+        self._counting = threading.Lock()
         self._flowing = threading.Event()
         self._flowing.set()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -110,6 +112,8 @@ class Way:
             while content := one.recv(65536):
                 self._flowing.wait()
                 other.sendall(content)
+                with self._counting:
+                    self.carried += len(content)
         except OSError:
             pass
         for end in (one, other):
