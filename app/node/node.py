@@ -38,6 +38,7 @@ from engines.contract import EngineError, EngineInfo
 
 _DEATHS = 5
 """A trainer that dies this often without finishing anything is not started again."""
+_LOOK_AGAIN_S = 5.0
 _SAVING_S = 2.0
 """How long a pause waits for a round that is being saved; one that is not yet so far is abandoned."""
 
@@ -206,7 +207,13 @@ class Node:
             await asyncio.to_thread(self._look_back)
             self._watch.resting(self._state)
         self._watch.report(Phase.PAUSED)
-        await self._gate.opened()
+        while not self._gate.open:
+            await asyncio.to_thread(
+                self._sandbox.rest
+            )  # again: what was abandoned may still have asked something
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_AGAIN_S):
+                    await self._gate.opened()
         self._watch.report(Phase.STARTING)
         if self._swarm is not None:
             self._swarm.rest(False)

@@ -112,6 +112,10 @@ def test_a_node_gives_way_is_killed_while_paused_and_goes_on_with_the_next_round
         print(f"gave way in {wait_until_gone(trainer):.1f} s")
         node.wait_for(paused)
         assert resident(family(node.process.pid)) <= before - taken
+        gone_by = time.monotonic() + 30
+        while family(node.process.pid):  # the sandbox's child too
+            assert time.monotonic() < gone_by
+            time.sleep(0.05)
         ruling = node.events[-1]["snapshot"]["ruling"]
         assert (ruling["run"], ruling["reason"], ruling["idle_need_s"]) == (False, "in_use", 1)
         home.says()

@@ -23,6 +23,9 @@ class SharedSandbox:
     def questions(self, places: Sequence[Coordinates], onward: bool = False) -> list[Asked | QuestionError]:
         return self._sandbox.questions(places, onward)
 
+    def rest(self) -> None:
+        self._sandbox.rest()
+
     def close(self) -> None:
         pass
 

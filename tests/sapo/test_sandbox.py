@@ -420,3 +420,16 @@ def test_the_running_child_has_its_limits(sandbox: Sandbox) -> None:
     assert 0 < child.rlimit(psutil.RLIMIT_AS)[1] < 2**31
     assert 0 < child.rlimit(psutil.RLIMIT_CPU)[0] < 1000
     assert child.num_threads() == 1 and not child.net_connections() and not child.open_files()
+
+
+def test_a_resting_sandbox_has_no_child_and_the_next_question_starts_one() -> None:
+    with Sandbox() as sandbox:
+        assert sandbox.score(QUESTION.coordinates, [RIGHT]) == [1.0]
+        first = sandbox.pid
+        assert first is not None
+        sandbox.rest()
+        sandbox.rest()
+        assert sandbox.pid is None and wait_until_gone(first)
+        assert sandbox.score(QUESTION.coordinates, [RIGHT, WRONG]) == [1.0, 0.0]
+        assert sandbox.pid not in (None, first)
+    sandbox.rest()
