@@ -36,7 +36,8 @@ class Desktop:
         self._application = application
         self.choices = Choices(home)
         self.theme = Theme(application, theme or self.choices["theme"])
-        self.control = Control(home, self.choices, link or Link(home))
+        self._link = link or Link(home)
+        self.control = Control(home, self.choices, self._link)
         self._leaving = False
         self._login = Login(home)
         actions = Actions(
@@ -70,6 +71,10 @@ class Desktop:
         self.control.changed.connect(self._show)
         self.control.failed.connect(self._tell)
         self._show(self.control.view)
+
+    @property
+    def node_pid(self) -> int:
+        return self._link.pid
 
     def open(self, background: bool = False) -> None:
         """In the background only the tray shows; without one, a window that is minimised."""
