@@ -16,6 +16,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--background", action="store_true", help="stay in the tray, as when it starts at login"
     )
+    parser.add_argument(
+        "--join", metavar="LINK", help="learn with others from now on, by this invite or address"
+    )
     parser.add_argument("--theme", choices=("system", "light", "dark"), help="colours, for this time only")
 
 
@@ -35,7 +38,7 @@ def main(args: argparse.Namespace) -> int:
         return 1
     from app.ui.start import run
 
-    return run(home(args.home), args.theme, args.background)
+    return run(home(args.home), args.theme, args.background, args.join)
 
 
 def has_display(environment: Mapping[str, str], platform: str) -> bool:

@@ -70,12 +70,12 @@ class Control(QObject):
     def view(self) -> View:
         return self._fold.view
 
-    def open(self) -> None:
+    def open(self, learn: bool = True) -> None:
         """Reads the past in the background, and starts the node where that is wanted; a pause that was ordered
         before still holds then."""
         self._recall()
         self._end_trial()
-        if self._choices.memory.asked and self._choices["learn_at_start"]:
+        if learn and self._choices.memory.asked and self._choices["learn_at_start"]:
             self._launch()
 
     def learn(self, company: str) -> None:
@@ -96,6 +96,8 @@ class Control(QObject):
     def pause(self) -> None:
         """Until `start`. The trainer ends and its memory is free."""
         self._order(command="pause")
+        if self._link.running and self.view.ruling is None:  # it still starts, and will say so only then
+            self._change(state=State.STOPPING)
 
     def snooze(self, seconds: float | None) -> None:
         """Pauses for so long, or until tomorrow."""

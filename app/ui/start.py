@@ -76,13 +76,14 @@ class Desktop:
     def node_pid(self) -> int:
         return self._link.pid
 
-    def open(self, background: bool = False) -> None:
-        """In the background only the tray shows; without one, a window that is minimised."""
+    def open(self, background: bool = False, join: str | None = None) -> None:
+        """In the background only the tray shows; without one, a window that is minimised. `join` is an invite
+        to follow at once."""
         if not background:
             self.window.show()
         elif not self.tray.there:
             self.window.showMinimized()
-        QTimer.singleShot(0, self._after_first_frame)
+        QTimer.singleShot(0, lambda: self._after_first_frame(join))
 
     def quit(self) -> None:
         """Remembers, ends the node, leaves."""
@@ -96,9 +97,11 @@ class Desktop:
         self.control.close()
         self._application.quit()
 
-    def _after_first_frame(self) -> None:
+    def _after_first_frame(self, join: str | None) -> None:
         self.tray.show()
-        self.control.open()
+        self.control.open(learn=join is None)
+        if join is not None:
+            self.control.join(join)
 
     def _show(self, view: View) -> None:
         self.window.show_view(view)
@@ -142,7 +145,7 @@ class Desktop:
             self.choices.remember(geometry=self.window.saved_place(), page=self.window.page)
 
 
-def run(home: Path, theme: Choice | None = None, background: bool = False) -> int:
+def run(home: Path, theme: Choice | None = None, background: bool = False, join: str | None = None) -> int:
     """Shows the window until it is quit. Returns the exit code: 0, also when another window was raised
     instead."""
     QApplication.setQuitOnLastWindowClosed(False)
@@ -162,7 +165,7 @@ def run(home: Path, theme: Choice | None = None, background: bool = False) -> in
     desktop = Desktop(application, home, theme)
     single.asked.connect(desktop.window.bring)
     wake = _quit_on_signals(application, desktop)
-    desktop.open(background)
+    desktop.open(background, join)
     code = application.exec()
     single.release()
     del wake

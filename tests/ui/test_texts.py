@@ -16,6 +16,7 @@ NOT_TEXTS = {
     "theme/theme.py": "names of fonts",
     "libraries.py": "names of packages; its one sentence is the launcher's",
     "past.py": "SQL",
+    "measure.py": "figures for those who build Shoal",
     "diagnostics.py": "for those who mend Shoal, and greppable",
     "model.py": "the node's own names of its phases, which pages/words.py translates",
     "fold.py": "faults of the protocol, which nobody sees",
