@@ -41,8 +41,8 @@ def number(value: float, digits: int = 0) -> str:
 
 def percent(share: float | None, digits: int = 0) -> str:
     """
-    >>> percent(0.3125, 1), percent(None)
-    ('31.3 %', '–')
+    >>> percent(0.317, 1), percent(None)
+    ('31.7 %', '–')
     """
     return "–" if share is None else f"{100 * share:.{digits}f}\u202f%".replace("\u202f", " ")
 
