@@ -122,6 +122,7 @@ def test_it_learns_pauses_and_goes_with_its_window(
     wait(lambda: trainer(window.pid) is None, "the trainer is gone, and its memory with it")
     assert node(window.pid) == kept_node, "the node stays"
     kept = rounds(home)
+    time.sleep(2)  # the window has shown it by now: the same key would pause again
     press(display, "ctrl+p")
     wait(lambda: rounds(home) > kept, "it goes on where it was")
 
