@@ -120,8 +120,12 @@ class Control(QObject):
         self._change(rules={**self.view.rules, key: value})
 
     def close(self) -> None:
-        """Ends the node and returns when it is gone. What was learning goes on learning at the next start."""
+        """Ends the node and returns when it is gone. What was learning goes on learning at the next start.
+        Nothing is told from here on: the window may be gone."""
         self._link.stop_and_wait()
+        self.blockSignals(True)
+        self._tick.stop()
+        self._minute.stop()
 
     def _go(self, invite: str, company: str) -> None:
         with contextlib.suppress(OSError):

@@ -142,6 +142,8 @@ def test_size_and_page_are_remembered(qapp: QApplication, tmp_path: Path) -> Non
     first._remember()
     second = Desktop(qapp, tmp_path, "light")
     assert second.window.page == "skills"
+    for made in (first, second):  # its clock would outlive its window
+        made.control.close()
 
 
 def test_the_tray_shows_states_by_shape_and_says_why(qapp: QApplication) -> None:
