@@ -277,6 +277,7 @@ def test_assistive_technology_finds_and_presses_the_switch(display: str, home: P
         sleep 1
         "{sys.executable}" -m app.cli window --home "{home}" & window=$!
         {python} -c "$ACCESS"
+        for _ in $(seq 120); do [ -e "{home}/orders.json" ] && break; sleep 0.5; done
         kill $window; wait $window; kill $launcher
     """
     environment = {name: value for name, value in os.environ.items() if name != "QT_QPA_PLATFORM"}

@@ -49,9 +49,9 @@ class Now(QFrame):
         for made in (self._pause, self._start):
             top.setAlignment(made, Qt.AlignmentFlag.AlignVCenter)
         self._contribute = Switch(theme, tr("Contribute when idle"))
-        self._contribute.clicked.connect(lambda on: (actions.start if on else actions.pause)())
+        self._contribute.toggled.connect(lambda on: (actions.start if on else actions.pause)())
         self._also = Switch(theme, tr("Also while I use this computer"))
-        self._also.clicked.connect(lambda on: self._put(_WHEN_IDLE, not on))
+        self._also.toggled.connect(lambda on: self._put(_WHEN_IDLE, not on))
         self._dial = Segments(
             [
                 (Dial.QUIET.value, tr("Quiet")),
@@ -84,9 +84,9 @@ class Now(QFrame):
         self._start.setText(tr("Resume") if words.held(view) else tr("Start learning"))
         self._start.setEnabled(view.state is not State.STOPPING)
         self._finish.setEnabled(view.state is State.LEARNING and not words.finishing(view))
-        self._contribute.setChecked(wanted)
+        self._contribute.show_on(wanted)
         self._contribute.setEnabled(view.state is not State.STOPPING)
-        self._also.setChecked(not view.rules.get(_WHEN_IDLE, True))
+        self._also.show_on(not view.rules.get(_WHEN_IDLE, True))
         self._also.setEnabled(wanted)
         if view.rules:
             self._dial.choose(view.rules["dial"])

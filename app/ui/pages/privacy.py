@@ -97,7 +97,10 @@ class Privacy(Page):
                 tr("Answers to puzzles, {rate} an hour", rate=rate) if rate else tr("Answers to puzzles")
             )
             self._why.say(
-                tr("As text, signed with the name {name}. Pausing stops it at once.", name=swarm.name or "–")
+                tr(
+                    "As text, signed with the name {name}. Learning alone stops it at once.",
+                    name=swarm.name or "–",
+                )
             )
         messages: tuple[Message, ...] = swarm.messages[-_MESSAGES:] if swarm else ()
         self._list.setVisible(bool(messages))

@@ -155,7 +155,8 @@ class IconButton(QToolButton):
 
 
 class Switch(QAbstractButton):
-    """On or off. Looks like a switch, and is a check box for screen readers and the keyboard."""
+    """On or off. Looks like a switch, and is a check box for screen readers and the keyboard. `toggled` is what
+    to listen to: assistive technology toggles without clicking."""
 
     def __init__(self, theme: Theme, name: str) -> None:
         super().__init__()
@@ -165,6 +166,13 @@ class Switch(QAbstractButton):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def show_on(self, on: bool) -> None:
+        """As it is, told to nobody."""
+        if on != self.isChecked():
+            blocked = self.blockSignals(True)
+            self.setChecked(on)
+            self.blockSignals(blocked)
 
     def sizeHint(self) -> QSize:
         return QSize(44, 28)
@@ -208,14 +216,21 @@ class Segments(QFrame):
             box.addWidget(made)
         self.setLayout(box)
         self._group.button(0).setChecked(True)
-        self._group.idClicked.connect(lambda at: self.chosen.emit(self._values[at]))
+        self._group.idToggled.connect(self._toggled)
 
     @property
     def value(self) -> object:
         return self._values[self._group.checkedId()]
 
     def choose(self, value: object) -> None:
+        """Shows this one as chosen, told to nobody."""
+        blocked = self._group.blockSignals(True)
         self._group.button(self._values.index(value)).setChecked(True)
+        self._group.blockSignals(blocked)
+
+    def _toggled(self, at: int, on: bool) -> None:
+        if on:
+            self.chosen.emit(self._values[at])
 
 
 class Picker(QComboBox):
