@@ -236,13 +236,17 @@ def test_ctrl_c_ends_a_swarm_and_kill_9_leaves_nothing_behind(model: Path, tmp_p
             time.sleep(0.2)
         return process, psutil.Process(process.pid).children(recursive=True)
 
+    def is_relay(one: psutil.Process) -> bool:
+        try:
+            return "relay" in one.cmdline()
+        except psutil.Error:  # killed, and its parent has not looked yet
+            return False
+
     process, family = begin(tmp_path / "one")
-    (relay,) = [one for one in family if "relay" in one.cmdline()]
+    (relay,) = [one for one in family if is_relay(one)]
     relay.kill()
     deadline = time.monotonic() + PATIENCE_S
-    while not [
-        one for one in psutil.Process(process.pid).children() if "relay" in one.cmdline() and one != relay
-    ]:
+    while not [one for one in psutil.Process(process.pid).children() if is_relay(one) and one != relay]:
         assert time.monotonic() < deadline
         time.sleep(0.2)
     time.sleep(10)
