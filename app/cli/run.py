@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import contextlib
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -25,6 +24,7 @@ from app.node.peers import Swarm, default_external
 from app.node.quiet import sentence
 from app.node.terminal import Terminal, closing
 from app.sapo.recipes import RECIPES
+from app.stopping import when_asked_to_stop
 from engines.models import locate, read_settings
 
 if TYPE_CHECKING:
@@ -261,15 +261,7 @@ def _stop_on_signals(task: asyncio.Task[None], node: Node, view: View | None) ->
         print(closing(node.snapshot), file=sys.stderr, flush=True)
         os._exit(code)
 
-    loop = asyncio.get_running_loop()
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):
-        number = getattr(signal, name, None)
-        if number is None:
-            continue
-        try:
-            loop.add_signal_handler(number, stop)
-        except NotImplementedError:  # Windows
-            signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
+    when_asked_to_stop(stop)
     return stop
 
 

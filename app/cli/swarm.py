@@ -6,10 +6,11 @@ import argparse
 import asyncio
 import contextlib
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from app.stopping import when_asked_to_stop
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -121,15 +122,7 @@ def _stop_on_signals(task: asyncio.Task[None]) -> None:
             os._exit(1)
         task.cancel()
 
-    loop = asyncio.get_running_loop()
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):
-        number = getattr(signal, name, None)
-        if number is None:
-            continue
-        try:
-            loop.add_signal_handler(number, stop)
-        except NotImplementedError:  # Windows
-            signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
+    when_asked_to_stop(stop)
 
 
 def _options(args: argparse.Namespace) -> list[str]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from app.node.records import EventRow, GroupRow, ProbeRow, RoundRow
 from app.sapo.questions import Coordinates
+from app.transaction import transaction
 
 FORMAT = 2
 TEXTS_KEPT_ROUNDS = 200
@@ -94,7 +94,7 @@ class Store:
 
     def forget_after(self, round: int) -> int:
         """Deletes what lies beyond the checkpoint; returns how many rounds that were."""
-        with self._transaction():
+        with transaction(self._db):
             gone = self._db.execute("DELETE FROM rounds WHERE round > ?", (round,)).rowcount
             self._db.execute("DELETE FROM groups WHERE round > ?", (round,))
             self._db.execute("DELETE FROM probes WHERE round > ?", (round,))
@@ -103,7 +103,7 @@ class Store:
     def add_round(self, row: RoundRow, groups: Sequence[GroupRow]) -> None:
         """A round with its groups, all or nothing; it takes the place of what a failed attempt may have
         left."""
-        with self._transaction():
+        with transaction(self._db):
             self._db.execute("DELETE FROM rounds WHERE round = ?", (row.round,))
             self._db.execute("DELETE FROM groups WHERE round = ?", (row.round,))
             self._db.execute(
@@ -144,7 +144,7 @@ class Store:
         )
 
     def add_event(self, row: EventRow) -> None:
-        with self._transaction():
+        with transaction(self._db):
             cursor = self._db.execute(
                 "INSERT INTO events (at, round, kind, sentence) VALUES (?, ?, ?, ?)",
                 (row.at, row.round, row.kind, row.sentence),
@@ -180,17 +180,6 @@ class Store:
             )
             for row in rows
         ]
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._db.execute("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:  # a full disk makes SQLite roll back by itself
-                self._db.execute("ROLLBACK")
-            raise
 
 
 _PROBE = ("round", "questions_mark", "at", "questions", "pass_at_1", "stderr", "details")

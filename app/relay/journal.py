@@ -14,8 +14,7 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ import msgspec
 from app.relay.backplane import BackplaneError, OnGroup, OnPresence, OnValue, Record, Unavailable
 from app.relay.sequence import BEHIND, used
 from app.relay.window import Added, Limits
+from app.transaction import transaction
 
 FORMAT = 1
 FILE = "journal.sqlite3"
@@ -209,7 +209,7 @@ class Journal:
 
     def _commit(self, batch: list[_Change]) -> None:
         total = self._total
-        with self._transaction():
+        with transaction(self._db):
             for change in batch:
                 if isinstance(change, _Group):
                     total += self._store(change.record)
@@ -240,7 +240,7 @@ class Journal:
         return stored
 
     def _probe(self) -> None:
-        with self._transaction():
+        with transaction(self._db):
             self._db.execute("INSERT OR REPLACE INTO facts VALUES ('probe', ?)", (self._wall(),))
 
     def _prune(self) -> None:
@@ -248,7 +248,7 @@ class Journal:
         self._pruned = self._wall()
         whole = self._limits.whole
         oldest_ms = int((self._wall() - max(self._limits.age_s, self._limits.remember_s)) * 1000)
-        with self._transaction():
+        with transaction(self._db):
             self._db.execute("DELETE FROM groups WHERE arrived_ms < ?", (oldest_ms,))
             self._db.execute(
                 "DELETE FROM groups WHERE place <= (SELECT place FROM (SELECT place,"
@@ -273,7 +273,7 @@ class Journal:
         self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=FULL")
-        with self._transaction():
+        with transaction(self._db):
             (format_,) = self._db.execute("PRAGMA user_version").fetchone()
             if format_ == 0:
                 for statement in _SCHEMA.split(";"):
@@ -294,17 +294,6 @@ class Journal:
     def _fact(self, what: str) -> Any:
         row = self._db.execute("SELECT is_ FROM facts WHERE what = ?", (what,)).fetchone()
         return row[0] if row else None
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._db.execute("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:  # a full disk makes SQLite roll back by itself
-                self._db.execute("ROLLBACK")
-            raise
 
 
 def _why(error: sqlite3.Error, path: Path) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 import socket
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -16,6 +15,7 @@ from app.relay.checking import Checker
 from app.relay.desk import Desk
 from app.relay.rules import Rules
 from app.relay.server import SIGN_IN_S, Server
+from app.stopping import when_asked_to_stop
 from app.swarm.protocol import SOCKET_PATH
 
 OUTBOUND = 192 * 1024
@@ -44,12 +44,7 @@ async def serve(
     backplane takes long to start that is before anybody is let in. Raises OSError where the address cannot be
     had, and BackplaneError."""
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for ending in (signal.SIGTERM, signal.SIGINT):
-        try:
-            loop.add_signal_handler(ending, stop.set)
-        except NotImplementedError:  # Windows
-            signal.signal(ending, lambda *_: loop.call_soon_threadsafe(stop.set))
+    when_asked_to_stop(stop.set)
     listener = bind(host, port)
     name, number = listener.getsockname()[:2]
     shown = f"[{name}]:{number}" if ":" in name else f"{name}:{number}"

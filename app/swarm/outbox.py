@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -19,6 +18,7 @@ from app.swarm.body import Envelope
 from app.swarm.limits import FRAME, OPEN_PUBLISHES, SAFE_INTEGER
 from app.swarm.protocol import Pub, to_frame
 from app.swarm.refusals import Code
+from app.transaction import transaction
 
 FORMAT = 1
 MAX_MESSAGES = 10_000
@@ -104,7 +104,7 @@ class Outbox:
         When there is no room the oldest messages that are not under way are dropped and counted. Whatever
         `make` raises (for example Refused) comes out with nothing stored and no number used.
         """
-        with self._transaction():
+        with transaction(self._db):
             key_seq = self._next_number(key.hex())
             envelope = make(key_seq)
             frame = to_frame(Pub.of(envelope))
@@ -139,7 +139,7 @@ class Outbox:
         if id not in self._under_way:
             return False
         if code.final:
-            with self._transaction():
+            with transaction(self._db):
                 (size,) = self._db.execute("DELETE FROM messages WHERE id = ? RETURNING size", (id,)).fetchone()
                 self._count(code.value)
             self._waiting, self._bytes = self._waiting - 1, self._bytes - size
@@ -166,7 +166,7 @@ class Outbox:
         self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=FULL")
-        with self._transaction():
+        with transaction(self._db):
             (format_,) = self._db.execute("PRAGMA user_version").fetchone()
             if format_ == 0:
                 for statement in _SCHEMA.split(";"):
@@ -203,14 +203,3 @@ class Outbox:
 
     def _count(self, what: str) -> None:
         self._db.execute("INSERT INTO counts VALUES (?, 1) ON CONFLICT (what) DO UPDATE SET n = n + 1", (what,))
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._db.execute("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:  # a full disk makes SQLite roll back by itself
-                self._db.execute("ROLLBACK")
-            raise

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from app.node.snapshot import Phase as Step
 from app.node.snapshot import Ruling
 from engines.contract import EngineInfo
 
@@ -28,25 +29,6 @@ class State(Enum):
     STOPPING = "stopping"
     FAILED = "failed"
     """`problem` says why; nothing goes on by itself."""
-
-
-class Step(Enum):
-    """What a round is at. Values are those of app.node.snapshot.Phase."""
-
-    STARTING = "starting"
-    LOADING = "loading the model"
-    PROBING = "measuring on held-out questions"
-    HOLDING = "waiting for the others"
-    PAUSED = "paused"
-    DRAWING = "drawing questions"
-    SAMPLING = "answering"
-    SCORING = "checking the answers"
-    LEARNING = "learning"
-    SAVING = "saving"
-    RESTING = "resting"
-    WAITING = "waiting to start the trainer again"
-    SENDING = "handing over the last groups"
-    STOPPING = "stopping"
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
