@@ -1,47 +1,20 @@
-"""The owner's choices for when and how much a node runs: each declared once, with its type, default, label,
-help and words to find it by. They lie in HOME/settings.json; what the owner ordered (pause, snooze) does not.
-
-Texts are English here; a window translates them where it shows them.
-"""
+"""The owner's choices for when and how much a node runs, each declared once (app.node.setting). They lie in
+HOME/settings.json; what the owner ordered (pause, snooze) does not."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
-
-import msgspec
+from typing import Any
 
 from app.node import whole
 from app.node.causes import RuleSettings
 from app.node.effort import Dial
 from app.node.orders import Orders
 from app.node.schedule import parse
+from app.node.setting import Setting, misfit
 
 FILE = "settings.json"
-_NAME_LENGTH, _NAMES = 80, 50
-_HOURS_LENGTH = 500
-
-Kind = Literal["switch", "number", "choice", "names", "hours"]
-"""Values are bool; int; the key of an option; a list of strings; and text for app.node.schedule.parse."""
-
-
-class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """`options` are (value, label): all there are of a choice, suggestions for a number. `least` and `most`
-    bound a number of `unit`."""
-
-    key: str
-    kind: Kind
-    default: Any
-    group: str
-    label: str
-    help: str
-    words: str = ""
-    options: tuple[tuple[Any, str], ...] = ()
-    least: int = 0
-    most: int = 0
-    unit: str = ""
-
 
 WHEN, MUCH = "When to learn", "How much of the computer"
 
@@ -238,37 +211,8 @@ def check(key: str, value: object) -> None:
     setting = _BY_KEY.get(key)
     if setting is None:
         raise PreferenceError(f"There is no setting {key[:40]!r}.")
-    match setting.kind:
-        case "switch":
-            fits, wanted = isinstance(value, bool), "on or off"
-        case "number":
-            whole_number = isinstance(value, int) and not isinstance(value, bool)
-            fits = whole_number and setting.least <= value <= setting.most  # type: ignore[operator]
-            wanted = f"a whole number from {setting.least} to {setting.most}"
-        case "choice":
-            options = [option for option, _ in setting.options]
-            fits, wanted = value in options, " or ".join(options)
-        case "names":
-            fits = isinstance(value, list) and len(value) <= _NAMES and all(map(_is_name, value))
-            wanted = f"a list of at most {_NAMES} names of programs"
-        case "hours":
-            fits, wanted = _is_hours(value), "hours such as mon-fri 22:00-07:00"
-    if not fits:
+    if wanted := misfit(setting, value):
         raise PreferenceError(f"{setting.label}: this must be {wanted}.")
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and value.strip() != "" and len(value) <= _NAME_LENGTH and value.isprintable()
-
-
-def _is_hours(value: object) -> bool:
-    if not isinstance(value, str) or len(value) > _HOURS_LENGTH:
-        return False
-    try:
-        parse(value)
-    except ValueError:
-        return False
-    return True
 
 
 def _share(percent: int, off: int) -> float | None:

@@ -1,4 +1,4 @@
-"""The window's settings: each declared once, with its type, default, label, help and words to find it by.
+"""The window's settings, each declared once (app.node.setting).
 
 Choices lie in HOME/window.json, the window's own memory (its size, the last page) in HOME/window-state.json.
 Both are replaced as a whole; a damaged file is set aside and the defaults hold."""
@@ -8,33 +8,12 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
+from app.node.setting import Setting, misfit
 from app.ui.texts import mark
-
-Kind = Literal["choice", "switch", "number"]
-
-
-class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """`options` are (value, label) of a choice; `least` and `most` bound a number."""
-
-    key: str
-    kind: Kind
-    default: Any
-    group: str
-    label: str
-    help: str
-    words: str = ""
-    options: tuple[tuple[Any, str], ...] = ()
-    least: int = 0
-    most: int = 0
-    restarts: bool = False
-    """Holds from the learner's next start."""
-    elsewhere: bool = False
-    """The system keeps it, not window.json."""
-
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
@@ -46,6 +25,16 @@ SETTINGS: tuple[Setting, ...] = (
         help=mark("Light, dark, or as the rest of your desktop."),
         words=mark("dark mode theme night"),
         options=(("system", mark("Follow the system")), ("light", mark("Light")), ("dark", mark("Dark"))),
+    ),
+    Setting(
+        key="language",
+        kind="choice",
+        default="system",
+        group=mark("Appearance"),
+        label=mark("Language"),
+        help=mark("Of the window and its tray. Holds when Shoal is opened the next time."),
+        words=mark("translation english german deutsch sprache"),
+        options=(("system", mark("Follow the system")), ("en", "English"), ("de", "Deutsch")),
     ),
     Setting(
         key="learn_at_start",
@@ -83,6 +72,25 @@ SETTINGS: tuple[Setting, ...] = (
         words=mark("algorithm sapo grpo loss"),
         restarts=True,
         options=(("default", mark("Recommended")), ("faithful", mark("Paper"))),
+    ),
+    Setting(
+        key="engine",
+        kind="choice",
+        default="auto",
+        group=mark("Learning"),
+        label=mark("Engine"),
+        help=mark(
+            "The program that computes answers and learns. Shoal takes the fastest that runs on this computer; "
+            "./shoal doctor gives the reasons."
+        ),
+        words=mark("torch pytorch llama llamacpp mlx gpu cuda metal speed"),
+        restarts=True,
+        options=(
+            ("auto", mark("Chosen for this computer")),
+            ("torch", "PyTorch"),
+            ("llamacpp", "llama.cpp"),
+            ("mlx", "MLX"),
+        ),
     ),
     Setting(
         key="probe_every",
@@ -148,7 +156,7 @@ class Choices:
         found = _read(self._path, dict[str, Any])
         for setting in SETTINGS:
             value = setting.default if setting.elsewhere else (found or {}).get(setting.key, setting.default)
-            self._values[setting.key] = value if allowed(setting, value) else setting.default
+            self._values[setting.key] = setting.default if misfit(setting, value) else value
         self.memory = _read(self._state_path, Memory) or Memory()
 
     def __getitem__(self, key: str) -> Any:
@@ -157,8 +165,8 @@ class Choices:
     def put(self, key: str, value: Any) -> None:
         """Raises ValueError for a value the setting does not allow, OSError when it cannot be saved."""
         setting = next(setting for setting in SETTINGS if setting.key == key)
-        if not allowed(setting, value):
-            raise ValueError(f"{key} cannot be {value!r}")
+        if wanted := misfit(setting, value):
+            raise ValueError(f"{setting.label}: this must be {wanted}.")
         self._values[key] = value
         kept = sorted(setting.key for setting in SETTINGS if not setting.elsewhere)
         _write(self._path, {key: self._values[key] for key in kept})
@@ -168,21 +176,6 @@ class Choices:
         for name, value in fields.items():
             setattr(self.memory, name, value)
         _write(self._state_path, self.memory)
-
-
-def allowed(setting: Setting, value: object) -> bool:
-    """Whether a setting can have this value."""
-    match setting.kind:
-        case "switch":
-            return isinstance(value, bool)
-        case "choice":
-            return value in [option for option, _ in setting.options]
-        case "number":
-            return (
-                isinstance(value, int)
-                and not isinstance(value, bool)
-                and setting.least <= value <= setting.most
-            )
 
 
 def _read(path: Path, kind: Any) -> Any:

@@ -175,12 +175,14 @@ class Control(QObject):
 
     def _options(self) -> list[str]:
         where = ["--relay", self._invite] if self._invite else []
+        engine = str(self._choices["engine"])
         return [
             *(["--solo"] if self._choices["company"] == "alone" else where),
             "--recipe",
             str(self._choices["recipe"]),
             "--probe-every",
             str(self._choices["probe_every"]),
+            *(["--engine", engine] if engine != "auto" else []),
         ]
 
     def _line(self, line: bytes) -> None:

@@ -152,7 +152,7 @@ def run(home: Path, theme: Choice | None = None, background: bool = False, join:
     application = QApplication(sys.argv[:1])
     application.setApplicationName("Shoal")
     application.setDesktopFileName("shoal")
-    _translate(application)
+    _translate(application, Choices(home)["language"])
     single = Single(home)
     if not single.taken:
         if single.raise_other():
@@ -172,8 +172,10 @@ def run(home: Path, theme: Choice | None = None, background: bool = False, join:
     return code
 
 
-def _translate(application: QApplication) -> None:
-    """Texts of the person's language, where there is a file for it."""
+def _translate(application: QApplication, language: str) -> None:
+    """Texts of the chosen language ("system": the desktop's), where there is a file for it."""
+    if language != "system":
+        QLocale.setDefault(QLocale(language))
     for name, folder in (
         (CONTEXT, str(TRANSLATIONS)),
         ("qtbase", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)),

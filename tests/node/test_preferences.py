@@ -78,7 +78,7 @@ def test_what_is_changed_is_there_at_the_next_start(tmp_path: Path) -> None:
         ("dial", ["quiet"]),
         ("hours", "whenever"),
         ("hours", None),
-        ("hours", "mon 00:00-01:00," * 100),
+        ("hours", "mon 00:00-01:00," * 300),
         ("exclusive_apps", "doom"),
         ("exclusive_apps", ["doom", 3]),
         ("exclusive_apps", ["a\nb"]),

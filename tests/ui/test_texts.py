@@ -21,7 +21,7 @@ NOT_TEXTS = {
     "model.py": "the node's own names of its phases, which pages/words.py translates",
     "fold.py": "faults of the protocol, which nobody sees",
 }
-NAMES = {"Shoal", "Inter", "Ctrl", "Box"}
+NAMES = {"Shoal", "Inter", "Ctrl", "Box", "English", "Deutsch"}
 """Words that are the same in every language, or no words."""
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from PySide6.QtWidgets import QLineEdit, QSpinBox, QWidget
 
-from app.node.preferences import Setting as Rule
-from app.ui.choices import Setting
+from app.node.setting import Setting
 from app.ui.texts import span, tr
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import Picker, Segments, Switch
@@ -31,7 +30,7 @@ class Editor:
             self.widget.blockSignals(blocked)
 
 
-def editor(theme: Theme, setting: Setting | Rule, name: str, value: Any, put: Put) -> Editor:
+def editor(theme: Theme, setting: Setting, name: str, value: Any, put: Put) -> Editor:
     """For a setting with this value; `put` is told every change."""
     match setting.kind:
         case "switch":
@@ -50,6 +49,8 @@ def editor(theme: Theme, setting: Setting | Rule, name: str, value: Any, put: Pu
             )
         case "hours":
             made = _line(name, tr("at any time"), str, str.strip, put)
+        case "text":
+            made = _line(name, "", str, str.strip, put)
         case "choice" if len(setting.options) <= 3:
             made = _segments(setting, name, put)
         case _:
@@ -64,25 +65,24 @@ def _switch(theme: Theme, name: str, put: Put) -> Editor:
     return Editor(switch, switch.setChecked)
 
 
-def _number(setting: Setting | Rule, name: str, put: Put) -> Editor:
+def _number(setting: Setting, name: str, put: Put) -> Editor:
     spin = QSpinBox()
     spin.setRange(setting.least, setting.most)
     spin.setKeyboardTracking(False)
-    unit = setting.unit if isinstance(setting, Rule) else ""
-    spin.setSuffix(f" {unit}" if unit else "")
+    spin.setSuffix(f" {setting.unit}" if setting.unit else "")
     spin.setFixedWidth(96)
     spin.setAccessibleName(name)
     spin.valueChanged.connect(put)
     return Editor(spin, spin.setValue)
 
 
-def _segments(setting: Setting | Rule, name: str, put: Put) -> Editor:
+def _segments(setting: Setting, name: str, put: Put) -> Editor:
     segments = Segments([(option, tr(text)) for option, text in setting.options], name)
     segments.chosen.connect(put)
     return Editor(segments, segments.choose)
 
 
-def _pick(theme: Theme, setting: Setting | Rule, name: str, put: Put) -> Editor:
+def _pick(theme: Theme, setting: Setting, name: str, put: Put) -> Editor:
     """A list; a value that is not on it, because somebody wrote it elsewhere, is put there."""
     box = Picker(theme, name)
     for option, text in setting.options:

@@ -12,10 +12,9 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QLineEdit, QPlainTextEdit, QV
 
 from app.desktop.autostart import AutostartError
 from app.node.preferences import SETTINGS as RULES
-from app.node.preferences import PreferenceError
-from app.node.preferences import Setting as Rule
+from app.node.setting import Setting
 from app.ui import diagnostics
-from app.ui.choices import SETTINGS, Setting
+from app.ui.choices import SETTINGS
 from app.ui.model import View
 from app.ui.pages.editors import editor
 from app.ui.pages.frame import Actions, Page
@@ -38,7 +37,7 @@ class SettingsPage(Page):
         self._find.textChanged.connect(self._search)
         self.header.addWidget(self._find)
         self._lines: list[tuple[QFrame, SettingRow]] = []
-        declared: list[Setting | Rule] = [*RULES, *SETTINGS]
+        declared: list[Setting] = [*RULES, *SETTINGS]
         for group in dict.fromkeys(setting.group for setting in declared):
             self._add_group(group, [setting for setting in declared if setting.group == group])
         self._nothing = Empty(
@@ -56,7 +55,7 @@ class SettingsPage(Page):
             if line.key in view.rules:
                 line.show_value(view.rules[line.key])
 
-    def _add_group(self, group: str, settings: list[Setting | Rule]) -> None:
+    def _add_group(self, group: str, settings: list[Setting]) -> None:
         inside: QVBoxLayout = column(Label(tr(group), "heading"), gap=14)
         frame = card(inside, padding=24)
         for setting in settings:
@@ -65,8 +64,8 @@ class SettingsPage(Page):
             self._lines.append((frame, line))
         self.add(frame)
 
-    def _line(self, setting: Setting | Rule) -> SettingRow:
-        if isinstance(setting, Rule):
+    def _line(self, setting: Setting) -> SettingRow:
+        if setting in RULES:
             return SettingRow(self.theme, setting, setting.default, self.ask.set_rule)
         if setting.elsewhere:
             return SettingRow(self.theme, setting, self.ask.starts_at_login(), self.ask.set_choice)
@@ -138,14 +137,12 @@ class SettingRow(QWidget):
     """One setting: its name, its help, and the control that changes it. `words` is what it is found by. `put`
     may refuse a value, with a sentence that is shown here."""
 
-    def __init__(
-        self, theme: Theme, setting: Setting | Rule, value: Any, put: Callable[[str, object], None]
-    ) -> None:
+    def __init__(self, theme: Theme, setting: Setting, value: Any, put: Callable[[str, object], None]) -> None:
         super().__init__()
         self.key = setting.key
         self._put, self._kept = put, value
         label, text = tr(setting.label), tr(setting.help)
-        if isinstance(setting, Setting) and setting.restarts:
+        if setting.restarts:
             text = tr("{help} Holds from the next start of learning.", help=text)
         self.words = " ".join((label, text, tr(setting.group), tr(setting.words))).casefold()
         self._editor = editor(theme, setting, label, value, self._try)
@@ -171,7 +168,7 @@ class SettingRow(QWidget):
             return
         try:
             self._put(self.key, value)
-        except (PreferenceError, AutostartError, OSError) as error:
+        except (ValueError, AutostartError, OSError) as error:
             self._complaint.say(str(error))
             self._complaint.show()
             if isinstance(value, bool):
