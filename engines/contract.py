@@ -26,7 +26,10 @@ class AdapterError(EngineError):
 
 
 class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What runs: shown to the owner and written into the history."""
+    """What runs: shown to the owner and written into the history.
+
+    `sampler` names the program that samples where it is not the learner itself, for example "llama.cpp q8_0":
+    its log-probabilities are then not quite the learner's, and belong into `Row.sampler_logprobs_T`."""
 
     name: str
     device: str
@@ -37,6 +40,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     threads: int
     memory_budget_mb: int
     adapter_format: str = "peft"
+    sampler: str = ""
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,17 +63,26 @@ class TokenSequence(msgspec.Struct, frozen=True, kw_only=True):
     completion_T: list[int]
 
 
+SAMPLER_CAP = 2.0
+"""The most by which a token's weight grows to make up for a sampler that found it less likely."""
+
+
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One training sequence. The step minimises `-sum_t weights_T[t] * log pi(completion_T[t])`.
 
     Weights are final: advantage, importance and the batch denominator are already in them. With
     `old_logprobs_T` the ratio to it is clipped as in PPO by `Batch.clip`; without it the ratio is 1.
+
+    With `sampler_logprobs_T`, mu, which is for rows that another program than the learner sampled, each token's
+    weight is first multiplied by min(exp(log pi - mu), SAMPLER_CAP), taken as a constant: truncated importance
+    sampling (Yao et al. 2025, "Your efficient RL framework secretly brings you off-policy RL training").
     """
 
     prompt_T: list[int]
     completion_T: list[int]
     weights_T: list[float]
     old_logprobs_T: list[float] | None = None
+    sampler_logprobs_T: list[float] | None = None
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +94,10 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepStats(msgspec.Struct, frozen=True, kw_only=True):
-    """What one optimiser step did. `loss` is the minimised sum, `grad_norm` is before clipping."""
+    """What one optimiser step did. `loss` is the minimised sum, `grad_norm` is before clipping.
+
+    Over the tokens with a `sampler_logprobs_T`: `mismatch` is the mean |log pi - mu| (nats), `capped` the share
+    whose ratio exceeds the cap. None where there was no such token."""
 
     loss: float
     grad_norm: float
@@ -89,6 +105,8 @@ class StepStats(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
     micro_batches: int
     seconds: float
+    mismatch: float | None = None
+    capped: float | None = None
 
 
 class Engine(Protocol):
@@ -102,9 +120,11 @@ class Engine(Protocol):
         ...
 
     def sample(
-        self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int
+        self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int, *, plain: bool = False
     ) -> list[list[Completion]]:
-        """`n` completions for every prompt at temperature 1, top-p 1. The same seed gives the same tokens."""
+        """`n` completions for every prompt at temperature 1, top-p 1. The same seed gives the same tokens.
+
+        `plain` leaves the adapter away: the base model answers, as it was before any training."""
         ...
 
     def prompt_tokens(self, prompt: Messages) -> list[int]:

@@ -21,7 +21,7 @@ from engines.torch_lora.architecture import read_architecture
 from engines.torch_lora.device import MB, SMALL, Placement, free_memory, is_out_of_memory, place
 from engines.torch_lora.folder import count_parameters, fingerprint, open_folder
 from engines.torch_lora.learner import Limits
-from engines.torch_lora.network import Network
+from engines.torch_lora.network import Network, Rollout
 from engines.torch_lora.sampler import Request, Sampled, sample
 from engines.torch_lora.tokens import ChatTokenizer
 
@@ -112,8 +112,12 @@ class Base:
         n: int,
         max_tokens: int,
         seeds_N: Sequence[int],
+        *,
+        plain: bool = False,
     ) -> list[list[list[Completion]]]:
-        """Completions as [node][prompt][completion], all adapters in one pass where memory allows."""
+        """Completions as [node][prompt][completion], all adapters in one pass where memory allows.
+
+        `plain` takes the one adapter given for none."""
         if n < 1 or max_tokens < 1:
             raise EngineError(
                 f"{n} completions of {max_tokens} tokens cannot be sampled: both must be at least 1."
@@ -129,7 +133,9 @@ class Base:
         together = self.network.nodes_per_pass(free_memory(self.placement.device))
         for first in range(0, len(adapters_N), together):
             part = slice(first, first + together)
-            found += self._sample_together(adapters_N[part], tokens_NP[part], n, max_tokens, seeds_N[part])
+            found += self._sample_together(
+                adapters_N[part], tokens_NP[part], n, max_tokens, seeds_N[part], plain
+            )
         flat = [ids for groups in found for group in groups for ids, _, _ in group]
         texts = iter(self.tokenizer.texts(flat))
         return [
@@ -150,6 +156,7 @@ class Base:
         n: int,
         max_tokens: int,
         seeds: Sequence[int],
+        plain: bool,
     ) -> list[list[list[Sampled]]]:
         request = Request(tokens_NP, n, max_tokens, seeds, sorted(self.tokenizer.stops))
         longest = max((len(tokens) for row in tokens_NP for tokens in row), default=0)
@@ -157,7 +164,11 @@ class Base:
         row_bytes = self.network.row_bytes(longest + max_tokens)
         free = int(free_memory(self.placement.device) * 0.5)
         fitting = max(1, min(most, free // (row_bytes * n * len(adapters))))
-        found, used = sample(request, lambda: self.network.rollout(adapters), self.placement.device, fitting)
+
+        def rollout() -> Rollout:
+            return self.network.plain_rollout() if plain else self.network.rollout(adapters)
+
+        found, used = sample(request, rollout, self.placement.device, fitting)
         if used < fitting:
             self.note(f"Memory ran short: {used} questions are now answered at a time.")
         return found
@@ -198,9 +209,9 @@ class TorchEngine:
         return self._base.tokenizer.prompt(prompt)
 
     def sample(
-        self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int
+        self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int, *, plain: bool = False
     ) -> list[list[Completion]]:
-        return self._base.sample([self._adapter], [prompts_P], n, max_tokens, [seed])[0]
+        return self._base.sample([self._adapter], [prompts_P], n, max_tokens, [seed], plain=plain)[0]
 
     def logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         return self._base.logprobs(self._adapter, sequences_S)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -89,6 +90,10 @@ class TransformersNetwork:
         self._recompute(False)
         return TransformersRollout(self.bind(adapters_N[0]), self.device)
 
+    def plain_rollout(self) -> Rollout:
+        self._recompute(False)
+        return TransformersRollout(self._model, self.device, plain=True)
+
     def row_bytes(self, tokens: int) -> int:
         return 2 * self._depth * self._width * tokens * self.dtype.itemsize + 12 * self.vocabulary
 
@@ -101,10 +106,11 @@ class TransformersNetwork:
 
 
 class TransformersRollout:
-    """The Rollout over a DynamicCache: prompts padded on the left, one adapter, so N is 1."""
+    """The Rollout over a DynamicCache: prompts padded on the left, one adapter (none when `plain`)."""
 
-    def __init__(self, model: Any, device: torch.device) -> None:
+    def __init__(self, model: Any, device: torch.device, plain: bool = False) -> None:
         self._model = model
+        self._adapted = model.disable_adapter if plain else nullcontext
         self._device = device
         self._cache: Any = None
         self._positioned = "position_ids" in inspect.signature(model.get_base_model().forward).parameters
@@ -138,9 +144,14 @@ class TransformersRollout:
 
     def _run(self, tokens: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         place = {"position_ids": positions} if self._positioned else {}
-        out = self._model(
-            input_ids=tokens, attention_mask=self._mask, past_key_values=self._cache, use_cache=True, **place
-        )
+        with self._adapted():
+            out = self._model(
+                input_ids=tokens,
+                attention_mask=self._mask,
+                past_key_values=self._cache,
+                use_cache=True,
+                **place,
+            )
         self._cache = out.past_key_values
         logits: torch.Tensor = out.logits[:, -1].float()
         return logits

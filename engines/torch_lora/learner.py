@@ -108,7 +108,7 @@ def step(
     while True:
         adapter.clear_gradients()
         try:
-            loss, pieces = _gather_gradient(network, adapter, rows, batch.clip, limits)
+            loss, apart, pieces = _gather_gradient(network, adapter, rows, batch.clip, limits)
             break
         except (RuntimeError, MemoryError) as error:
             _smaller(error, limits, notice)
@@ -121,6 +121,7 @@ def step(
             "go back to an earlier checkpoint if this comes again."
         )
     adapter.update(batch.learning_rate, norm, CLIP_NORM)
+    distance, capped, sampled = apart.tolist()
     return StepStats(
         loss=loss,
         grad_norm=norm,
@@ -128,6 +129,8 @@ def step(
         tokens=sum(len(row.completion_T) for row in rows),
         micro_batches=pieces,
         seconds=time.perf_counter() - start,
+        mismatch=distance / sampled if sampled else None,
+        capped=capped / sampled if sampled else None,
     )
 
 
@@ -140,13 +143,13 @@ def _checked(batch: Batch, vocabulary: int) -> list[Row]:
     rows = []
     for row in batch.rows_S:
         lengths = {len(row.completion_T), len(row.weights_T)}
-        if row.old_logprobs_T is not None:
-            lengths.add(len(row.old_logprobs_T))
+        earlier = [given for given in (row.old_logprobs_T, row.sampler_logprobs_T) if given is not None]
+        lengths.update(map(len, earlier))
         if len(lengths) > 1:
             raise EngineError(
                 "A training row has another number of weights than tokens: drop it from the batch."
             )
-        if not all(map(math.isfinite, row.weights_T)) or not all(map(math.isfinite, row.old_logprobs_T or ())):
+        if not all(math.isfinite(value) for values in (row.weights_T, *earlier) for value in values):
             raise EngineError(
                 "A training row has a weight that is not a finite number: drop it from the batch."
             )
@@ -158,29 +161,34 @@ def _checked(batch: Batch, vocabulary: int) -> list[Row]:
 
 def _gather_gradient(
     network: Network, adapter: Adapter, rows: Sequence[Row], clip: tuple[float, float] | None, limits: Limits
-) -> tuple[float, int]:
-    """Adds the whole batch's gradient to the adapter's. Gives the loss and the number of micro-batches."""
+) -> tuple[float, torch.Tensor, int]:
+    """Adds the whole batch's gradient to the adapter's. Gives the loss, `logprobs.mismatch` and the number of
+    micro-batches."""
     sequences = [(row.prompt_T, row.completion_T) for row in rows]
     pieces = micro_batches(sequences, limits.tokens)
-    total = 0.0
+    total, total_apart = 0.0, torch.zeros(3, dtype=torch.float64)
     for piece in pieces:
         states = network.states(adapter, [sequences[index] for index in piece], limits.checkpointing)
-        loss = weighted_loss(states, _targets([rows[index] for index in piece], network.device), clip)
+        loss, apart = weighted_loss(states, _targets([rows[index] for index in piece], network.device), clip)
         loss.backward()  # type: ignore[no-untyped-call]
         total += float(loss.detach())
-    return total, len(pieces)
+        total_apart += apart.cpu()
+    return total, total_apart, len(pieces)
 
 
 def _targets(rows: Sequence[Row], device: torch.device) -> TokenTargets:
-    old, has_old = [], []
+    old, has_old, sampler = [], [], []
     for row in rows:
         old += row.old_logprobs_T or [0.0] * len(row.completion_T)
         has_old += [row.old_logprobs_T is not None] * len(row.completion_T)
+        sampler += row.sampler_logprobs_T or [math.nan] * len(row.completion_T)
+    sampled = any(row.sampler_logprobs_T for row in rows)
     return TokenTargets(
         tokens_C=torch.tensor([t for row in rows for t in row.completion_T], device=device),
         weights_C=torch.tensor([w for row in rows for w in row.weights_T], dtype=torch.float32, device=device),
         old_C=torch.tensor(old, dtype=torch.float32, device=device),
         has_old_C=torch.tensor(has_old, device=device),
+        sampler_C=torch.tensor(sampler, dtype=torch.float32, device=device) if sampled else None,
     )
 
 

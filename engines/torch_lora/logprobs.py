@@ -7,11 +7,14 @@ formed in the same pass as the loss, and no logits are ever kept or computed twi
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.autograd import Function
+
+from engines.contract import SAMPLER_CAP
 
 CHUNK_VALUES = 2**24
 """Logits of one chunk: 64 MB in fp32."""
@@ -32,12 +35,49 @@ class States:
 
 @dataclass(frozen=True)
 class TokenTargets:
-    """Per completion token: id, weight, log-probability before the step, and whether that was given."""
+    """Per completion token: id, weight, log-probability before the step, and whether that was given.
+
+    `sampler_C` are the log-probabilities of another program that sampled, NaN where the learner itself did."""
 
     tokens_C: torch.Tensor
     weights_C: torch.Tensor
     old_C: torch.Tensor
     has_old_C: torch.Tensor
+    sampler_C: torch.Tensor | None = None
+
+    def part(self, rows: slice) -> TokenTargets:
+        sampler = None if self.sampler_C is None else self.sampler_C[rows]
+        return TokenTargets(
+            self.tokens_C[rows], self.weights_C[rows], self.old_C[rows], self.has_old_C[rows], sampler
+        )
+
+
+def corrected(weights_C: torch.Tensor, logp_C: torch.Tensor, sampler_C: torch.Tensor | None) -> torch.Tensor:
+    """Weights times min(exp(logp - sampler's), SAMPLER_CAP); the learner's own tokens keep theirs.
+
+    >>> probabilities = torch.tensor([0.5, 0.5, 0.5])
+    >>> sampler = torch.tensor([0.8, 0.1, math.nan])
+    >>> corrected(torch.ones(3), probabilities.log(), sampler.log()).tolist()
+    [0.625, 2.0, 1.0]
+    """
+    if sampler_C is None:
+        return weights_C
+    ratio = (logp_C - sampler_C).exp().clamp(max=SAMPLER_CAP)
+    return torch.where(sampler_C.isnan(), weights_C, weights_C * ratio)
+
+
+def mismatch(logp_C: torch.Tensor, sampler_C: torch.Tensor | None) -> torch.Tensor:
+    """Sum of |logp - sampler's| in nats, tokens above the cap, and tokens counted, (3,) fp64.
+
+    >>> sampler = torch.tensor([0.8, 0.1, math.nan])
+    >>> [round(value, 3) for value in mismatch(torch.tensor([0.5, 0.5, 0.5]).log(), sampler.log()).tolist()]
+    [2.079, 1.0, 2.0]
+    """
+    if sampler_C is None:
+        return torch.zeros(3, dtype=torch.float64, device=logp_C.device)
+    apart = (logp_C - sampler_C)[~sampler_C.isnan()].double()
+    capped = (apart > math.log(SAMPLER_CAP)).sum()
+    return torch.stack([apart.abs().sum(), capped.double(), apart.new_tensor(len(apart))])
 
 
 def token_loss(
@@ -45,9 +85,10 @@ def token_loss(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Loss of each token and its derivative by the log-probability, both fp32 (C,).
 
-    Without an old log-probability the loss is `-w * logp`. With one it is PPO's `-min(r * w, clip(r) * w)`,
-    r = exp(logp - old), clipped to [1 - below, 1 + above] (Schulman et al. 2017, eq. 7; two sides as DAPO)."""
-    weights = targets.weights_C
+    Weights are `corrected` first. Without an old log-probability the loss is `-w * logp`. With one it is PPO's
+    `-min(r * w, clip(r) * w)`, r = exp(logp - old), clipped to [1 - below, 1 + above] (Schulman et al. 2017,
+    eq. 7; two sides as DAPO)."""
+    weights = corrected(targets.weights_C, logp_C, targets.sampler_C)
     plain, slope = -weights * logp_C, -weights
     if not bool(targets.has_old_C.any()):
         return plain, slope
@@ -69,25 +110,26 @@ class _WeightedLoss(Function):
         head_Vd: torch.Tensor | None,
         targets: TokenTargets,
         clip: tuple[float, float] | None,
-    ) -> torch.Tensor:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         total = torch.zeros((), device=hidden_Cd.device)
+        apart = mismatch(total[None], None)
         gradient = torch.empty_like(hidden_Cd)
         vocabulary = States(hidden_Cd, head_Vd).vocabulary
         for rows in chunks(hidden_Cd.shape[0], vocabulary):
-            part = TokenTargets(
-                targets.tokens_C[rows], targets.weights_C[rows], targets.old_C[rows], targets.has_old_C[rows]
-            )
+            part = targets.part(rows)
             logits = _logits(hidden_Cd[rows], head_Vd)
             logp, lse = _logp(logits, part.tokens_C)
             loss, derivative = token_loss(logp, part, clip)
             total += loss.sum()
+            apart += mismatch(logp, part.sampler_C)
             # d logp / d logits = onehot - softmax, times this token's derivative
             logits = logits.sub_(lse[:, None]).exp_().mul_(-derivative[:, None])
             logits.scatter_add_(1, part.tokens_C[:, None], derivative[:, None])
             flowing = logits.to(hidden_Cd.dtype)
             gradient[rows] = flowing if head_Vd is None else flowing @ head_Vd
         ctx.save_for_backward(gradient)
-        return total
+        ctx.mark_non_differentiable(apart)
+        return total, apart
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -95,9 +137,13 @@ class _WeightedLoss(Function):
         return gradient * grads[0], None, None, None
 
 
-def weighted_loss(states: States, targets: TokenTargets, clip: tuple[float, float] | None) -> torch.Tensor:
-    """The sum of `token_loss` over all completion tokens, differentiable by the hidden states."""
-    out: torch.Tensor = _WeightedLoss.apply(states.hidden_Cd, states.head_Vd, targets, clip)  # type: ignore[no-untyped-call]
+def weighted_loss(
+    states: States, targets: TokenTargets, clip: tuple[float, float] | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The sum of `token_loss` over all tokens, differentiable by the hidden states, and `mismatch`."""
+    out: tuple[torch.Tensor, torch.Tensor] = _WeightedLoss.apply(  # type: ignore[no-untyped-call]
+        states.hidden_Cd, states.head_Vd, targets, clip
+    )
     return out
 
 

@@ -14,7 +14,7 @@ from engines.torch_lora.folder import Folder
 from engines.torch_lora.layout import Tokens, pack
 from engines.torch_lora.logprobs import States
 from engines.torch_lora.network import Rollout
-from engines.torch_lora.rollout import DecoderRollout, MergedWeights
+from engines.torch_lora.rollout import DecoderRollout, MergedWeights, PlainWeights
 from engines.torch_lora.weights import read_weights
 
 
@@ -43,6 +43,9 @@ class NativeNetwork:
             self._merged = MergedWeights(self._weights, len(adapters_N))
         self._merged.refresh(adapters_N)
         return DecoderRollout(self._merged)
+
+    def plain_rollout(self) -> Rollout:
+        return DecoderRollout(PlainWeights(self._weights))
 
     def row_bytes(self, tokens: int) -> int:
         cache = (

@@ -49,6 +49,10 @@ class Network(Protocol):
         """A fresh batch under the adapters as they are now."""
         ...
 
+    def plain_rollout(self) -> Rollout:
+        """A fresh batch of the base model alone, as one node."""
+        ...
+
     def row_bytes(self, tokens: int) -> int:
         """Memory of one sampled row of that many tokens."""
         ...

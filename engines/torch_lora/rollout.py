@@ -51,10 +51,18 @@ class MergedWeights:
             self._holds[node] = (adapter, adapter.version)
 
 
+class PlainWeights:
+    """The base's own matrices in the same places, uncopied, for one node without an adapter."""
+
+    def __init__(self, weights: Weights) -> None:
+        self.weights = weights
+        self.linears_L = [tuple(linear.weight[None] for linear in layer.linears) for layer in weights.layers]
+
+
 class DecoderRollout:
     """The Rollout of our own decoder."""
 
-    def __init__(self, merged: MergedWeights) -> None:
+    def __init__(self, merged: MergedWeights | PlainWeights) -> None:
         self._merged = merged
         self._weights = merged.weights
         self._shape = merged.weights.shape

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import msgspec
 import pytest
 import torch
 
@@ -118,6 +119,26 @@ def test_clip_stops_what_moved_too_far(tiny: Path) -> None:
     assert stats.loss == pytest.approx(-3 * math.exp(0.1) + other, abs=1e-3) and stats.grad_norm > 0
 
 
+def test_rows_of_another_sampler(tiny: Path) -> None:
+    """Where the sampler found a token e^0.1 too unlikely, it counts e^0.1 as much; at most twice."""
+    engine = open_engine(tiny)
+    logp = engine.logprobs([TokenSequence(prompt_T=PROMPT, completion_T=GOOD)])[0]
+    sampler = [logp[0] - 0.1, logp[1] + 0.2, logp[2] - 3.0]
+    sampled = msgspec.structs.replace(row(PROMPT, GOOD, 1.0), sampler_logprobs_T=sampler)
+    stats = engine.step(batch(sampled, row(OTHER, GOOD, -1.0)))
+    factors = [math.exp(0.1), math.exp(-0.2), 2.0]
+    same = Row(prompt_T=PROMPT, completion_T=GOOD, weights_T=factors)
+    fresh = open_engine(tiny)
+    expected = fresh.step(batch(same, row(OTHER, GOOD, -1.0)))
+    assert stats.loss == pytest.approx(expected.loss, abs=1e-4)
+    assert stats.grad_norm == pytest.approx(expected.grad_norm, rel=1e-4)
+    assert stats.mismatch == pytest.approx(3.3 / 3, abs=1e-5) and stats.capped == pytest.approx(1 / 3)
+    assert expected.mismatch is None and expected.capped is None
+    engine._base.limits = Limits(tokens=1)  # one row after another
+    again = engine.step(batch(sampled, sampled, row(OTHER, GOOD, -1.0)))
+    assert again.micro_batches > 1 and again.mismatch is not None and 0 < again.capped < 1  # type: ignore[operator]
+
+
 def test_gradient_is_clipped_to_norm_one(tiny: Path) -> None:
     small, large = open_engine(tiny), open_engine(tiny)
     norms = [engine.step(batch(row(PROMPT, GOOD, w))).grad_norm for engine, w in ((small, 50), (large, 5000))]
@@ -154,6 +175,11 @@ def test_update_is_torch_s_adamw() -> None:
         (row([], GOOD, 1.0), "empty prompt"),
         (Row(prompt_T=PROMPT, completion_T=GOOD, weights_T=[1.0]), "number of weights"),
         (row(PROMPT, GOOD, 1.0, [0.0]), "number of weights"),
+        (msgspec.structs.replace(row(PROMPT, GOOD, 1.0), sampler_logprobs_T=[0.0]), "number of weights"),
+        (
+            msgspec.structs.replace(row(PROMPT, GOOD, 1.0), sampler_logprobs_T=[-math.inf] * 3),
+            "not a finite number",
+        ),
     ],
 )
 def test_a_bad_batch_changes_nothing(tiny: Path, bad: Row, says: str) -> None:

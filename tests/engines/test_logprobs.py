@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -35,7 +36,7 @@ def test_worked_example() -> None:
     logits = torch.tensor([[1.0, 2.0, 5.0]]).log().requires_grad_()
     states = States(logits, None)
     assert logprobs(states, torch.tensor([1])).item() == pytest.approx(math.log(0.25))
-    loss = weighted_loss(states, targets([1], [2.0], dtype=torch.float32), None)
+    loss, _ = weighted_loss(states, targets([1], [2.0], dtype=torch.float32), None)
     assert loss.item() == pytest.approx(-2 * math.log(0.25))
     loss.backward()
     # -2 * (onehot - p)
@@ -72,7 +73,7 @@ def test_equals_full_log_softmax(
     (gradient,) = torch.autograd.grad(expected, hidden)
 
     mine = random(count, 5).requires_grad_()
-    loss = weighted_loss(States(mine, head), targets(tokens, weights.tolist(), old), clip)
+    loss, _ = weighted_loss(States(mine, head), targets(tokens, weights.tolist(), old), clip)
     assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
     loss.backward()
     torch.testing.assert_close(mine.grad, gradient)
@@ -90,10 +91,28 @@ def test_clip_by_hand() -> None:
     torch.testing.assert_close(found[1], torch.tensor([0.0, -0.5, 1.5, 0.0], dtype=torch.float64))
 
 
+@pytest.mark.parametrize("chunk", [1, 1000])
+def test_another_sampler_is_corrected_for(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Learner 1/4, 1/8, 5/8, 5/8; the sampler had 1/2, 1/64 (ratio 8, capped at 2), 1/2 and none."""
+    monkeypatch.setattr(module, "CHUNK_VALUES", chunk * 3)
+    logits = torch.tensor([[1.0, 2.0, 5.0]]).log().repeat(4, 1).requires_grad_()
+    base = targets([1, 0, 2, 2], [1.0, -1.0, 2.0, 3.0], dtype=torch.float32)
+    sampler = torch.tensor([0.5, 1 / 64, 0.5, math.nan]).log()
+    loss, apart = weighted_loss(States(logits, None), replace(base, sampler_C=sampler), None)
+    weights = [0.5, -2.0, 2.5, 3.0]
+    logp = [math.log(value) for value in (0.25, 0.125, 0.625, 0.625)]
+    assert loss.item() == pytest.approx(-sum(w * x for w, x in zip(weights, logp, strict=True)), rel=1e-5)
+    loss.backward()  # the correction is a constant: -w * (onehot - p)
+    p = torch.tensor([0.125, 0.25, 0.625])
+    expected = torch.stack([w * (p - torch.eye(3)[t]) for w, t in zip(weights, (1, 0, 2, 2), strict=True)])
+    torch.testing.assert_close(logits.grad, expected)
+    assert apart.tolist() == pytest.approx([math.log(2) + math.log(8) + math.log(1.25), 1, 3], rel=1e-5)
+
+
 def test_large_logits_do_not_overflow() -> None:
     hidden = torch.tensor([[300.0]], requires_grad=True)
     states = States(hidden, torch.tensor([[300.0], [-300.0]]))
-    loss = weighted_loss(states, targets([1], [1.0], dtype=torch.float32), None)
+    loss, _ = weighted_loss(states, targets([1], [1.0], dtype=torch.float32), None)
     assert loss.item() == pytest.approx(180000.0)
     loss.backward()
     assert hidden.grad is not None and torch.isfinite(hidden.grad).all()

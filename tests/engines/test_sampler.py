@@ -57,6 +57,18 @@ def test_same_seed_same_tokens(tiny: Path) -> None:
     assert first.sample(PROMPTS, 4, 16, seed=7) != first.sample(PROMPTS, 4, 16, seed=7 + 2**40)
 
 
+@pytest.mark.parametrize("family", ["qwen2", "mistral"])
+def test_plain_is_the_model_before_training(family: str, make_model: MakeModel) -> None:
+    """Of our decoder and of transformers: the adapter is left away, and is there again afterwards."""
+    engine = open_engine(make_model(family))
+    untrained = engine.sample(PROMPTS, 4, 16, seed=3)
+    row = Row(prompt_T=[5, 3], completion_T=[6, 7, END], weights_T=[1.0] * 3)
+    engine.step(Batch(rows_S=[row], learning_rate=0.1))
+    trained = engine.sample(PROMPTS, 4, 16, seed=3)
+    assert engine.sample(PROMPTS, 4, 16, seed=3, plain=True) == untrained
+    assert engine.sample(PROMPTS, 4, 16, seed=3) == trained != untrained
+
+
 def test_end_token_and_limit(tiny: Path) -> None:
     engine = open_engine(tiny)
     completions = [c for group in engine.sample(PROMPTS, 32, 12, seed=3) for c in group]

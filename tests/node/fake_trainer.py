@@ -56,7 +56,7 @@ class FakeEngine:
         )
 
     def sample(
-        self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int
+        self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int, *, plain: bool = False
     ) -> list[list[Completion]]:
         _maybe("die while sampling", self.steps)
         if TROUBLE == "slow":
