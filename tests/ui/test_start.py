@@ -32,7 +32,7 @@ def test_the_window_loads_no_model_library_and_no_numbers_library() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
-def test_painting_loses_no_reference_to_none() -> None:
+def test_painting_loses_no_reference_to_none(qapp: QApplication) -> None:
     """PySide 6.12.0 did, and ended Python 3.11 with "deallocating None" after some seconds of painting."""
     from PySide6.QtCore import QPointF
     from PySide6.QtGui import QPainter, QPixmap
