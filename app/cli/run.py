@@ -26,6 +26,7 @@ from app.node.terminal import Terminal, closing
 from app.sapo.recipes import RECIPES
 from app.stopping import when_asked_to_stop
 from engines.models import locate, read_settings
+from engines.opening import AUTO, CHOICES
 
 if TYPE_CHECKING:
     from app.node.whereabouts import Joins
@@ -60,7 +61,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", default="starter", help="starter, the name of a downloaded model, or a folder"
     )
-    parser.add_argument("--engine", choices=("auto", "torch"), default="auto")
+    parser.add_argument(
+        "--engine",
+        choices=CHOICES,
+        default=AUTO,
+        help="what samples and learns; auto takes what suits this computer (./shoal doctor says why)",
+    )
     parser.add_argument(
         "--local", type=_positive, metavar="I", help="own questions a round (the model's own setting)"
     )
@@ -332,6 +338,7 @@ def _settings(args: argparse.Namespace, model: Path) -> settings.Settings:
     groups = args.local or own.groups
     return settings.Settings(
         model=model.name if Path(args.model).exists() else args.model,
+        engine=args.engine,
         public_model=_public_name(args.model),
         families=families,
         groups=groups,

@@ -19,8 +19,9 @@ import msgspec
 from app.node import messages, solo
 from app.node.effort import Effort
 from app.node.errors import DiskFullError
-from app.node.trainer import EFFORT, SOLO
+from app.node.trainer import EFFORT, ENGINE, HOME, SOLO
 from engines.contract import AdapterError, Batch, EngineError, EngineInfo, StepStats
+from engines.opening import AUTO
 
 ROOT = Path(__file__).resolve().parents[2]
 TRAINER = (sys.executable, "-m", "app.node.trainer")
@@ -67,13 +68,18 @@ class Link:
         alone: bool,
         command: Sequence[str] = TRAINER,
         effort: Effort | None = None,
+        engine: str = AUTO,
+        home: Path | None = None,
     ) -> Link:
         """Starts the process and returns before it is ready. `alone` forbids it the network; `note` gets what
-        the engine wants the owner to know; without an `effort` the trainer takes what the engine finds best."""
+        the engine wants the owner to know; without an `effort` the trainer takes what the engine finds best.
+        `engine` is one of engines.opening.CHOICES, `home` the data folder."""
         environment = {
             **os.environ,
             **(solo.OFFLINE if alone else {}),
             **({EFFORT: msgspec.json.encode(effort).decode()} if effort is not None else {}),
+            **({HOME: str(home)} if home is not None else {}),
+            ENGINE: engine,
             # Read when torch is imported: waiting threads that spin made a busy machine five times slower.
             "OMP_WAIT_POLICY": "PASSIVE",
             "TOKENIZERS_PARALLELISM": "false",

@@ -234,7 +234,13 @@ class Node:
         log = self._home / "logs" / "trainer.log"
         self._effort_given = self._effort
         self._link = await Link.start(
-            log, self._note, alone=self._settings.solo, command=self._trainer, effort=self._effort
+            log,
+            self._note,
+            alone=self._settings.solo,
+            command=self._trainer,
+            effort=self._effort,
+            engine=self._settings.engine,
+            home=self._home,
         )
 
     async def _end_trainer(self) -> None:

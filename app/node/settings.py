@@ -9,6 +9,7 @@ import msgspec
 
 from app.node.errors import NodeError, UsageError
 from app.sapo.families import FAMILIES
+from engines.opening import AUTO
 
 COMPLETIONS = 8
 """G: completions of a group, everywhere."""
@@ -19,6 +20,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that decides how a run goes; written into the history. `groups` is I, `external` is J."""
 
     model: str
+    engine: str = AUTO
+    """One of engines.opening.CHOICES; which one it came to is in the history beside it."""
     families: dict[str, int]
     groups: int
     external: int

@@ -24,10 +24,17 @@ from app.node import messages, solo
 from app.node.effort import Effort
 from app.node.errors import says_disk_full
 from app.node.reading import read
+from engines import opening
 from engines.contract import AdapterError, Completion, Engine, EngineError
 
 SOLO = "--solo"
 """The trainer's only flag: no network, whatever is asked."""
+
+ENGINE = "SHOAL_ENGINE"
+"""Environment variable: one of engines.opening.CHOICES."""
+
+HOME = "SHOAL_HOME"
+"""Environment variable: the data folder, below which engines keep what they convert once."""
 
 THREADS = "SHOAL_THREADS"
 """Environment variable: how many processor threads the engine takes, for several nodes on one computer."""
@@ -40,27 +47,26 @@ OpenEngine = Callable[[str, int | None, int], Engine]
 
 
 def main() -> None:
-    """The production trainer: the torch engine."""
-    serve(_open_torch, beforehand=_import_torch)
+    """The production trainer: the engine that the node names."""
+    serve(_open, beforehand=_prepare)
 
 
-def _import_torch() -> None:
+def _prepare() -> None:
     """The seconds this takes run beside the node's own start."""
     try:
-        import engines.torch_lora  # noqa: F401
-    except ImportError:
-        traceback.print_exc()  # the owner gets the sentence below
+        opening.prepare(_wanted())
+    except (ImportError, OSError):
+        traceback.print_exc()  # the owner gets a sentence when the engine is opened
 
 
-def _open_torch(model: str, rank: int | None, seed: int) -> Engine:
-    try:
-        from engines.torch_lora import open_engine
-    except ImportError as error:
-        raise EngineError(
-            f"The torch engine is not fully installed ({error}): run `./shoal` again to repair it."
-        ) from error
+def _wanted() -> str:
+    return os.environ.get(ENGINE) or opening.AUTO
+
+
+def _open(model: str, rank: int | None, seed: int) -> Engine:
     threads, effort = os.environ.get(THREADS, ""), given_effort()
-    return open_engine(
+    return opening.open_engine(
+        _wanted(),
         Path(model),
         rank=rank,
         seed=seed,

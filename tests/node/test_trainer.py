@@ -207,3 +207,24 @@ def test_solo_forbids_the_trainer_the_network(tmp_path: Path) -> None:
 
     asyncio.run(reach())
     assert "SoloError" in (tmp_path / "logs" / "trainer.log").read_text()
+
+
+def test_the_trainer_is_told_which_engine_and_which_data_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOAL_ENGINE", "of somebody else")
+    script = (
+        "import os, sys; sys.stdin.readline(); sys.stderr.write(os.environ['SHOAL_ENGINE'] + ' ')\n"
+        "sys.stderr.write(os.environ['SHOAL_HOME'])"
+    )
+    (tmp_path / "trainer.py").write_text(script)
+
+    async def start() -> None:
+        log = tmp_path / "logs" / "trainer.log"
+        command = [sys.executable, str(tmp_path / "trainer.py")]
+        link = await Link.start(log, print, alone=True, command=command, engine="mlx", home=tmp_path)
+        with pytest.raises(TrainerDied):
+            await link.open(Path("m"), None, 1)
+
+    asyncio.run(start())
+    assert (tmp_path / "logs" / "trainer.log").read_text() == f"mlx {tmp_path}"
