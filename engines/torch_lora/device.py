@@ -7,21 +7,20 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 import torch
 from torch.nn import functional
 
 from engines.contract import EngineError
+from engines.memory import MB as MB
+from engines.memory import free_ram
 
 TINY = 5_000_000
 """Parameters below which a second thread costs more than it gives."""
 
 SMALL = 50_000_000
 """Parameters from which a number format on the processor is worth measuring."""
-
-MB = 2**20
 
 
 @dataclass(frozen=True)
@@ -96,17 +95,7 @@ def free_memory(device: torch.device) -> int:
         return int((torch.cuda.mem_get_info(device)[0] + unused) * 0.9)
     if device.type == "mps":
         return int((torch.mps.recommended_max_memory() - torch.mps.driver_allocated_memory()) * 0.7)
-    return int(min(psutil.virtual_memory().available, container_room()) * 0.7)
-
-
-def container_room(root: Path = Path("/sys/fs/cgroup")) -> int:
-    """Bytes left under this control group's limit, which psutil does not see; huge where there is none."""
-    try:
-        limit = (root / "memory.max").read_text().strip()
-        used = (root / "memory.current").read_text().strip()
-    except OSError:
-        return 2**62
-    return max(0, int(limit) - int(used)) if limit.isdigit() and used.isdigit() else 2**62
+    return free_ram()
 
 
 @functools.cache

@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 import torch
 
 from engines.contract import EngineError
-from engines.torch_lora.architecture import Architecture
+from engines.models.architecture import Architecture
+from engines.models.folder import Folder, open_weights
 from engines.torch_lora.decoder import Layer, Linear, Weights
-from engines.torch_lora.folder import Folder, open_weights
 
 
 def read_weights(folder: Folder, shape: Architecture, device: torch.device, dtype: torch.dtype) -> Weights:

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from engines import memory
 from engines.contract import EngineError
-from engines.torch_lora import device, folder, open_engine
-from engines.torch_lora.architecture import read_architecture
+from engines.models import folder
+from engines.models.architecture import read_architecture
+from engines.torch_lora import device, open_engine
 from tests.engines.models import MakeModel
 
 
@@ -97,9 +99,9 @@ def test_device_and_threads(tiny: Path) -> None:
 def test_the_container_s_limit_counts(tmp_path: Path) -> None:
     (tmp_path / "memory.max").write_text("1000\n")
     (tmp_path / "memory.current").write_text("400\n")
-    assert device.container_room(tmp_path) == 600
+    assert memory.container_room(tmp_path) == 600
     (tmp_path / "memory.max").write_text("max\n")
-    assert device.container_room(tmp_path) == device.container_room(tmp_path / "none") == 2**62
+    assert memory.container_room(tmp_path) == memory.container_room(tmp_path / "none") == 2**62
 
 
 def test_threads_leave_one_core(monkeypatch: pytest.MonkeyPatch) -> None:

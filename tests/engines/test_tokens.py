@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from engines.contract import EngineError
+from engines.models.folder import open_folder
+from engines.models.tokens import ChatTokenizer
 from engines.torch_lora import open_engine
-from engines.torch_lora.folder import open_folder
-from engines.torch_lora.tokens import ChatTokenizer
 
 MESSAGES = [{"role": "system", "content": "w1 w2"}, {"role": "user", "content": "w3 odd w4"}]
 

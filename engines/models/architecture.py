@@ -1,0 +1,104 @@
+"""What shape a decoder has, read from config.json, and whether our own decoder knows it.
+
+Rotary settings have two spellings: `rope_parameters` (transformers 5), `rope_theta` + `rope_scaling` (before).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from engines.contract import EngineError
+
+KNOWN = ("qwen2", "qwen3", "llama")
+"""Model types of our own decoder. They differ only in biases and in norms on queries and keys."""
+
+
+class Rope(msgspec.Struct, frozen=True, kw_only=True):
+    """Rotary settings; the last four are Llama 3's frequency scaling, `factor` alone is linear scaling."""
+
+    theta: float = 10_000.0
+    kind: str = "default"
+    factor: float = 1.0
+    low_freq_factor: float = 1.0
+    high_freq_factor: float = 4.0
+    original_context: int = 8192
+
+
+class Architecture(msgspec.Struct, frozen=True, kw_only=True):
+    """A Llama-like decoder: its sizes, `eps` of the norms, `tied` when the head is the embedding."""
+
+    family: str
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    inner: int
+    vocabulary: int
+    context: int
+    eps: float
+    tied: bool
+    rope: Rope
+
+
+def read_architecture(config: Mapping[str, Any]) -> Architecture | None:
+    """The decoder that config.json describes, or None where only transformers can run it.
+
+    Raises EngineError when a known family lacks a size."""
+    family = config.get("model_type")
+    if family not in KNOWN or config.get("hidden_act", "silu") != "silu":
+        return None
+    if config.get("use_sliding_window") or set(config.get("layer_types") or ["full_attention"]) - {
+        "full_attention"
+    }:
+        return None
+    rope = _read_rope(config)
+    if rope is None or config.get("partial_rotary_factor", 1.0) != 1.0:
+        return None
+    try:
+        heads = int(config["num_attention_heads"])
+        hidden = int(config["hidden_size"])
+        return Architecture(
+            family=family,
+            hidden=hidden,
+            layers=int(config["num_hidden_layers"]),
+            heads=heads,
+            kv_heads=int(config.get("num_key_value_heads") or heads),
+            head_dim=int(config.get("head_dim") or (128 if family == "qwen3" else hidden // heads)),
+            inner=int(config["intermediate_size"]),
+            vocabulary=int(config["vocab_size"]),
+            context=int(config.get("max_position_embeddings") or 2048),
+            eps=float(config.get("rms_norm_eps", 1e-6)),
+            tied=bool(config.get("tie_word_embeddings", False)),
+            rope=rope,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise EngineError(f"The model's config.json is damaged ({error!r}): fetch the model again.") from error
+
+
+def _read_rope(config: Mapping[str, Any]) -> Rope | None:
+    settings = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    kind = settings.get("rope_type", settings.get("type", "default"))
+    theta = float(settings.get("rope_theta", config.get("rope_theta") or 10_000.0))
+    if "partial_rotary_factor" in settings and settings["partial_rotary_factor"] != 1.0:
+        return None
+    try:
+        if kind == "default":
+            return Rope(theta=theta)
+        if kind == "linear":
+            return Rope(theta=theta, kind=kind, factor=float(settings["factor"]))
+        if kind == "llama3":
+            return Rope(
+                theta=theta,
+                kind=kind,
+                factor=float(settings["factor"]),
+                low_freq_factor=float(settings["low_freq_factor"]),
+                high_freq_factor=float(settings["high_freq_factor"]),
+                original_context=int(settings["original_max_position_embeddings"]),
+            )
+    except KeyError:
+        return None
+    return None

@@ -1,0 +1,207 @@
+"""From chat messages to token ids and back, from the model folder's own tokenizer and chat template.
+
+Only the `tokenizers` library and jinja's sandbox are needed where the folder has a tokenizer.json; importing
+transformers for the same would cost more than a second. The template's surroundings are those of transformers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NoReturn
+
+import jinja2
+import jinja2.ext
+import jinja2.nodes
+import jinja2.parser
+import jinja2.sandbox
+from tokenizers import Tokenizer
+
+from engines.contract import EngineError, Messages
+from engines.models.folder import Folder, read_json
+
+_OLDER_TOKENIZERS = ("vocab.json", "tokenizer.model", "spiece.model", "vocab.txt", "tiktoken.model")
+"""Without any of these, transformers would make up an empty tokenizer instead of failing."""
+
+_SPECIALS = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token")
+
+
+class ChatTokenizer:
+    """`stops` are the tokens that end a sampled completion, `end` the one put behind finished foreign text."""
+
+    def __init__(self, folder: Folder) -> None:
+        settings = _optional(folder, "tokenizer_config.json")
+        settings.update(_optional(folder, "special_tokens_map.json"))
+        self._name = folder.name
+        self._special = {key: _content(settings[key]) for key in _SPECIALS if settings.get(key) is not None}
+        self._tokenizer, template = _open_tokenizer(folder)
+        template_file = folder.path / "chat_template.jinja"
+        if template_file.is_file():
+            template = template_file.read_text("utf-8")
+        self._template = _compile(template or _choose(settings.get("chat_template")), folder.name)
+        self._merges_system = False
+        self._controls = {
+            id for id, token in self._tokenizer.get_added_tokens_decoder().items() if token.special
+        }
+        self.stops, self.end = self._find_stops(folder)
+
+    def _find_stops(self, folder: Folder) -> tuple[frozenset[int], int]:
+        named = _optional(folder, "generation_config.json").get("eos_token_id")
+        if named is None:
+            named = folder.config.get("eos_token_id")
+        stops = [int(stop) for stop in (named if isinstance(named, list) else [named]) if stop is not None]
+        if "eos_token" in self._special:
+            token = self._tokenizer.token_to_id(self._special["eos_token"])
+            if token is not None:
+                return frozenset([*stops, token]), token
+        if not stops:
+            raise EngineError(
+                f"{self._name} names no end token, so its answers would never end: choose another."
+            )
+        return frozenset(stops), stops[0]
+
+    def prompt(self, messages: Messages) -> list[int]:
+        """Token ids of a prompt up to where the model's answer begins."""
+        plain = [{key: str(value) for key, value in message.items()} for message in messages]
+        try:
+            text = self._render(plain)
+        except jinja2.TemplateError as error:
+            raise EngineError(
+                f"The chat template of {self._name} refuses the prompt ({error}): choose another model."
+            ) from error
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        if not ids:
+            raise EngineError(
+                f"The chat template of {self._name} makes nothing of the prompt: choose another model."
+            )
+        return ids
+
+    def _render(self, messages: list[dict[str, str]]) -> str:
+        has_system = len(messages) > 1 and messages[0].get("role") == "system"
+        if not (has_system and self._merges_system):
+            try:
+                return self._fill(messages)
+            except jinja2.TemplateError:
+                if not has_system:
+                    raise
+        # Some templates (Gemma's) know no system role: its text then opens the user's message.
+        merged = [dict(message) for message in messages[1:]]
+        merged[0]["content"] = f"{messages[0]['content']}\n\n{merged[0]['content']}"
+        text = self._fill(merged)
+        self._merges_system = True
+        return text
+
+    def _fill(self, messages: list[dict[str, str]]) -> str:
+        return self._template.render(
+            messages=messages, tools=None, documents=None, add_generation_prompt=True, **self._special
+        )
+
+    def completion(self, text: str, finished: bool) -> list[int]:
+        """Foreign text as token ids. Whatever spells a control token in it stays mere text, or is left out by
+        tokenizers that know it as a word."""
+        self._tokenizer.encode_special_tokens = True
+        try:
+            ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        finally:
+            self._tokenizer.encode_special_tokens = False
+        plain = [id for id in ids if id not in self._controls]
+        return [*plain, self.end] if finished else plain
+
+    def texts(self, completions: Sequence[list[int]]) -> list[str]:
+        """Text of each completion, without special tokens."""
+        texts: list[str] = self._tokenizer.decode_batch(completions, skip_special_tokens=True)
+        return texts
+
+
+def _open_tokenizer(folder: Folder) -> tuple[Tokenizer, str | None]:
+    file = folder.path / "tokenizer.json"
+    if file.is_file():
+        try:
+            return Tokenizer.from_file(str(file)), None
+        except Exception as error:  # the library raises nothing narrower
+            raise EngineError(f"tokenizer.json of {folder.name} is damaged: fetch the model again.") from error
+    if not any((folder.path / older).is_file() for older in _OLDER_TOKENIZERS):
+        raise EngineError(f"{folder.name} has no tokenizer: fetch the model again.")
+    from transformers import AutoTokenizer  # only here: it converts older formats, and takes a second to import
+
+    try:
+        loaded: Any = AutoTokenizer.from_pretrained(folder.path, local_files_only=True, trust_remote_code=False)
+        return loaded.backend_tokenizer, _choose(loaded.chat_template)
+    except (OSError, ValueError, AttributeError, ImportError) as error:
+        raise EngineError(f"{folder.name} has no tokenizer that can be read: fetch the model again.") from error
+
+
+def _optional(folder: Folder, name: str) -> dict[str, Any]:
+    return read_json(folder.path / name) if (folder.path / name).is_file() else {}
+
+
+def _content(token: Any) -> str:
+    return str(token["content"]) if isinstance(token, dict) else str(token)
+
+
+def _choose(template: Any) -> str | None:
+    """The template text; of several named ones, the one called "default"."""
+    if isinstance(template, list):
+        template = {entry["name"]: entry["template"] for entry in template}
+    if isinstance(template, dict):
+        template = template.get("default")
+    return template if isinstance(template, str) else None
+
+
+_PLAIN = "{% for message in messages %}{{ message['content'] }}\n\n{% endfor %}"
+"""For base models that have no chat template: the texts one after another."""
+
+
+class _Generation(jinja2.ext.Extension):
+    """`{% generation %}` marks the model's own words in some templates; here it prints what is inside."""
+
+    tags = {"generation"}  # noqa: RUF012 - jinja's own interface
+
+    def parse(self, parser: jinja2.parser.Parser) -> jinja2.nodes.Node:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return jinja2.nodes.Scope(body, lineno=line)
+
+
+class _Namespace(jinja2.utils.Namespace):
+    """Templates come with models: they may not store underscored attributes to reach Python's insides."""
+
+    def __init__(*args: Any, **kwargs: Any) -> None:
+        values = dict(*args[1:], **kwargs)
+        for name in values:
+            _refuse_private(name)
+        jinja2.utils.Namespace.__init__(args[0], values)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _refuse_private(name)
+        super().__setitem__(name, value)
+
+
+def _refuse_private(name: Any) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        raise jinja2.exceptions.SecurityError(f"a namespace cannot hold {name!r}")
+
+
+def _compile(template: str | None, name: str) -> jinja2.Template:
+    environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, jinja2.ext.loopcontrols]
+    )
+
+    def tojson(value: Any, **options: Any) -> str:
+        return json.dumps(value, **{"ensure_ascii": False, **options})
+
+    def raise_exception(message: str) -> NoReturn:
+        raise jinja2.TemplateError(message)
+
+    environment.filters["tojson"] = tojson
+    environment.globals["raise_exception"] = raise_exception
+    environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
+    environment.globals["namespace"] = _Namespace
+    environment.globals["dict"] = lambda *args, **kwargs: dict(*args, **kwargs)
+    try:
+        return environment.from_string(template or _PLAIN)
+    except jinja2.TemplateError as error:
+        raise EngineError(
+            f"The chat template of {name} is damaged ({error}): fetch the model again."
+        ) from error
