@@ -19,6 +19,7 @@ NOT_TEXTS = {
     "measure.py": "figures for those who build Shoal",
     "diagnostics.py": "for those who mend Shoal, and greppable",
     "model.py": "the node's own names of its phases, which pages/words.py translates",
+    "translating.py": "for translators' files, not for a screen",
     "fold.py": "faults of the protocol, which nobody sees",
 }
 NAMES = {"Shoal", "Inter", "Ctrl", "Box", "English", "Deutsch"}

@@ -1,0 +1,1665 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="de" sourcelanguage="en">
+ <context>
+  <name>shoal</name>
+  <message>
+   <source>Appearance</source>
+   <translation>Darstellung</translation>
+  </message>
+  <message>
+   <source>Colours</source>
+   <translation>Farben</translation>
+  </message>
+  <message>
+   <source>Light, dark, or as the rest of your desktop.</source>
+   <translation>Hell, dunkel oder wie der Rest deines Schreibtischs.</translation>
+  </message>
+  <message>
+   <source>dark mode theme night</source>
+   <translation>dunkel hell modus thema nacht farbe</translation>
+  </message>
+  <message>
+   <source>Language</source>
+   <translation>Sprache</translation>
+  </message>
+  <message>
+   <source>Of the window and its tray. Holds when Shoal is opened the next time.</source>
+   <translation>Von Fenster und Symbol in der Leiste. Gilt, wenn Shoal das nächste Mal geöffnet wird.</translation>
+  </message>
+  <message>
+   <source>translation english german deutsch sprache</source>
+   <translation>übersetzung englisch deutsch english sprache</translation>
+  </message>
+  <message>
+   <source>Learning</source>
+   <translation>Lernen</translation>
+  </message>
+  <message>
+   <source>Learn as soon as Shoal opens</source>
+   <translation>Lernen, sobald Shoal geöffnet wird</translation>
+  </message>
+  <message>
+   <source>Off: it waits until you press Start. A pause is kept either way.</source>
+   <translation>Aus: Es wartet, bis du auf Start drückst. Eine Pause bleibt so oder so bestehen.</translation>
+  </message>
+  <message>
+   <source>autostart begin automatic</source>
+   <translation>autostart beginnen automatisch</translation>
+  </message>
+  <message>
+   <source>Company</source>
+   <translation>Mit wem</translation>
+  </message>
+  <message>
+   <source>Alone, nothing leaves this computer. With others, answers to generated puzzles are exchanged as text.</source>
+   <translation>Allein verlässt nichts diesen Computer. Mit anderen werden Antworten auf erzeugte Rätsel als Text ausgetauscht.</translation>
+  </message>
+  <message>
+   <source>swarm solo peers relay network share offline</source>
+   <translation>schwarm allein andere relay netzwerk teilen offline</translation>
+  </message>
+  <message>
+   <source>Recipe</source>
+   <translation>Rezept</translation>
+  </message>
+  <message>
+   <source>How answers become a step. Recommended is what Shoal was tuned with; Paper follows SAPO to the letter.</source>
+   <translation>Wie aus Antworten ein Lernschritt wird. Mit „Empfohlen“ ist Shoal abgestimmt; „Aufsatz“ folgt SAPO aufs Wort.</translation>
+  </message>
+  <message>
+   <source>algorithm sapo grpo loss</source>
+   <translation>algorithmus verfahren sapo grpo verlust</translation>
+  </message>
+  <message>
+   <source>Engine</source>
+   <translation>Rechenwerk</translation>
+  </message>
+  <message>
+   <source>The program that computes answers and learns. Shoal takes the fastest that runs on this computer; ./shoal doctor gives the reasons.</source>
+   <translation>Das Programm, das Antworten berechnet und lernt. Shoal nimmt das schnellste, das auf diesem Computer läuft; ./shoal doctor nennt die Gründe.</translation>
+  </message>
+  <message>
+   <source>torch pytorch llama llamacpp mlx gpu cuda metal speed</source>
+   <translation>torch pytorch llama llamacpp mlx gpu cuda metal tempo geschwindigkeit</translation>
+  </message>
+  <message>
+   <source>Rounds between measurements</source>
+   <translation>Runden zwischen zwei Messungen</translation>
+  </message>
+  <message>
+   <source>The curve gets a point this often. Each one costs about as much time as a round.</source>
+   <translation>So oft bekommt die Kurve einen Punkt. Jeder kostet etwa so viel Zeit wie eine Runde.</translation>
+  </message>
+  <message>
+   <source>probe held-out curve points</source>
+   <translation>messung prüffragen kurve punkte</translation>
+  </message>
+  <message>
+   <source>Window</source>
+   <translation>Fenster</translation>
+  </message>
+  <message>
+   <source>Keep learning when the window is closed</source>
+   <translation>Weiterlernen, wenn das Fenster geschlossen ist</translation>
+  </message>
+  <message>
+   <source>The icon in the system tray stays. Where there is no tray, closing asks instead.</source>
+   <translation>Das Symbol in der Leiste bleibt. Wo es keine Leiste gibt, wird beim Schließen gefragt.</translation>
+  </message>
+  <message>
+   <source>tray background quit hide close</source>
+   <translation>leiste hintergrund beenden verstecken schließen</translation>
+  </message>
+  <message>
+   <source>Start Shoal when I log in</source>
+   <translation>Shoal starten, wenn ich mich anmelde</translation>
+  </message>
+  <message>
+   <source>It starts in the tray, without its window.</source>
+   <translation>Es startet in der Leiste, ohne Fenster.</translation>
+  </message>
+  <message>
+   <source>autostart login boot session automatic</source>
+   <translation>autostart anmeldung hochfahren sitzung automatisch</translation>
+  </message>
+  <message>
+   <source>Tell me when learning stops because of a problem</source>
+   <translation>Melden, wenn das Lernen an einem Problem endet</translation>
+  </message>
+  <message>
+   <source>One notification from the tray; there are no others.</source>
+   <translation>Eine einzige Mitteilung aus der Leiste; andere gibt es nicht.</translation>
+  </message>
+  <message>
+   <source>notifications alerts messages</source>
+   <translation>mitteilungen benachrichtigungen hinweise</translation>
+  </message>
+  <message>
+   <source>Follow the system</source>
+   <translation>Wie das System</translation>
+  </message>
+  <message>
+   <source>Light</source>
+   <translation>Hell</translation>
+  </message>
+  <message>
+   <source>Dark</source>
+   <translation>Dunkel</translation>
+  </message>
+  <message>
+   <source>Alone</source>
+   <translation>Allein</translation>
+  </message>
+  <message>
+   <source>With others</source>
+   <translation>Mit anderen</translation>
+  </message>
+  <message>
+   <source>Recommended</source>
+   <translation>Empfohlen</translation>
+  </message>
+  <message>
+   <source>Paper</source>
+   <translation>Aufsatz</translation>
+  </message>
+  <message>
+   <source>Chosen for this computer</source>
+   <translation>Passend zu diesem Computer</translation>
+  </message>
+  <message>
+   <source>Shoal waits until you start it.</source>
+   <translation>Shoal wartet, bis du es startest.</translation>
+  </message>
+  <message>
+   <source>It sent a message that is too long.</source>
+   <translation>Es hat eine zu lange Nachricht geschickt.</translation>
+  </message>
+  <message>
+   <source>The learner ended several times in a row.</source>
+   <translation>Der Lernende ist mehrmals hintereinander ausgefallen.</translation>
+  </message>
+  <message>
+   <source>Look at the log under Settings, and start it again.</source>
+   <translation>Sieh unter Einstellungen ins Protokoll und starte ihn neu.</translation>
+  </message>
+  <message>
+   <source>Learning stopped</source>
+   <translation>Lernen angehalten</translation>
+  </message>
+  <message>
+   <source>The learner ended unexpectedly; everything up to its last safe point is kept.</source>
+   <translation>Der Lernende ist unerwartet ausgefallen; alles bis zu seinem letzten sicheren Punkt ist erhalten.</translation>
+  </message>
+  <message>
+   <source>Put that right and start it again.</source>
+   <translation>Behebe das und starte ihn neu.</translation>
+  </message>
+  <message>
+   <source>The learner cannot be started</source>
+   <translation>Der Lernende lässt sich nicht starten</translation>
+  </message>
+  <message>
+   <source>The system refused to start {program}.</source>
+   <translation>Das System hat sich geweigert, {program} zu starten.</translation>
+  </message>
+  <message>
+   <source>Run ./shoal setup, which repairs the installation.</source>
+   <translation>Führe ./shoal setup aus, das die Installation repariert.</translation>
+  </message>
+  <message>
+   <source>none</source>
+   <translation>keine</translation>
+  </message>
+  <message>
+   <source>{share} of {n}</source>
+   <translation>{share} von {n}</translation>
+  </message>
+  <message>
+   <source>Rounds</source>
+   <translation>Runden</translation>
+  </message>
+  <message>
+   <source>Runs</source>
+   <translation>Läufe</translation>
+  </message>
+  <message>
+   <source>Events</source>
+   <translation>Ereignisse</translation>
+  </message>
+  <message>
+   <source>History</source>
+   <translation>Verlauf</translation>
+  </message>
+  <message>
+   <source>What to list</source>
+   <translation>Was aufgelistet wird</translation>
+  </message>
+  <message>
+   <source>Search</source>
+   <translation>Suchen</translation>
+  </message>
+  <message>
+   <source>Search the history</source>
+   <translation>Verlauf durchsuchen</translation>
+  </message>
+  <message>
+   <source>Export this list as CSV</source>
+   <translation>Diese Liste als CSV sichern</translation>
+  </message>
+  <message>
+   <source>Export</source>
+   <translation>Sichern</translation>
+  </message>
+  <message>
+   <source>{n} row</source>
+   <translation>{n} Zeile</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} rows</source>
+   <translation>
+    <numerusform>{n} Zeile</numerusform>
+    <numerusform>{n} Zeilen</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Save the list</source>
+   <translation>Liste sichern</translation>
+  </message>
+  <message>
+   <source>Round</source>
+   <translation>Runde</translation>
+  </message>
+  <message>
+   <source>When</source>
+   <translation>Wann</translation>
+  </message>
+  <message>
+   <source>Practice answers right</source>
+   <translation>Übungsantworten richtig</translation>
+  </message>
+  <message>
+   <source>Own groups used</source>
+   <translation>Eigene Gruppen genutzt</translation>
+  </message>
+  <message>
+   <source>Peers' groups</source>
+   <translation>Gruppen anderer</translation>
+  </message>
+  <message>
+   <source>Took</source>
+   <translation>Dauer</translation>
+  </message>
+  <message>
+   <source>all rounds done</source>
+   <translation>alle Runden fertig</translation>
+  </message>
+  <message>
+   <source>stopped</source>
+   <translation>angehalten</translation>
+  </message>
+  <message>
+   <source>stopped by a problem</source>
+   <translation>an einem Problem beendet</translation>
+  </message>
+  <message>
+   <source>ended without a word, or still running</source>
+   <translation>wortlos beendet, oder läuft noch</translation>
+  </message>
+  <message>
+   <source>none finished</source>
+   <translation>keine beendet</translation>
+  </message>
+  <message>
+   <source>Run</source>
+   <translation>Lauf</translation>
+  </message>
+  <message>
+   <source>Started</source>
+   <translation>Begonnen</translation>
+  </message>
+  <message>
+   <source>Lasted</source>
+   <translation>Dauer</translation>
+  </message>
+  <message>
+   <source>How it ended</source>
+   <translation>Wie er endete</translation>
+  </message>
+  <message>
+   <source>What happened</source>
+   <translation>Was geschah</translation>
+  </message>
+  <message>
+   <source>Nothing has happened yet</source>
+   <translation>Noch ist nichts geschehen</translation>
+  </message>
+  <message>
+   <source>Finished rounds are listed here, and stay until you delete them.</source>
+   <translation>Fertige Runden stehen hier, bis du sie löschst.</translation>
+  </message>
+  <message>
+   <source>Clear</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{name}, as text</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>at any time</source>
+   <translation>jederzeit</translation>
+  </message>
+  <message>
+   <source>Copy {day} to every day</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{right} of {n} answer right</source>
+   <translation>{right} von {n} Antwort richtig</translation>
+  </message>
+  <message numerus="yes">
+   <source>{right} of {n} answers right</source>
+   <translation>
+    <numerusform>{right} von {n} Antwort richtig</numerusform>
+    <numerusform>{right} von {n} Antworten richtig</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>round {n}</source>
+   <translation>Runde {n}</translation>
+  </message>
+  <message>
+   <source>this computer</source>
+   <translation>dieser Computer</translation>
+  </message>
+  <message>
+   <source>Live</source>
+   <translation>Live</translation>
+  </message>
+  <message>
+   <source>Whose answers</source>
+   <translation>Wessen Antworten</translation>
+  </message>
+  <message>
+   <source>Family of puzzles</source>
+   <translation>Art der Rätsel</translation>
+  </message>
+  <message>
+   <source>All families</source>
+   <translation>Alle Arten</translation>
+  </message>
+  <message>
+   <source>Questions, newest first</source>
+   <translation>Fragen, neueste zuerst</translation>
+  </message>
+  <message>
+   <source>No answers yet</source>
+   <translation>Noch keine Antworten</translation>
+  </message>
+  <message>
+   <source>After the first round, every question appears here with all the answers your model gave to it.</source>
+   <translation>Nach der ersten Runde erscheint hier jede Frage mit allen Antworten, die dein Modell darauf gab.</translation>
+  </message>
+  <message>
+   <source>Nothing of this kind yet</source>
+   <translation>Davon gibt es noch nichts</translation>
+  </message>
+  <message>
+   <source>Choose other families, or answers of everyone.</source>
+   <translation>Wähle andere Arten oder die Antworten aller.</translation>
+  </message>
+  <message>
+   <source>Level {n} of {all}</source>
+   <translation>Stufe {n} von {all}</translation>
+  </message>
+  <message>
+   <source>(empty)</source>
+   <translation>(leer)</translation>
+  </message>
+  <message>
+   <source>right</source>
+   <translation>richtig</translation>
+  </message>
+  <message>
+   <source>wrong</source>
+   <translation>falsch</translation>
+  </message>
+  <message>
+   <source>All</source>
+   <translation>Alle</translation>
+  </message>
+  <message>
+   <source>Own</source>
+   <translation>Eigene</translation>
+  </message>
+  <message>
+   <source>Peers</source>
+   <translation>Andere</translation>
+  </message>
+  <message>
+   <source>Progress of this step</source>
+   <translation>Fortschritt dieses Schritts</translation>
+  </message>
+  <message>
+   <source>Start learning</source>
+   <translation>Lernen starten</translation>
+  </message>
+  <message>
+   <source>Pause</source>
+   <translation>Pause</translation>
+  </message>
+  <message>
+   <source>Finish this round, then stop</source>
+   <translation>Diese Runde beenden, dann anhalten</translation>
+  </message>
+  <message>
+   <source>Contribute when idle</source>
+   <translation>Bei Leerlauf mitmachen</translation>
+  </message>
+  <message>
+   <source>Also while I use this computer</source>
+   <translation>Auch während ich am Computer bin</translation>
+  </message>
+  <message>
+   <source>Effort</source>
+   <translation>Einsatz</translation>
+  </message>
+  <message>
+   <source>The memory is free, and everything learned is kept.</source>
+   <translation>Der Speicher ist frei, und alles Gelernte bleibt.</translation>
+  </message>
+  <message>
+   <source>{sentence} Until {time} also while you use the computer.</source>
+   <translation>{sentence} Bis {time} auch während du am Computer bist.</translation>
+  </message>
+  <message>
+   <source>Resume</source>
+   <translation>Weiter</translation>
+  </message>
+  <message>
+   <source>It goes on by itself.</source>
+   <translation>Es geht von selbst weiter.</translation>
+  </message>
+  <message>
+   <source>Quiet</source>
+   <translation>Leise</translation>
+  </message>
+  <message>
+   <source>Balanced</source>
+   <translation>Mittel</translation>
+  </message>
+  <message>
+   <source>Full</source>
+   <translation>Voll</translation>
+  </message>
+  <message>
+   <source>Overview</source>
+   <translation>Übersicht</translation>
+  </message>
+  <message>
+   <source>Solved today</source>
+   <translation>Heute gelöst</translation>
+  </message>
+  <message>
+   <source>{given} / {taken}</source>
+   <translation>{given} / {taken}</translation>
+  </message>
+  <message>
+   <source>Round {n}</source>
+   <translation>Runde {n}</translation>
+  </message>
+  <message>
+   <source>Last safe point</source>
+   <translation>Letzter sicherer Punkt</translation>
+  </message>
+  <message>
+   <source>Raise a small model on this computer</source>
+   <translation>Zieh ein kleines Modell auf diesem Computer groß</translation>
+  </message>
+  <message>
+   <source>It practises puzzles, checks its own answers and learns from them. Alone, or together with other people's models.</source>
+   <translation>Es übt Rätsel, prüft seine eigenen Antworten und lernt daraus. Allein oder zusammen mit den Modellen anderer Leute.</translation>
+  </message>
+  <message>
+   <source>Learn with others</source>
+   <translation>Mit anderen lernen</translation>
+  </message>
+  <message>
+   <source>Learn alone</source>
+   <translation>Allein lernen</translation>
+  </message>
+  <message>
+   <source>Try again</source>
+   <translation>Noch einmal</translation>
+  </message>
+  <message>
+   <source>no answers yet</source>
+   <translation>noch keine Antworten</translation>
+  </message>
+  <message>
+   <source>Rounds today</source>
+   <translation>Runden heute</translation>
+  </message>
+  <message>
+   <source>connected</source>
+   <translation>verbunden</translation>
+  </message>
+  <message>
+   <source>Peers online</source>
+   <translation>Andere online</translation>
+  </message>
+  <message>
+   <source>{n} on its way</source>
+   <translation>{n} unterwegs</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} on their way</source>
+   <translation>
+    <numerusform>{n} unterwegs</numerusform>
+    <numerusform>{n} unterwegs</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>groups of answers</source>
+   <translation>Gruppen von Antworten</translation>
+  </message>
+  <message>
+   <source>Given / taken</source>
+   <translation>Gegeben / genommen</translation>
+  </message>
+  <message>
+   <source>after the first round</source>
+   <translation>nach der ersten Runde</translation>
+  </message>
+  <message>
+   <source>What it does</source>
+   <translation>Was es tut</translation>
+  </message>
+  <message>
+   <source>Learns for ten minutes now, so that you see it; from then on only while nobody uses this computer. One press pauses it and frees the memory.</source>
+   <translation>Es lernt jetzt zehn Minuten lang, damit du es siehst; danach nur, während niemand am Computer ist. Ein Druck hält es an und gibt den Speicher frei.</translation>
+  </message>
+  <message>
+   <source>Answers to generated puzzles leave this computer, as text. Never your files, never the model. No account.</source>
+   <translation>Antworten auf erzeugte Rätsel verlassen diesen Computer, als Text. Nie deine Dateien, nie das Modell. Kein Konto.</translation>
+  </message>
+  <message>
+   <source>Nothing leaves: no network connection is opened at all. You can change your mind at any time.</source>
+   <translation>Nichts verlässt ihn: Es wird gar keine Netzverbindung geöffnet. Du kannst es dir jederzeit anders überlegen.</translation>
+  </message>
+  <message>
+   <source>about {span} each</source>
+   <translation>je etwa {span}</translation>
+  </message>
+  <message>
+   <source>none yet</source>
+   <translation>noch keine</translation>
+  </message>
+  <message>
+   <source>Speed</source>
+   <translation>Tempo</translation>
+  </message>
+  <message>
+   <source>tokens a second</source>
+   <translation>Token je Sekunde</translation>
+  </message>
+  <message>
+   <source>since {day}</source>
+   <translation>seit {day}</translation>
+  </message>
+  <message>
+   <source>Rounds in all</source>
+   <translation>Runden insgesamt</translation>
+  </message>
+  <message>
+   <source>not connected</source>
+   <translation>nicht verbunden</translation>
+  </message>
+  <message>
+   <source>What leaves this computer</source>
+   <translation>Was diesen Computer verlässt</translation>
+  </message>
+  <message>
+   <source>Stop it: learn alone</source>
+   <translation>Abstellen: allein lernen</translation>
+  </message>
+  <message>
+   <source>What is never sent</source>
+   <translation>Was nie gesendet wird</translation>
+  </message>
+  <message>
+   <source>Your files and what you type</source>
+   <translation>Deine Dateien und was du tippst</translation>
+  </message>
+  <message>
+   <source>Shoal reads nothing but its own folder. It trains on puzzles that it makes up itself.</source>
+   <translation>Shoal liest nichts als seinen eigenen Ordner. Es übt an Rätseln, die es sich selbst ausdenkt.</translation>
+  </message>
+  <message>
+   <source>The model's weights</source>
+   <translation>Die Gewichte des Modells</translation>
+  </message>
+  <message>
+   <source>Neither weights nor gradients travel, not even in a swarm: only answers to generated puzzles would, as text.</source>
+   <translation>Weder Gewichte noch Gradienten reisen, auch im Schwarm nicht: nur Antworten auf erzeugte Rätsel, als Text.</translation>
+  </message>
+  <message>
+   <source>Usage data</source>
+   <translation>Nutzungsdaten</translation>
+  </message>
+  <message>
+   <source>There is no telemetry, no account and no check for updates.</source>
+   <translation>Es gibt keine Telemetrie, kein Konto und keine Suche nach Aktualisierungen.</translation>
+  </message>
+  <message>
+   <source>Open folder</source>
+   <translation>Ordner öffnen</translation>
+  </message>
+  <message>
+   <source>Nothing</source>
+   <translation>Nichts</translation>
+  </message>
+  <message>
+   <source>Your model learns alone, and the process that runs it refuses to open any network connection.</source>
+   <translation>Dein Modell lernt allein, und der Prozess, in dem es läuft, verweigert jede Netzverbindung.</translation>
+  </message>
+  <message>
+   <source>As text, signed with the name {name}. Learning alone stops it at once.</source>
+   <translation>Als Text, unterschrieben mit dem Namen {name}. Allein lernen stellt es sofort ab.</translation>
+  </message>
+  <message>
+   <source>sent</source>
+   <translation>gesendet</translation>
+  </message>
+  <message>
+   <source>received</source>
+   <translation>empfangen</translation>
+  </message>
+  <message>
+   <source>Last messages, word for word</source>
+   <translation>Die letzten Nachrichten im Wortlaut</translation>
+  </message>
+  <message>
+   <source>Where everything is kept</source>
+   <translation>Wo alles liegt</translation>
+  </message>
+  <message>
+   <source>Answers to puzzles, {rate} an hour</source>
+   <translation>Antworten auf Rätsel, {rate} je Stunde</translation>
+  </message>
+  <message>
+   <source>Answers to puzzles</source>
+   <translation>Antworten auf Rätsel</translation>
+  </message>
+  <message>
+   <source>Settings</source>
+   <translation>Einstellungen</translation>
+  </message>
+  <message>
+   <source>Search settings</source>
+   <translation>Einstellungen durchsuchen</translation>
+  </message>
+  <message>
+   <source>No setting of that name</source>
+   <translation>Keine Einstellung dieses Namens</translation>
+  </message>
+  <message>
+   <source>Try another word, for example colours or tray.</source>
+   <translation>Versuch ein anderes Wort, zum Beispiel Farben oder Leiste.</translation>
+  </message>
+  <message>
+   <source>Log</source>
+   <translation>Protokoll</translation>
+  </message>
+  <message>
+   <source>Show the log</source>
+   <translation>Protokoll zeigen</translation>
+  </message>
+  <message>
+   <source>Save a report …</source>
+   <translation>Bericht sichern …</translation>
+  </message>
+  <message>
+   <source>Save it</source>
+   <translation>Sichern</translation>
+  </message>
+  <message>
+   <source>Save the report</source>
+   <translation>Bericht sichern</translation>
+  </message>
+  <message>
+   <source>{help} Holds from the next start of learning.</source>
+   <translation>{help} Gilt ab dem nächsten Start des Lernens.</translation>
+  </message>
+  <message>
+   <source>Help</source>
+   <translation>Hilfe</translation>
+  </message>
+  <message>
+   <source>The report holds the log, the settings and facts about this computer. It is shown before anything is saved, and nothing is sent.</source>
+   <translation>Der Bericht enthält das Protokoll, die Einstellungen und Angaben zu diesem Computer. Er wird gezeigt, bevor etwas gesichert wird, und nichts wird gesendet.</translation>
+  </message>
+  <message>
+   <source>Hide the log</source>
+   <translation>Protokoll verbergen</translation>
+  </message>
+  <message>
+   <source>The log is empty.</source>
+   <translation>Das Protokoll ist leer.</translation>
+  </message>
+  <message>
+   <source>Level {n} since {day}</source>
+   <translation>Stufe {n} seit {day}</translation>
+  </message>
+  <message>
+   <source>No right answer in practice yet</source>
+   <translation>Beim Üben noch keine richtige Antwort</translation>
+  </message>
+  <message>
+   <source>First solved in practice on {day}</source>
+   <translation>Beim Üben zuerst gelöst am {day}</translation>
+  </message>
+  <message>
+   <source>Skills</source>
+   <translation>Können</translation>
+  </message>
+  <message>
+   <source>Share of held-out questions solved. The shaded part is where the true share plausibly lies, the tick is where it began.</source>
+   <translation>Anteil der gelösten Prüffragen. Im schattierten Teil liegt der wahre Anteil vermutlich, am Strich fing es an.</translation>
+  </message>
+  <message>
+   <source>No skills measured yet</source>
+   <translation>Noch kein Können gemessen</translation>
+  </message>
+  <message>
+   <source>One tile for every family of puzzles appears with the first measurement.</source>
+   <translation>Mit der ersten Messung erscheint für jede Art von Rätseln eine Kachel.</translation>
+  </message>
+  <message>
+   <source>Swarm</source>
+   <translation>Schwarm</translation>
+  </message>
+  <message>
+   <source>Search peers</source>
+   <translation>Andere suchen</translation>
+  </message>
+  <message>
+   <source>Nobody else is here yet</source>
+   <translation>Noch ist niemand sonst da</translation>
+  </message>
+  <message>
+   <source>Share the invite above, and those who use it appear in this list.</source>
+   <translation>Gib die Einladung oben weiter; wer sie benutzt, erscheint in dieser Liste.</translation>
+  </message>
+  <message>
+   <source>{n} peer</source>
+   <translation>{n} anderer</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} peers</source>
+   <translation>
+    <numerusform>{n} anderer</numerusform>
+    <numerusform>{n} andere</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Online now</source>
+   <translation>Gerade online</translation>
+  </message>
+  <message>
+   <source>others in this swarm</source>
+   <translation>andere in diesem Schwarm</translation>
+  </message>
+  <message>
+   <source>all acknowledged</source>
+   <translation>alle bestätigt</translation>
+  </message>
+  <message>
+   <source>Given</source>
+   <translation>Gegeben</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} turned away after checking</source>
+   <translation>
+    <numerusform>{n} nach Prüfung abgewiesen</numerusform>
+    <numerusform>{n} nach Prüfung abgewiesen</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>every one checked here</source>
+   <translation>jede hier geprüft</translation>
+  </message>
+  <message>
+   <source>Taken</source>
+   <translation>Genommen</translation>
+  </message>
+  <message>
+   <source>Invite link or address</source>
+   <translation>Einladung oder Adresse</translation>
+  </message>
+  <message>
+   <source>Join</source>
+   <translation>Beitreten</translation>
+  </message>
+  <message>
+   <source>Find one on this network, or host one here</source>
+   <translation>Im Netz suchen oder hier einen eröffnen</translation>
+  </message>
+  <message>
+   <source>You are learning alone</source>
+   <translation>Du lernst allein</translation>
+  </message>
+  <message>
+   <source>Nothing leaves this computer. In a swarm your model also learns from what other people's models found out: answers to generated puzzles go to and fro, as text.</source>
+   <translation>Nichts verlässt diesen Computer. In einem Schwarm lernt dein Modell auch aus dem, was die Modelle anderer herausfanden: Antworten auf erzeugte Rätsel gehen hin und her, als Text.</translation>
+  </message>
+  <message>
+   <source>Invite</source>
+   <translation>Einladung</translation>
+  </message>
+  <message>
+   <source>Copy the invite</source>
+   <translation>Einladung kopieren</translation>
+  </message>
+  <message>
+   <source>Copy invite</source>
+   <translation>Einladung kopieren</translation>
+  </message>
+  <message>
+   <source>You are {name} here.</source>
+   <translation>Du heißt hier {name}.</translation>
+  </message>
+  <message>
+   <source>Leaves the swarm; nothing learned is lost</source>
+   <translation>Verlässt den Schwarm; nichts Gelerntes geht verloren</translation>
+  </message>
+  <message>
+   <source>Your effect</source>
+   <translation>Deine Wirkung</translation>
+  </message>
+  <message>
+   <source>models learned from yours</source>
+   <translation>Modelle lernten von deinem</translation>
+  </message>
+  <message>
+   <source>Traffic</source>
+   <translation>Datenverkehr</translation>
+  </message>
+  <message>
+   <source>Connected</source>
+   <translation>Verbunden</translation>
+  </message>
+  <message>
+   <source>Not connected</source>
+   <translation>Nicht verbunden</translation>
+  </message>
+  <message>
+   <source>Peer</source>
+   <translation>Wer</translation>
+  </message>
+  <message>
+   <source>Model</source>
+   <translation>Modell</translation>
+  </message>
+  <message>
+   <source>Seen</source>
+   <translation>Gesehen</translation>
+  </message>
+  <message>
+   <source>Learned from</source>
+   <translation>Gelernt aus</translation>
+  </message>
+  <message>
+   <source>an hour</source>
+   <translation>je Stunde</translation>
+  </message>
+  <message>
+   <source>not measured yet</source>
+   <translation>noch nicht gemessen</translation>
+  </message>
+  <message>
+   <source>The graphics card learns, because it is quickest.</source>
+   <translation>Die Grafikkarte lernt, weil sie am schnellsten ist.</translation>
+  </message>
+  <message>
+   <source>After round {n}</source>
+   <translation>Nach Runde {n}</translation>
+  </message>
+  <message>
+   <source>Round {n} of {all}</source>
+   <translation>Runde {n} von {all}</translation>
+  </message>
+  <message>
+   <source>answer {n} of {all}</source>
+   <translation>Antwort {n} von {all}</translation>
+  </message>
+  <message>
+   <source>about {span} a round</source>
+   <translation>etwa {span} je Runde</translation>
+  </message>
+  <message>
+   <source>, {n} threads</source>
+   <translation>, {n} Threads</translation>
+  </message>
+  <message>
+   <source>{name} on {device}, {dtype}</source>
+   <translation>{name} auf {device}, {dtype}</translation>
+  </message>
+  <message>
+   <source>The processor learns: no graphics card that it could use was found.</source>
+   <translation>Der Prozessor lernt: Eine Grafikkarte, die er nutzen könnte, wurde nicht gefunden.</translation>
+  </message>
+  <message>
+   <source>Ready</source>
+   <translation>Bereit</translation>
+  </message>
+  <message>
+   <source>Starting</source>
+   <translation>Startet</translation>
+  </message>
+  <message>
+   <source>Waiting</source>
+   <translation>Wartet</translation>
+  </message>
+  <message>
+   <source>Paused</source>
+   <translation>Angehalten</translation>
+  </message>
+  <message>
+   <source>Stopping</source>
+   <translation>Hält an</translation>
+  </message>
+  <message>
+   <source>Stopped by a problem</source>
+   <translation>Durch ein Problem angehalten</translation>
+  </message>
+  <message>
+   <source>Nothing runs until you start it.</source>
+   <translation>Nichts läuft, bis du es startest.</translation>
+  </message>
+  <message>
+   <source>The model is being loaded.</source>
+   <translation>Das Modell wird geladen.</translation>
+  </message>
+  <message>
+   <source>Learning alone. Nothing leaves this computer.</source>
+   <translation>Lernt allein. Nichts verlässt diesen Computer.</translation>
+  </message>
+  <message>
+   <source>Learning with others.</source>
+   <translation>Lernt mit anderen.</translation>
+  </message>
+  <message>
+   <source>{sentence} It is started again in {span}.</source>
+   <translation>{sentence} In {span} wird neu gestartet.</translation>
+  </message>
+  <message>
+   <source>Saving what was learned.</source>
+   <translation>Das Gelernte wird gesichert.</translation>
+  </message>
+  <message>
+   <source>, about {span}</source>
+   <translation>, etwa {span}</translation>
+  </message>
+  <message>
+   <source>measuring, </source>
+   <translation>Messung, </translation>
+  </message>
+  <message>
+   <source>starting</source>
+   <translation>startet</translation>
+  </message>
+  <message>
+   <source>loading the model</source>
+   <translation>lädt das Modell</translation>
+  </message>
+  <message>
+   <source>measuring on held-out questions</source>
+   <translation>misst an Prüffragen</translation>
+  </message>
+  <message>
+   <source>waiting for the others</source>
+   <translation>wartet auf die anderen</translation>
+  </message>
+  <message>
+   <source>answering questions</source>
+   <translation>beantwortet Fragen</translation>
+  </message>
+  <message>
+   <source>checking the answers</source>
+   <translation>prüft die Antworten</translation>
+  </message>
+  <message>
+   <source>learning from the answers</source>
+   <translation>lernt aus den Antworten</translation>
+  </message>
+  <message>
+   <source>saving</source>
+   <translation>sichert</translation>
+  </message>
+  <message>
+   <source>resting</source>
+   <translation>ruht</translation>
+  </message>
+  <message>
+   <source>waiting to start the trainer again</source>
+   <translation>wartet auf den Neustart</translation>
+  </message>
+  <message>
+   <source>handing over the last answers</source>
+   <translation>übergibt die letzten Antworten</translation>
+  </message>
+  <message>
+   <source>stopping</source>
+   <translation>hält an</translation>
+  </message>
+  <message>
+   <source>shoal: Another Shoal uses {home} and does not answer; end it and start again.</source>
+   <translation>shoal: Ein anderes Shoal benutzt {home} und antwortet nicht; beende es und starte noch einmal.</translation>
+  </message>
+  <message>
+   <source>{n} days</source>
+   <translation>{n} Tage</translation>
+  </message>
+  <message>
+   <source>{n} s</source>
+   <translation>{n} s</translation>
+  </message>
+  <message>
+   <source>{n} min</source>
+   <translation>{n} min</translation>
+  </message>
+  <message>
+   <source>{n} h</source>
+   <translation>{n} h</translation>
+  </message>
+  <message>
+   <source>never</source>
+   <translation>nie</translation>
+  </message>
+  <message>
+   <source>just now</source>
+   <translation>gerade eben</translation>
+  </message>
+  <message>
+   <source>{span} ago</source>
+   <translation>vor {span}</translation>
+  </message>
+  <message>
+   <source>For 1 hour</source>
+   <translation>Für 1 Stunde</translation>
+  </message>
+  <message>
+   <source>For 3 hours</source>
+   <translation>Für 3 Stunden</translation>
+  </message>
+  <message>
+   <source>Until tomorrow morning</source>
+   <translation>Bis morgen früh</translation>
+  </message>
+  <message>
+   <source>Open Shoal</source>
+   <translation>Shoal öffnen</translation>
+  </message>
+  <message>
+   <source>Quit</source>
+   <translation>Beenden</translation>
+  </message>
+  <message>
+   <source>Until I resume</source>
+   <translation>Bis ich weitermache</translation>
+  </message>
+  <message>
+   <source>rounds</source>
+   <translation>Runden</translation>
+  </message>
+  <message>
+   <source>{value} ± {error}</source>
+   <translation>{value} ± {error}</translation>
+  </message>
+  <message>
+   <source>smoothed {value}</source>
+   <translation>geglättet {value}</translation>
+  </message>
+  <message>
+   <source>{name}: {now} at round {last}, {then} at round {first}, the highest was {best} at round {at}; {n} points. Arrow keys read single points.</source>
+   <translation>{name}: {now} in Runde {last}, {then} in Runde {first}, am höchsten {best} in Runde {at}; {n} Punkte. Die Pfeiltasten lesen einzelne Punkte vor.</translation>
+  </message>
+  <message>
+   <source>Which curve</source>
+   <translation>Welche Kurve</translation>
+  </message>
+  <message>
+   <source>The curve begins with the first measurement</source>
+   <translation>Die Kurve beginnt mit der ersten Messung</translation>
+  </message>
+  <message>
+   <source>Before its first round, your model answers questions that it will never train on. That takes a few seconds.</source>
+   <translation>Vor der ersten Runde beantwortet dein Modell Fragen, an denen es nie üben wird. Das dauert ein paar Sekunden.</translation>
+  </message>
+  <message>
+   <source>Smoothing</source>
+   <translation>Glättung</translation>
+  </message>
+  <message>
+   <source>Logarithmic axis of rounds</source>
+   <translation>Logarithmische Achse der Runden</translation>
+  </message>
+  <message>
+   <source>Log axis</source>
+   <translation>Log-Achse</translation>
+  </message>
+  <message>
+   <source>Show the whole curve</source>
+   <translation>Ganze Kurve zeigen</translation>
+  </message>
+  <message>
+   <source>Show all</source>
+   <translation>Alles zeigen</translation>
+  </message>
+  <message>
+   <source>Export the curve</source>
+   <translation>Kurve sichern</translation>
+  </message>
+  <message>
+   <source>Values as CSV …</source>
+   <translation>Werte als CSV …</translation>
+  </message>
+  <message>
+   <source>Picture as PNG …</source>
+   <translation>Bild als PNG …</translation>
+  </message>
+  <message>
+   <source>The curve has no points yet.</source>
+   <translation>Die Kurve hat noch keine Punkte.</translation>
+  </message>
+  <message>
+   <source>Held-out questions solved</source>
+   <translation>Gelöste Prüffragen</translation>
+  </message>
+  <message>
+   <source>One standard error: the true share lies within it two times out of three.</source>
+   <translation>Ein Standardfehler: In zwei von drei Fällen liegt der wahre Anteil darin.</translation>
+  </message>
+  <message>
+   <source>Training answers right, latest round</source>
+   <translation>Übungsantworten richtig, letzte Runde</translation>
+  </message>
+  <message>
+   <source>questions get harder as it learns</source>
+   <translation>die Fragen werden mit dem Lernen schwerer</translation>
+  </message>
+  <message>
+   <source>Save the values</source>
+   <translation>Werte sichern</translation>
+  </message>
+  <message>
+   <source>Save the picture</source>
+   <translation>Bild sichern</translation>
+  </message>
+  <message>
+   <source>Held-out</source>
+   <translation>Prüffragen</translation>
+  </message>
+  <message>
+   <source>Training</source>
+   <translation>Übung</translation>
+  </message>
+  <message>
+   <source>no clear change yet</source>
+   <translation>noch keine klare Änderung</translation>
+  </message>
+  <message>
+   <source>{sign}{n} points since the start</source>
+   <translation>{sign}{n} Punkte seit dem Start</translation>
+  </message>
+  <message>
+   <source>{sign}{n} since the start</source>
+   <translation>{sign}{n} seit dem Start</translation>
+  </message>
+  <message>
+   <source>as at the start</source>
+   <translation>wie am Anfang</translation>
+  </message>
+  <message>
+   <source>Not measured yet</source>
+   <translation>Noch nicht gemessen</translation>
+  </message>
+  <message>
+   <source>{low} to {high} likely, {n} question</source>
+   <translation>vermutlich {low} bis {high}, {n} Frage</translation>
+  </message>
+  <message numerus="yes">
+   <source>{low} to {high} likely, {n} questions</source>
+   <translation>
+    <numerusform>vermutlich {low} bis {high}, {n} Frage</numerusform>
+    <numerusform>vermutlich {low} bis {high}, {n} Fragen</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>{hours} of 168 hours a week are marked, {days}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Nothing is marked, so it may learn at any time.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>the whole week</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{day}, the whole day</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{span}, every day</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{share} on</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>on {n} day</source>
+   <translation type="unfinished" />
+  </message>
+  <message numerus="yes">
+   <source>on {n} days</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>on</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>off</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Privacy</source>
+   <translation>Datenschutz</translation>
+  </message>
+  <message>
+   <source>Close Shoal?</source>
+   <translation>Shoal schließen?</translation>
+  </message>
+  <message>
+   <source>This desktop has no tray where Shoal could stay. Everything learned so far is kept.</source>
+   <translation>Dieser Schreibtisch hat keine Leiste, in der Shoal bleiben könnte. Alles bisher Gelernte bleibt erhalten.</translation>
+  </message>
+  <message>
+   <source>Stop learning and quit</source>
+   <translation>Lernen anhalten und beenden</translation>
+  </message>
+  <message>
+   <source>Keep learning, minimised</source>
+   <translation>Weiterlernen, verkleinert</translation>
+  </message>
+  <message>
+   <source>Cancel</source>
+   <translation>Abbrechen</translation>
+  </message>
+  <message>
+   <source>Paused by you.</source>
+   <translation>Von dir angehalten.</translation>
+  </message>
+  <message>
+   <source>paused</source>
+   <translation>angehalten</translation>
+  </message>
+  <message>
+   <source>Snoozed by you until {until}.</source>
+   <translation>Von dir in Ruhe gelassen bis {until}.</translation>
+  </message>
+  <message>
+   <source>snoozed until {until}</source>
+   <translation>Ruhe bis {until}</translation>
+  </message>
+  <message>
+   <source>Waiting: outside the hours you set, until {until}.</source>
+   <translation>Wartet: außerhalb deiner Zeiten, bis {until}.</translation>
+  </message>
+  <message>
+   <source>outside your hours, until {until}</source>
+   <translation>außerhalb deiner Zeiten, bis {until}</translation>
+  </message>
+  <message>
+   <source>Waiting: the computer runs on its battery.</source>
+   <translation>Wartet: Der Computer läuft mit Akku.</translation>
+  </message>
+  <message>
+   <source>on battery</source>
+   <translation>Akkubetrieb</translation>
+  </message>
+  <message>
+   <source>Waiting: Shoal cannot tell whether the computer is plugged in.</source>
+   <translation>Wartet: Shoal kann nicht erkennen, ob der Computer am Stromnetz hängt.</translation>
+  </message>
+  <message>
+   <source>power supply unknown</source>
+   <translation>Stromversorgung unbekannt</translation>
+  </message>
+  <message>
+   <source>Waiting: the battery saver is on.</source>
+   <translation>Wartet: Der Energiesparmodus ist an.</translation>
+  </message>
+  <message>
+   <source>battery saver</source>
+   <translation>Energiesparmodus</translation>
+  </message>
+  <message>
+   <source>Waiting: Shoal cannot tell whether the battery saver is on.</source>
+   <translation>Wartet: Shoal kann nicht erkennen, ob der Energiesparmodus an ist.</translation>
+  </message>
+  <message>
+   <source>battery saver unknown</source>
+   <translation>Energiesparmodus unbekannt</translation>
+  </message>
+  <message>
+   <source>Waiting: you are using this computer (idle {have} of {need}).</source>
+   <translation>Wartet: Du bist am Computer (Leerlauf {have} von {need}).</translation>
+  </message>
+  <message>
+   <source>idle {have} of {need}</source>
+   <translation>Leerlauf {have} von {need}</translation>
+  </message>
+  <message>
+   <source>Waiting: Shoal cannot tell whether somebody uses this computer.</source>
+   <translation>Wartet: Shoal kann nicht erkennen, ob jemand am Computer ist.</translation>
+  </message>
+  <message>
+   <source>use of the computer unknown</source>
+   <translation>Benutzung unbekannt</translation>
+  </message>
+  <message>
+   <source>Waiting: {app} is running.</source>
+   <translation>Wartet: {app} läuft.</translation>
+  </message>
+  <message>
+   <source>{app} is running</source>
+   <translation>{app} läuft</translation>
+  </message>
+  <message>
+   <source>Waiting: Shoal cannot tell which programs are running.</source>
+   <translation>Wartet: Shoal kann nicht erkennen, welche Programme laufen.</translation>
+  </message>
+  <message>
+   <source>running programs unknown</source>
+   <translation>laufende Programme unbekannt</translation>
+  </message>
+  <message>
+   <source>Waiting: a program fills the screen or keeps it awake.</source>
+   <translation>Wartet: Ein Programm füllt den Bildschirm oder hält ihn wach.</translation>
+  </message>
+  <message>
+   <source>full-screen program</source>
+   <translation>Vollbildprogramm</translation>
+  </message>
+  <message>
+   <source>Waiting: Shoal cannot tell whether a program fills the screen.</source>
+   <translation>Wartet: Shoal kann nicht erkennen, ob ein Programm den Bildschirm füllt.</translation>
+  </message>
+  <message>
+   <source>full-screen program unknown</source>
+   <translation>Vollbild unbekannt</translation>
+  </message>
+  <message>
+   <source>Waiting: other programs need the memory.</source>
+   <translation>Wartet: Andere Programme brauchen den Speicher.</translation>
+  </message>
+  <message>
+   <source>memory is short</source>
+   <translation>Speicher knapp</translation>
+  </message>
+  <message>
+   <source>Waiting: Shoal cannot tell how much memory is free.</source>
+   <translation>Wartet: Shoal kann nicht erkennen, wie viel Speicher frei ist.</translation>
+  </message>
+  <message>
+   <source>free memory unknown</source>
+   <translation>freier Speicher unbekannt</translation>
+  </message>
+  <message>
+   <source>Waiting: the computer is hot.</source>
+   <translation>Wartet: Der Computer ist heiß.</translation>
+  </message>
+  <message>
+   <source>too hot</source>
+   <translation>zu heiß</translation>
+  </message>
+  <message>
+   <source>Waiting: Shoal cannot tell how hot the computer is.</source>
+   <translation>Wartet: Shoal kann nicht erkennen, wie heiß der Computer ist.</translation>
+  </message>
+  <message>
+   <source>temperature unknown</source>
+   <translation>Temperatur unbekannt</translation>
+  </message>
+  <message>
+   <source>Waiting: other programs use {percent} % of the processor.</source>
+   <translation>Wartet: Andere Programme nutzen {percent} % des Prozessors.</translation>
+  </message>
+  <message>
+   <source>others use the processor</source>
+   <translation>Prozessor anderweitig genutzt</translation>
+  </message>
+  <message>
+   <source>Waiting: Shoal cannot tell how busy other programs are.</source>
+   <translation>Wartet: Shoal kann nicht erkennen, wie beschäftigt andere Programme sind.</translation>
+  </message>
+  <message>
+   <source>processor load unknown</source>
+   <translation>Prozessorlast unbekannt</translation>
+  </message>
+  <message>
+   <source>Waiting: other programs use {percent} % of the graphics card.</source>
+   <translation>Wartet: Andere Programme nutzen {percent} % der Grafikkarte.</translation>
+  </message>
+  <message>
+   <source>others use the graphics card</source>
+   <translation>Grafikkarte anderweitig genutzt</translation>
+  </message>
+  <message>
+   <source>Waiting: Shoal cannot tell how busy the graphics card is.</source>
+   <translation>Wartet: Shoal kann nicht erkennen, wie beschäftigt die Grafikkarte ist.</translation>
+  </message>
+  <message>
+   <source>graphics card load unknown</source>
+   <translation>Grafiklast unbekannt</translation>
+  </message>
+  <message>
+   <source>Waiting until it has been quiet for a while (quiet {have} of {need}).</source>
+   <translation>Wartet, bis es eine Weile ruhig war (ruhig {have} von {need}).</translation>
+  </message>
+  <message>
+   <source>quiet {have} of {need}</source>
+   <translation>ruhig {have} von {need}</translation>
+  </message>
+  <message>
+   <source>Finishing this round, then stopping.</source>
+   <translation>Beendet diese Runde und hält dann an.</translation>
+  </message>
+  <message>
+   <source>finishing this round</source>
+   <translation>beendet diese Runde</translation>
+  </message>
+  <message>
+   <source>Learning.</source>
+   <translation>Lernt.</translation>
+  </message>
+  <message>
+   <source>learning</source>
+   <translation>lernt</translation>
+  </message>
+  <message>
+   <source>When to learn</source>
+   <translation>Wann gelernt wird</translation>
+  </message>
+  <message>
+   <source>Only while nobody uses the computer</source>
+   <translation>Nur während niemand am Computer ist</translation>
+  </message>
+  <message>
+   <source>Off: it also learns while you work, as far as the other rules allow.</source>
+   <translation>Aus: Es lernt auch, während du arbeitest, soweit die anderen Regeln es erlauben.</translation>
+  </message>
+  <message>
+   <source>contribute idle away keyboard mouse background</source>
+   <translation>mitmachen leerlauf abwesend tastatur maus hintergrund</translation>
+  </message>
+  <message>
+   <source>Idle time before it starts</source>
+   <translation>Leerlauf, bevor es beginnt</translation>
+  </message>
+  <message>
+   <source>So long nobody must have touched the keyboard or the pointer.</source>
+   <translation>So lange darf niemand Tastatur oder Zeiger berührt haben.</translation>
+  </message>
+  <message>
+   <source>idle minutes seconds wait delay</source>
+   <translation>leerlauf minuten sekunden warten verzögerung</translation>
+  </message>
+  <message>
+   <source>1 minute</source>
+   <translation>1 Minute</translation>
+  </message>
+  <message>
+   <source>3 minutes</source>
+   <translation>3 Minuten</translation>
+  </message>
+  <message>
+   <source>5 minutes</source>
+   <translation>5 Minuten</translation>
+  </message>
+  <message>
+   <source>10 minutes</source>
+   <translation>10 Minuten</translation>
+  </message>
+  <message>
+   <source>30 minutes</source>
+   <translation>30 Minuten</translation>
+  </message>
+  <message>
+   <source>Hours</source>
+   <translation>Zeiten</translation>
+  </message>
+  <message>
+   <source>The hours in which it may learn. Mark them with the pointer, or with arrows and the space bar; a day's or an hour's name marks all of it. Nothing marked means at any time.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>schedule weekday night day time plan</source>
+   <translation>zeitplan wochentag nacht tag uhrzeit plan</translation>
+  </message>
+  <message>
+   <source>Also on battery</source>
+   <translation>Auch mit Akku</translation>
+  </message>
+  <message>
+   <source>Off: it waits until the computer is plugged in.</source>
+   <translation>Aus: Es wartet, bis der Computer am Stromnetz hängt.</translation>
+  </message>
+  <message>
+   <source>laptop power supply mains charger</source>
+   <translation>laptop strom netzteil akku ladegerät</translation>
+  </message>
+  <message>
+   <source>Also with the battery saver on</source>
+   <translation>Auch im Energiesparmodus</translation>
+  </message>
+  <message>
+   <source>Off: it waits while the system saves power.</source>
+   <translation>Aus: Es wartet, während das System Energie spart.</translation>
+  </message>
+  <message>
+   <source>power saver low-power mode energy</source>
+   <translation>energiesparen stromsparmodus energie</translation>
+  </message>
+  <message>
+   <source>Also while a program fills the screen</source>
+   <translation>Auch während ein Programm den Bildschirm füllt</translation>
+  </message>
+  <message>
+   <source>Off: it waits during films, games and presentations.</source>
+   <translation>Aus: Es wartet bei Filmen, Spielen und Vorträgen.</translation>
+  </message>
+  <message>
+   <source>full screen game film video presentation</source>
+   <translation>vollbild spiel film video vortrag</translation>
+  </message>
+  <message>
+   <source>Programs that want the computer for themselves</source>
+   <translation>Programme, die den Computer für sich wollen</translation>
+  </message>
+  <message>
+   <source>It waits while one of them runs. Name the program as the system's task list does.</source>
+   <translation>Es wartet, während eines davon läuft. Nenne das Programm so wie die Aufgabenliste des Systems.</translation>
+  </message>
+  <message>
+   <source>exclusive apps games programs list</source>
+   <translation>exklusiv programme spiele liste</translation>
+  </message>
+  <message>
+   <source>Give way when others use the processor</source>
+   <translation>Weichen, wenn andere den Prozessor brauchen</translation>
+  </message>
+  <message>
+   <source>From this share of all cores on, used by other programs, it waits. 100 switches this off.</source>
+   <translation>Ab diesem Anteil aller Kerne, den andere Programme nutzen, wartet es. 100 schaltet das ab.</translation>
+  </message>
+  <message>
+   <source>cpu load busy others processor</source>
+   <translation>cpu last beschäftigt andere prozessor</translation>
+  </message>
+  <message>
+   <source>Give way when others use the graphics card</source>
+   <translation>Weichen, wenn andere die Grafikkarte brauchen</translation>
+  </message>
+  <message>
+   <source>From this share on, used by other programs, it waits. 100 switches this off.</source>
+   <translation>Ab diesem Anteil, den andere Programme nutzen, wartet es. 100 schaltet das ab.</translation>
+  </message>
+  <message>
+   <source>gpu load busy others nvidia graphics</source>
+   <translation>gpu last beschäftigt andere nvidia grafik</translation>
+  </message>
+  <message>
+   <source>Memory that stays free</source>
+   <translation>Speicher, der frei bleibt</translation>
+  </message>
+  <message>
+   <source>It gives its memory back when less than this share is free. 0 switches this off.</source>
+   <translation>Es gibt seinen Speicher zurück, wenn weniger als dieser Anteil frei ist. 0 schaltet das ab.</translation>
+  </message>
+  <message>
+   <source>ram memory pressure free swap</source>
+   <translation>ram speicher knapp frei auslagern</translation>
+  </message>
+  <message>
+   <source>Temperature limit</source>
+   <translation>Temperaturgrenze</translation>
+  </message>
+  <message>
+   <source>It waits while the processor or the graphics card is hotter than this. 110 switches this off.</source>
+   <translation>Es wartet, während Prozessor oder Grafikkarte heißer sind. 110 schaltet das ab.</translation>
+  </message>
+  <message>
+   <source>heat hot temperature cooling fan noise</source>
+   <translation>hitze heiß temperatur kühlung lüfter lärm</translation>
+  </message>
+  <message>
+   <source>How much of the computer</source>
+   <translation>Wie viel vom Computer</translation>
+  </message>
+  <message>
+   <source>Quiet rests as long as it works and takes a quarter of the cores; Balanced takes half of them; Full takes all. What is learned is the same, only slower or faster.</source>
+   <translation>Leise ruht so lange, wie es arbeitet, und nimmt ein Viertel der Kerne; Mittel nimmt die Hälfte, Voll alle. Gelernt wird dasselbe, nur langsamer oder schneller.</translation>
+  </message>
+  <message>
+   <source>quiet balanced full speed noise threads rest dial</source>
+   <translation>leise mittel voll tempo lärm threads ruhe regler</translation>
+  </message>
+ </context>
+</TS>
