@@ -20,7 +20,8 @@ COMMANDS = ("run", "swarm", "relay", "lab", "doctor", "test", "starter")
 """The order in which --help lists them; files that are not named here come after these."""
 
 ALONE = ("run", "--solo")
-"""What `./shoal` without a command does: a node that keeps on learning. Options go to it."""
+"""What `./shoal` without a command does where no window can be shown, and what options without one go to: a node
+that keeps on learning."""
 
 FOLDER = Path(__file__).parent
 """Where the commands are."""
@@ -47,7 +48,9 @@ def main(arguments: list[str]) -> int:
         if arguments[:1] in (["-h"], ["--help"], ["help"]):
             print(overview())
             return 0
-        if not arguments or arguments[0].startswith("--"):
+        if not arguments:
+            return _open()
+        if arguments[0].startswith("--"):
             return _run(*ALONE, *arguments)
         return _run(*arguments)
     except KeyboardInterrupt:
@@ -61,6 +64,23 @@ def main(arguments: list[str]) -> int:
             traceback.print_exc()
         print(f"shoal: {sentence(error)}", file=sys.stderr)
         return 1
+
+
+def _open() -> int:
+    """The window; where none can be shown, the view in the terminal, and a sentence why."""
+    from app.ui.display import obstacle
+
+    why = obstacle(os.environ, sys.platform)
+    if not why:
+        try:
+            importlib.import_module("PySide6.QtWidgets")
+        except ImportError as error:
+            why = f"Qt does not load ({' '.join(str(error).split())[:200]})"
+    if not why:
+        return _run("window")
+    instead = "the view in this terminal opens" if sys.stderr.isatty() else "Shoal learns without one"
+    print(f"shoal: No window can be shown, because {why}; {instead}.", file=sys.stderr, flush=True)
+    return _run(*ALONE)
 
 
 def _run(name: str, *arguments: str) -> int:
@@ -117,7 +137,7 @@ def summary(name: str) -> str:
 
 def overview() -> str:
     """The text of `./shoal --help`."""
-    rows = [("", "start learning, with a view in this terminal")]
+    rows = [("", "open the window; without a display, learn with a view in this terminal")]
     rows += [(name, summary(name)) for name in commands()]
     rows += [("setup", "install what is missing and repair what is damaged; all others do so when needed")]
     lines = [f"  ./shoal {name:<9} {text}" for name, text in rows]

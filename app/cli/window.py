@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 SUMMARY = "open the window"
@@ -24,29 +23,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     from app.home import home
-    from app.ui.libraries import provide
+    from app.ui.display import obstacle
 
-    if not has_display(os.environ, sys.platform):
+    if why := obstacle(os.environ, sys.platform, unseen=True):
         print(
-            "shoal window: There is no display here, so no window can be shown; ./shoal run shows the same "
-            "in this terminal.",
+            f"shoal window: No window can be shown, because {why}; ./shoal run shows the same in this terminal.",
             file=sys.stderr,
         )
-        return 1
-    if complaint := provide(os.environ, sys.platform):
-        print(f"shoal window: {complaint}", file=sys.stderr)
         return 1
     from app.ui.start import run
 
     return run(home(args.home), args.theme, args.background, args.join)
-
-
-def has_display(environment: Mapping[str, str], platform: str) -> bool:
-    """Whether a window can be shown at all. A Qt platform that was chosen by name is trusted.
-
-    >>> has_display({"DISPLAY": ":0"}, "linux"), has_display({}, "linux"), has_display({}, "darwin")
-    (True, False, True)
-    """
-    if platform in ("win32", "darwin"):
-        return True
-    return any(environment.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))

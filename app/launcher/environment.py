@@ -50,6 +50,7 @@ class Environment:
             marker.write_text(FILLING)
             stamp.remove(str(self.root), purpose)
             system.provide_libraries()
+            system.provide_useful()
             self._install(purpose, held)
             marker.unlink()
             stamp.write(str(self.root), purpose)

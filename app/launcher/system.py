@@ -3,6 +3,7 @@ package manager when that is allowed without asking, otherwise named in the exac
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import shutil
@@ -38,6 +39,19 @@ LIBRARIES: tuple[Library, ...] = (
 )
 """What the wheels expect of every Linux and do not bring themselves (OpenMP, BLAS and image codecs they
 bring)."""
+
+SCREEN_SAVER = Library(
+    "libXss.so.1",
+    "telling when nobody uses the computer",
+    {
+        "apt-get": "libxss1",
+        "dnf": "libXScrnSaver",
+        "yum": "libXScrnSaver",
+        "zypper": "libXss1",
+        "pacman": "libxss",
+    },
+)
+"""Without it an X11 session cannot say how long nobody has touched anything, and unknown counts as in use."""
 
 MANAGERS: dict[str, list[str]] = {
     "apt-get": ["apt-get", "install", "--yes", "--no-install-recommends"],
@@ -85,6 +99,19 @@ def provide_libraries(
             f"This system lacks {', '.join(still)} even after installing {', '.join(packages)}; install the "
             "package that holds it and start Shoal again."
         )
+
+
+def provide_useful(
+    environment: Mapping[str, str] = os.environ,
+    present: Callable[[str], bool] = loads,
+    platform: str = sys.platform,
+) -> None:
+    """Installs what is missed in a session with a screen but nothing fails without, where that is allowed
+    without asking; else it goes without a word."""
+    if environment.get("DISPLAY") and not present(SCREEN_SAVER.file) and platform == "linux":
+        with contextlib.suppress(SetupError):
+            if privilege() is not None:
+                provide_libraries([SCREEN_SAVER], present, platform)
 
 
 def manager() -> str:

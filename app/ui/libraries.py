@@ -64,12 +64,14 @@ def missing(
 
 
 def provide(environment: Mapping[str, str], platform: str, present: Callable[[str], bool] = _loads) -> str:
-    """Installs what is missing where that needs no password. Returns a sentence when something still is, else
-    ""."""
-    if platform != "linux":
+    """Installs what is missing where that needs no password. Returns a sentence when something that the window
+    cannot do without still is, else ""."""
+    lacking = missing(environment, present) if platform == "linux" else ()
+    if not lacking:
         return ""
+    useful = [] if present(system.SCREEN_SAVER.file) else [system.SCREEN_SAVER]
     try:
-        system.provide_libraries(missing(environment, present), present, platform)
+        system.provide_libraries([*lacking, *useful], present, platform)
     except SetupError as error:
-        return str(error)
+        return str(error) if missing(environment, present) else ""
     return ""

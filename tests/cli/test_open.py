@@ -1,0 +1,180 @@
+"""`./shoal` alone: the window where one can be shown, else the terminal view and a sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from app.cli import __main__ as cli
+from app.ui import display
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 120
+
+pytestmark = pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="there is always a display here")
+
+
+def bare(**variables: str) -> dict[str, str]:
+    """An environment without any display."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    kept.pop("QT_QPA_PLATFORM", None)
+    return {**kept, **variables}
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """What `./shoal` turned into."""
+    seen: list[tuple[str, ...]] = []
+    monkeypatch.setattr(cli, "_run", lambda *arguments: seen.append(arguments) or 0)
+    return seen
+
+
+@pytest.fixture
+def screen() -> Iterator[str]:
+    xvfb = shutil.which("Xvfb")
+    if not xvfb:
+        pytest.skip("Xvfb is needed (package xvfb)")
+    read, write = os.pipe()
+    server = subprocess.Popen(
+        [xvfb, "-displayfd", str(write), "-screen", "0", "800x600x24"],
+        pass_fds=[write],
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        number = pipe.readline().strip()
+    yield f":{number}"
+    server.terminate()
+    server.wait()
+
+
+def test_a_display_gets_the_window(
+    screen: str, opened: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip(
+        "PySide6.QtWidgets", reason="Qt's system libraries are missing here", exc_type=ImportError
+    )
+    monkeypatch.delenv("QT_QPA_PLATFORM", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.setenv("DISPLAY", screen)
+    assert cli.main([]) == 0
+    assert opened == [("window",)]
+
+
+@pytest.mark.parametrize(
+    ("variables", "why"),
+    [
+        ({}, "there is no display here"),
+        ({"DISPLAY": ":4711"}, "the display :4711 does not answer"),
+        ({"DISPLAY": ":4711", "QT_QPA_PLATFORM": "xcb"}, "the display :4711 does not answer"),
+        ({"WAYLAND_DISPLAY": "nobody", "XDG_RUNTIME_DIR": "/nowhere"}, "the display nobody does not answer"),
+        ({"DISPLAY": ":0", "QT_QPA_PLATFORM": "offscreen"}, "draws where nobody can look"),
+    ],
+)
+def test_otherwise_the_terminal_view_says_why(
+    variables: dict[str, str],
+    why: str,
+    opened: list[tuple[str, ...]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(display.libraries, "provide", lambda *_: "")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert cli.main([]) == 0
+    assert opened == [("run", "--solo")]
+    said = capsys.readouterr().err
+    assert why in said and said.count("\n") == 1 and "Shoal learns without one" in said
+
+
+def test_missing_libraries_are_a_reason_too(
+    opened: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("QT_QPA_PLATFORM", raising=False)
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr(
+        display.libraries, "provide", lambda *_: "This system lacks libfish.so.1; run `sudo catch fish`."
+    )
+    assert cli.main([]) == 0
+    assert opened == [("run", "--solo")]
+    assert "because this system lacks libfish.so.1; run `sudo catch fish`; " in capsys.readouterr().err
+
+
+def test_options_alone_go_to_the_node(opened: list[tuple[str, ...]]) -> None:
+    cli.main(["--rounds", "3"])
+    cli.main(["--home", "D"])
+    assert opened == [("run", "--solo", "--rounds", "3"), ("run", "--solo", "--home", "D")]
+
+
+def test_a_wayland_display_that_listens_is_one(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(str(tmp_path / "wayland-7"))
+        door.listen()
+        assert display.answers({"WAYLAND_DISPLAY": "wayland-7", "XDG_RUNTIME_DIR": str(tmp_path)})
+        assert display.answers({"WAYLAND_DISPLAY": str(tmp_path / "wayland-7")})
+
+
+def test_a_display_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(display, "PATIENCE_S", 0.2)
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        door.listen()
+        port = door.getsockname()[1]
+        if port < 6000:
+            pytest.skip("X displays over TCP begin at port 6000")
+        assert not display.answers({"DISPLAY": f"127.0.0.1:{port - 6000}"})
+
+
+def test_a_dead_display_is_a_sentence_and_no_crash() -> None:
+    pytest.importorskip(
+        "PySide6.QtWidgets", reason="Qt's system libraries are missing here", exc_type=ImportError
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "app.cli", "window"],
+        cwd=ROOT,
+        env=bare(DISPLAY=":4711"),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1 and "does not answer" in done.stderr and "./shoal run" in done.stderr
+
+
+def test_the_real_window_opens(screen: str, tmp_path: Path) -> None:
+    """No command, a real X server: the window is there, and no node runs before anybody asked for one."""
+    xwininfo = shutil.which("xdotool")
+    if not xwininfo:
+        pytest.skip("xdotool is needed")
+    environment = bare(DISPLAY=screen, SHOAL_HOME=str(tmp_path))
+    running = subprocess.Popen([sys.executable, "-m", "app.cli"], cwd=ROOT, env=environment)
+    try:
+        until, found = time.monotonic() + PATIENCE_S, ""
+        while not found and running.poll() is None and time.monotonic() < until:
+            found = subprocess.run(
+                [xwininfo, "search", "--onlyvisible", "--name", "^Shoal$"],
+                env=environment,
+                capture_output=True,
+                text=True,
+            ).stdout.strip()
+            time.sleep(0.3)
+        assert found, running.returncode
+        assert not [one for one in psutil.Process(running.pid).children() if "run" in one.cmdline()]
+        running.terminate()
+        assert running.wait(PATIENCE_S) == 0
+    finally:
+        with contextlib.suppress(OSError):
+            running.kill()
+        running.wait()
