@@ -53,7 +53,10 @@ SETTINGS: tuple[Setting, ...] = (
         default="",
         group=WHEN,
         label="Hours",
-        help="Windows of time such as mon-fri 22:00-07:00, sat 00:00-24:00. Empty means at any time.",
+        help=(
+            "The hours in which it may learn. Mark them with the pointer, or with arrows and the space bar; a "
+            "day's or an hour's name marks all of it. Nothing marked means at any time."
+        ),
         words="schedule weekday night day time plan",
     ),
     Setting(

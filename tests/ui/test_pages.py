@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -24,6 +24,7 @@ from app.ui.choices import SETTINGS
 from app.ui.model import State, View
 from app.ui.pages.frame import Actions
 from app.ui.pages.history import History
+from app.ui.pages.hours import HoursEditor
 from app.ui.pages.live import Live
 from app.ui.pages.overview import Overview
 from app.ui.pages.settings import SettingRow, SettingsPage
@@ -192,6 +193,49 @@ def test_every_rule_has_its_line_and_takes_only_what_can_be(
     assert lines["idle_s"].findChild(QComboBox).currentText() == "42 s"
     assert lines["cpu_limit"].findChild(QSpinBox).text() == "60 %"
     assert asked == [("hours", "mon-fri 22:00-07:00")], "what comes from elsewhere is not sent back"
+
+
+def test_hours_are_painted_by_pointer_and_by_keyboard(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
+    page = SettingsPage(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    settle(qtbot, page)
+    editor = page.findChild(HoursEditor)
+    grid = editor.grid
+
+    def at(day: int, hour: int) -> QPoint:
+        return grid.place(day, hour).center().toPoint()
+
+    qtbot.mousePress(grid, Qt.MouseButton.LeftButton, pos=at(0, 22))
+    qtbot.mouseMove(grid, at(4, 23))
+    assert asked == [], "a stroke is one change, told when it ends"
+    qtbot.mouseRelease(grid, Qt.MouseButton.LeftButton, pos=at(4, 23))
+    assert asked == [("hours", "mon-fri 22:00-24:00")] and "10 of 168 hours" in texts(editor)
+    qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=at(5, -1))
+    assert asked[-1] == ("hours", "mon-fri 22:00-24:00, sat 00:00-24:00")
+    qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=at(5, -1))
+    qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=at(-1, 12))
+    assert asked[-1] == ("hours", "mon-sun 12:00-13:00, mon-fri 22:00-24:00")
+    qtbot.mouseClick(shown(editor)["Clear"], Qt.MouseButton.LeftButton)
+    assert asked[-1] == ("hours", "") and "at any time" in texts(editor)
+
+    grid.setFocus()
+    grid.at = (1, 0)
+    for key in (Qt.Key.Key_Space, Qt.Key.Key_Right):
+        qtbot.keyClick(grid, key)
+    assert asked[-1] == ("hours", "tue 00:00-01:00") and "Tuesday, 01:00–02:00: off" in grid.accessibleName()
+    qtbot.keyClick(grid, Qt.Key.Key_Space)
+    qtbot.keyClick(grid, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    assert asked[-1] == ("hours", "tue 00:00-03:00")
+    qtbot.keyClick(grid, Qt.Key.Key_Home)
+    assert "the whole day" in grid.accessibleName()
+    qtbot.mouseClick(shown(editor)["Copy Tuesday to every day"], Qt.MouseButton.LeftButton)
+    assert asked[-1] == ("hours", "mon-sun 00:00-03:00") and "21 of 168" in grid.accessibleDescription()
+
+    page.show_view(views.learning(rules={**views.DEFAULTS, "hours": "wed 22:30-06:00"}))
+    assert grid.week.share(2, 22) == 0.5 and editor.line.text() == "wed 22:30-06:00"
 
 
 def test_an_unclear_change_is_called_unclear(qtbot: QtBot, light: Theme, actions: Actions) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from PySide6.QtWidgets import QLineEdit, QSpinBox, QWidget
 
 from app.node.setting import Setting
+from app.ui.pages.hours import HoursEditor
 from app.ui.texts import span, tr
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import Picker, Segments, Switch
@@ -17,14 +18,21 @@ _WIDE = 260
 
 
 class Editor:
-    """`widget`, and `show`, which puts another value there without telling anybody."""
+    """`widget`, and `show`, which puts another value there without telling anybody. A `broad` one wants a line
+    of its own; `busy` tells that somebody is just using it."""
 
-    def __init__(self, widget: QWidget, show: Callable[[Any], None]) -> None:
-        self.widget = widget
-        self._show = show
+    def __init__(
+        self,
+        widget: QWidget,
+        show: Callable[[Any], None],
+        busy: Callable[[], bool] | None = None,
+        broad: bool = False,
+    ) -> None:
+        self.widget, self.broad = widget, broad
+        self._show, self._busy = show, busy or widget.hasFocus
 
     def show(self, value: Any) -> None:
-        if not self.widget.hasFocus():  # nothing is taken from under somebody's fingers
+        if not self._busy():  # nothing is taken from under somebody's fingers
             blocked = self.widget.blockSignals(True)
             self._show(value)
             self.widget.blockSignals(blocked)
@@ -48,7 +56,8 @@ def editor(theme: Theme, setting: Setting, name: str, value: Any, put: Put) -> E
                 put,
             )
         case "hours":
-            made = _line(name, tr("at any time"), str, str.strip, put)
+            hours = HoursEditor(theme, name, put)
+            made = Editor(hours, hours.show_text, hours.busy, broad=True)
         case "text":
             made = _line(name, "", str, str.strip, put)
         case "choice" if len(setting.options) <= 3:

@@ -150,7 +150,11 @@ class SettingRow(QWidget):
         made.setAccessibleDescription(text)
         self._complaint = Label("", "bad", wrap=True)
         self._complaint.hide()
-        said = column(Label(label, "strong"), Label(text, "soft", wrap=True), self._complaint, gap=3)
+        said = column(Label(label, "strong"), Label(text, "soft", wrap=True), gap=3)
+        if self._editor.broad:
+            self.setLayout(column(rule(), said, column(made, self._complaint, gap=3), gap=14))
+            return
+        said.addWidget(self._complaint)
         inside = row(said, made, gap=24)
         inside.setStretch(0, 1)
         inside.setAlignment(made, Qt.AlignmentFlag.AlignVCenter)
