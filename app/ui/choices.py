@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from app.node.setting import Setting, misfit
+from app.ui.language import offered
 from app.ui.texts import mark
 
 SETTINGS: tuple[Setting, ...] = (
@@ -34,7 +35,7 @@ SETTINGS: tuple[Setting, ...] = (
         label=mark("Language"),
         help=mark("Of the window and its tray. Holds when Shoal is opened the next time."),
         words=mark("translation english german deutsch sprache"),
-        options=(("system", mark("Follow the system")), ("en", "English"), ("de", "Deutsch")),
+        options=(("system", mark("Follow the system")), *offered()),
     ),
     Setting(
         key="learn_at_start",

@@ -8,23 +8,22 @@ import socket
 import sys
 from pathlib import Path
 
-from PySide6.QtCore import QLibraryInfo, QLocale, QSocketNotifier, QTimer, QTranslator
+from PySide6.QtCore import QSocketNotifier, QTimer
 from PySide6.QtWidgets import QApplication
 
 from app.ui.choices import Choices
 from app.ui.control import Control
+from app.ui.language import speak
 from app.ui.link import Link
 from app.ui.login import Login
 from app.ui.model import Problem, View
 from app.ui.pages.frame import Actions
 from app.ui.single import Single
-from app.ui.texts import CONTEXT, tr
+from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.theme.theme import Choice
 from app.ui.tray import Tray, TrayActions
 from app.ui.window import Window
-
-TRANSLATIONS = Path(__file__).parents[2] / "resources" / "translations"
 
 
 class Desktop:
@@ -48,6 +47,7 @@ class Desktop:
             go=lambda key: self.window.go(key),
             set_choice=self._set,
             learn=self.control.learn,
+            alone=self.control.leave,
             join=self.control.join,
             set_rule=self.control.set_rule,
             starts_at_login=self._login.on,
@@ -152,7 +152,7 @@ def run(home: Path, theme: Choice | None = None, background: bool = False, join:
     application = QApplication(sys.argv[:1])
     application.setApplicationName("Shoal")
     application.setDesktopFileName("shoal")
-    _translate(application, Choices(home)["language"])
+    speak(application, Choices(home)["language"])
     single = Single(home)
     if not single.taken:
         if single.raise_other():
@@ -170,19 +170,6 @@ def run(home: Path, theme: Choice | None = None, background: bool = False, join:
     single.release()
     del wake
     return code
-
-
-def _translate(application: QApplication, language: str) -> None:
-    """Texts of the chosen language ("system": the desktop's), where there is a file for it."""
-    if language != "system":
-        QLocale.setDefault(QLocale(language))
-    for name, folder in (
-        (CONTEXT, str(TRANSLATIONS)),
-        ("qtbase", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)),
-    ):
-        translator = QTranslator(application)
-        if translator.load(QLocale(), name, "_", folder):
-            application.installTranslator(translator)
 
 
 def _quit_on_signals(application: QApplication, desktop: Desktop) -> object:

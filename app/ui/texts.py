@@ -5,7 +5,7 @@ English is the source. Other languages are Qt translation files (.qm) with the c
 
 from __future__ import annotations
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QLocale
 
 CONTEXT = "shoal"
 
@@ -32,11 +32,12 @@ def counted(one: str, many: str, n: int, /, **values: object) -> str:
 
 
 def number(value: float, digits: int = 0) -> str:
-    """
+    """With thin spaces between thousands and the decimal sign of the language.
+
     >>> number(1234567), number(0.256, 1)
     ('1\\u2009234\\u2009567', '0.3')
     """
-    return f"{value:,.{digits}f}".replace(",", "\u2009")
+    return f"{value:,.{digits}f}".replace(",", "\u2009").replace(".", QLocale().decimalPoint())
 
 
 def percent(share: float | None, digits: int = 0) -> str:
@@ -44,7 +45,7 @@ def percent(share: float | None, digits: int = 0) -> str:
     >>> percent(0.317, 1), percent(None)
     ('31.7 %', '–')
     """
-    return "–" if share is None else f"{100 * share:.{digits}f}\u202f%".replace("\u202f", " ")
+    return "–" if share is None else f"{number(100 * share, digits)} %"
 
 
 def size(count: float) -> str:
@@ -55,7 +56,7 @@ def size(count: float) -> str:
     """
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000 or unit == "GB":
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+            return f"{number(count, 0 if unit == 'B' else 1)} {unit}"
         count /= 1000
     raise AssertionError
 

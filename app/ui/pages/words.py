@@ -3,8 +3,9 @@ two places never disagree."""
 
 from __future__ import annotations
 
-import os
 import time
+
+from PySide6.QtCore import QDateTime, QLocale
 
 from app.node.reasons import Reason
 from app.node.snapshot import Ruling
@@ -12,7 +13,6 @@ from app.ui.model import State, Step, View
 from app.ui.texts import number, span, tr
 
 _OPEN_STATES = (State.LEARNING, State.STARTING)
-_WINDOWS = os.name == "nt"
 
 
 def state_name(state: State) -> str:
@@ -75,14 +75,13 @@ def contributes(view: View) -> bool:
 
 def clock(moment: float, now: float) -> str:
     """A moment as a time of day, with the day where it is another one."""
-    form = "%H:%M" if time.localtime(moment)[:3] == time.localtime(now)[:3] else "%a %H:%M"
-    return time.strftime(form, time.localtime(moment))
+    same = time.localtime(moment)[:3] == time.localtime(now)[:3]
+    return _written(moment, tr("HH:mm") if same else tr("ddd HH:mm"))
 
 
 def day(moment: float) -> str:
-    """A moment as a date: "21 Nov 2026" with the month in the person's language as far as the system knows
-    it."""
-    return time.strftime("%-d %b %Y" if not _WINDOWS else "%d %b %Y", time.localtime(moment))
+    """A moment as a date: "21 Nov 2026" with the month in the person's language."""
+    return _written(moment, tr("d MMM yyyy"))
 
 
 def moment(at: float, now: float) -> str:
@@ -90,8 +89,13 @@ def moment(at: float, now: float) -> str:
     return (
         clock(at, now)
         if time.localtime(at)[:3] == time.localtime(now)[:3]
-        else f"{day(at)} {time.strftime('%H:%M', time.localtime(at))}"
+        else _written(at, tr("d MMM yyyy HH:mm"))
     )
+
+
+def _written(moment: float, form: str) -> str:
+    """`form` is QDateTime's, and in every language its own."""
+    return QLocale().toString(QDateTime.fromSecsSinceEpoch(int(moment)), form)
 
 
 def round_line(view: View) -> str:

@@ -305,7 +305,7 @@ class Chart(QWidget):
         """What the label beside a point says."""
         error = self._series.errors[at]
         own = percent(self._series.ys[at], 1)
-        value = tr("{value} ± {error}", value=own, error=f"{100 * error:.1f}") if error else own
+        value = tr("{value} ± {error}", value=own, error=number(100 * error, 1)) if error else own
         lines = [tr("Round {n}", n=number(self._series.xs[at])), value]
         if self._smooth:
             lines.append(tr("smoothed {value}", value=percent(self.value(at), 1)))

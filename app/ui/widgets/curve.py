@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QFrame, QMenu, QSizePolicy, QSlider, QStackedWidget, QWidget
 
 from app.ui.model import Point, Round, View
-from app.ui.texts import percent, tr
+from app.ui.texts import number, percent, tr
 from app.ui.theme import Theme
 from app.ui.widgets.chart import Chart
 from app.ui.widgets.pieces import Empty, IconButton, Label, Segments, column, row
@@ -126,7 +126,7 @@ class Curve(QFrame):
         self._name.say(tr("Held-out questions solved"))
         self._error.setVisible(bool(curve))
         self._figure.say(percent(curve[-1].pass_at_1, 1) if curve else "–")
-        self._error.say(f"± {100 * curve[-1].stderr:.1f}" if curve else "")
+        self._error.say(f"± {number(100 * curve[-1].stderr, 1)}" if curve else "")
         self._error.setToolTip(tr("One standard error: the true share lies within it two times out of three."))
         self._change.setVisible(len(curve) > 1)
         if len(curve) > 1:
@@ -136,7 +136,7 @@ class Curve(QFrame):
                 self._change.say(tr("no clear change yet"))
             else:
                 sign = "+" if points > 0 else "−"
-                self._change.say(tr("{sign}{n} points since the start", sign=sign, n=f"{abs(points):.1f}"))
+                self._change.say(tr("{sign}{n} points since the start", sign=sign, n=number(abs(points), 1)))
 
     def _say_training(self, rounds: Sequence[Round]) -> None:
         self._name.say(tr("Training answers right, latest round"))
