@@ -13,9 +13,7 @@ from dataclasses import dataclass
 
 import torch
 
-from engines.contract import EngineError
-
-Tokens = list[int]
+from engines.batches import Tokens as Tokens
 
 
 @dataclass(frozen=True)
@@ -32,23 +30,6 @@ class Layout:
     unpad_M: torch.Tensor
     predict_C: torch.Tensor
     targets_C: torch.Tensor
-
-
-def packed_tokens(sequences_S: Sequence[tuple[Tokens, Tokens]]) -> int:
-    """How many tokens a forward pass over these computes; the last of each completion is only predicted."""
-    prompts = {tuple(prompt) for prompt, _ in sequences_S}
-    return sum(map(len, prompts)) + sum(max(0, len(completion) - 1) for _, completion in sequences_S)
-
-
-def check_tokens(sequences_S: Sequence[tuple[Tokens, Tokens]], vocabulary: int) -> None:
-    """Raises EngineError for an empty prompt or a token id outside the vocabulary."""
-    for prompt, completion in sequences_S:
-        if not prompt:
-            raise EngineError("A training sequence has an empty prompt: drop it from the batch.")
-        if min(prompt) < 0 or max(prompt) >= vocabulary or any(not 0 <= t < vocabulary for t in completion):
-            raise EngineError(
-                "A training sequence holds token ids of another tokenizer: encode its text again."
-            )
 
 
 def pack(sequences_S: Sequence[tuple[Tokens, Tokens]], device: torch.device) -> Layout:

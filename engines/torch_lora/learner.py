@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import torch
 
+from engines.batches import Tokens, check_tokens, micro_batches, weighted_rows
 from engines.contract import Batch, EngineError, Row, StepStats
 from engines.torch_lora.adapter import Adapter
 from engines.torch_lora.device import is_out_of_memory
-from engines.torch_lora.layout import Tokens, check_tokens, packed_tokens
 from engines.torch_lora.logprobs import TokenTargets, logprobs, weighted_loss
 from engines.torch_lora.network import Network
 from engines.torch_lora.sampler import release
@@ -55,46 +55,6 @@ class Limits:
         return None
 
 
-def micro_batches(rows_S: Sequence[tuple[Tokens, Tokens]], tokens: int) -> list[list[int]]:
-    """Indices of the rows of each micro-batch: whole groups over one prompt where they fit, sorted by length.
-
-    Each holds at most `tokens` computed tokens, or a single row that is longer.
-
-    >>> micro_batches([([1], [2, 3]), ([7], [2] * 9), ([1], [4, 5])], 5)
-    [[0, 2], [1]]
-    """
-    groups: dict[tuple[int, ...], list[int]] = {}
-    for index, (prompt, _) in enumerate(rows_S):
-        groups.setdefault(tuple(prompt), []).append(index)
-    for group in groups.values():
-        group.sort(key=lambda index: len(rows_S[index][1]))
-
-    def longest(group: list[int]) -> tuple[int, int]:
-        return len(rows_S[group[-1]][1]), len(rows_S[group[-1]][0])
-
-    batches: list[list[int]] = []
-    used = tokens + 1
-    for group in sorted(groups.values(), key=longest):
-        whole = packed_tokens([rows_S[index] for index in group])
-        if used + whole <= tokens:
-            batches[-1] += group
-            used += whole
-        elif whole <= tokens:
-            batches.append(list(group))
-            used = whole
-        else:
-            used = tokens + 1
-            for index in group:
-                more = max(0, len(rows_S[index][1]) - 1)
-                if used + more <= tokens:
-                    batches[-1].append(index)
-                    used += more
-                else:
-                    batches.append([index])
-                    used = len(rows_S[index][0]) + more
-    return batches
-
-
 def step(
     network: Network, adapter: Adapter, batch: Batch, limits: Limits, notice: Callable[[str], None]
 ) -> StepStats:
@@ -102,7 +62,7 @@ def step(
 
     Raises EngineError for malformed rows, a loss or gradient that is not finite, or too little memory."""
     start = time.perf_counter()
-    rows = _checked(batch, network.vocabulary)
+    rows = weighted_rows(batch, network.vocabulary)
     if not rows:
         return StepStats(loss=0.0, grad_norm=0.0, rows=0, tokens=0, micro_batches=0, seconds=0.0)
     while True:
@@ -132,31 +92,6 @@ def step(
         mismatch=distance / sampled if sampled else None,
         capped=capped / sampled if sampled else None,
     )
-
-
-def _checked(batch: Batch, vocabulary: int) -> list[Row]:
-    """The rows that carry weight. Raises EngineError for anything that could not be trained on."""
-    if not (math.isfinite(batch.learning_rate) and batch.learning_rate >= 0):
-        raise EngineError(
-            f"The learning rate {batch.learning_rate} is not a number of at least 0: set another."
-        )
-    rows = []
-    for row in batch.rows_S:
-        lengths = {len(row.completion_T), len(row.weights_T)}
-        earlier = [given for given in (row.old_logprobs_T, row.sampler_logprobs_T) if given is not None]
-        lengths.update(map(len, earlier))
-        if len(lengths) > 1:
-            raise EngineError(
-                "A training row has another number of weights than tokens: drop it from the batch."
-            )
-        if not all(math.isfinite(value) for values in (row.weights_T, *earlier) for value in values):
-            raise EngineError(
-                "A training row has a weight that is not a finite number: drop it from the batch."
-            )
-        if any(row.weights_T):
-            rows.append(row)
-    check_tokens([(row.prompt_T, row.completion_T) for row in rows], vocabulary)
-    return rows
 
 
 def _gather_gradient(

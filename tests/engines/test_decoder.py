@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 import torch
 
+from engines.batches import packed_tokens
 from engines.torch_lora.adapter import Adapter
 from engines.torch_lora.engine import Base
-from engines.torch_lora.layout import pack, packed_tokens
+from engines.torch_lora.layout import pack
 from engines.torch_lora.native import NativeNetwork
 from tests.engines.models import MakeModel, reference
 

@@ -9,11 +9,12 @@ import msgspec
 import pytest
 import torch
 
+from engines.batches import micro_batches
 from engines.contract import Batch, EngineError, Row, TokenSequence
 from engines.torch_lora import learner, open_engine
 from engines.torch_lora.adapter import Adapter, Projection
 from engines.torch_lora.engine import TorchEngine
-from engines.torch_lora.learner import Limits, micro_batches
+from engines.torch_lora.learner import Limits
 
 PROMPT, OTHER = [5, 6, 7, 3], [8, 9, 3]
 GOOD, BAD, LONG = [10, 11, 1], [12, 13, 1], [14, 15, 16, 17, 18, 19, 20]

@@ -1,0 +1,95 @@
+"""What a batch must be and how it is cut, for every engine's learner: checks of rows, and micro-batches.
+
+Prompts are computed once for all completions behind them, so a micro-batch holds whole groups where they fit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from engines.contract import Batch, EngineError, Row
+
+Tokens = list[int]
+
+
+def weighted_rows(batch: Batch, vocabulary: int) -> list[Row]:
+    """The rows that carry weight. Raises EngineError for anything that could not be trained on."""
+    if not (math.isfinite(batch.learning_rate) and batch.learning_rate >= 0):
+        raise EngineError(
+            f"The learning rate {batch.learning_rate} is not a number of at least 0: set another."
+        )
+    rows = []
+    for row in batch.rows_S:
+        lengths = {len(row.completion_T), len(row.weights_T)}
+        earlier = [given for given in (row.old_logprobs_T, row.sampler_logprobs_T) if given is not None]
+        lengths.update(map(len, earlier))
+        if len(lengths) > 1:
+            raise EngineError(
+                "A training row has another number of weights than tokens: drop it from the batch."
+            )
+        if not all(math.isfinite(value) for values in (row.weights_T, *earlier) for value in values):
+            raise EngineError(
+                "A training row has a weight that is not a finite number: drop it from the batch."
+            )
+        if any(row.weights_T):
+            rows.append(row)
+    check_tokens([(row.prompt_T, row.completion_T) for row in rows], vocabulary)
+    return rows
+
+
+def check_tokens(sequences_S: Sequence[tuple[Tokens, Tokens]], vocabulary: int) -> None:
+    """Raises EngineError for an empty prompt or a token id outside the vocabulary."""
+    for prompt, completion in sequences_S:
+        if not prompt:
+            raise EngineError("A training sequence has an empty prompt: drop it from the batch.")
+        if min(prompt) < 0 or max(prompt) >= vocabulary or any(not 0 <= t < vocabulary for t in completion):
+            raise EngineError(
+                "A training sequence holds token ids of another tokenizer: encode its text again."
+            )
+
+
+def packed_tokens(sequences_S: Sequence[tuple[Tokens, Tokens]]) -> int:
+    """How many tokens a forward pass over these computes; the last of each completion is only predicted."""
+    prompts = {tuple(prompt) for prompt, _ in sequences_S}
+    return sum(map(len, prompts)) + sum(max(0, len(completion) - 1) for _, completion in sequences_S)
+
+
+def micro_batches(rows_S: Sequence[tuple[Tokens, Tokens]], tokens: int) -> list[list[int]]:
+    """Indices of the rows of each micro-batch: whole groups over one prompt where they fit, sorted by length.
+
+    Each holds at most `tokens` computed tokens, or a single row that is longer.
+
+    >>> micro_batches([([1], [2, 3]), ([7], [2] * 9), ([1], [4, 5])], 5)
+    [[0, 2], [1]]
+    """
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for index, (prompt, _) in enumerate(rows_S):
+        groups.setdefault(tuple(prompt), []).append(index)
+    for group in groups.values():
+        group.sort(key=lambda index: len(rows_S[index][1]))
+
+    def longest(group: list[int]) -> tuple[int, int]:
+        return len(rows_S[group[-1]][1]), len(rows_S[group[-1]][0])
+
+    batches: list[list[int]] = []
+    used = tokens + 1
+    for group in sorted(groups.values(), key=longest):
+        whole = packed_tokens([rows_S[index] for index in group])
+        if used + whole <= tokens:
+            batches[-1] += group
+            used += whole
+        elif whole <= tokens:
+            batches.append(list(group))
+            used = whole
+        else:
+            used = tokens + 1
+            for index in group:
+                more = max(0, len(rows_S[index][1]) - 1)
+                if used + more <= tokens:
+                    batches[-1].append(index)
+                    used += more
+                else:
+                    batches.append([index])
+                    used = len(rows_S[index][0]) + more
+    return batches
