@@ -59,6 +59,10 @@ class RoundDone(_Event, frozen=True, tag="round"):
     """Peers' answers kept out because this model would hardly have written them."""
     peer_share: float
     """Peers' share of all weight in the batch."""
+    mismatch: float | None
+    """Mean |learner's - sampler's| log-prob of a token (nats); None where the learner itself samples."""
+    capped: float | None
+    """Share of those tokens whose importance weight is at its cap."""
 
 
 class ProbeDone(_Event, frozen=True, tag="probe"):
@@ -222,6 +226,8 @@ def round_done(row: RoundRow) -> RoundDone:
         gated_right=details.gated_right,
         gated_wrong=details.gated_wrong,
         peer_share=details.peer_share,
+        mismatch=details.mismatch,
+        capped=details.capped,
     )
 
 

@@ -105,6 +105,8 @@ def round_row(played: Played, run: int) -> RoundRow:
             gated_right=weighed.gated_right,
             gated_wrong=weighed.gated_wrong,
             peer_share=weighed.peer_mass / max(weighed.own_mass + weighed.peer_mass, 1e-12),
+            mismatch=played.stats.mismatch if played.stats else None,
+            capped=played.stats.capped if played.stats else None,
         ),
     )
 

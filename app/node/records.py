@@ -37,6 +37,10 @@ class RoundDetails(msgspec.Struct, frozen=True, kw_only=True):
     """Peers' answers kept out because this model would hardly have written them."""
     peer_share: float = 0.0
     """Peers' share of all weight in the batch."""
+    mismatch: float | None = None
+    """Mean |learner's - sampler's| log-prob of a token (nats); None where the learner itself samples."""
+    capped: float | None = None
+    """Share of those tokens whose importance weight is at its cap."""
 
 
 class RoundRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,6 +27,8 @@ from engines.contract import (
 )
 
 TROUBLE = os.environ.get("FAKE_TROUBLE", "")
+SAMPLER = os.environ.get("FAKE_SAMPLER", "")
+"""The name of another program that samples."""
 
 
 class FakeEngine:
@@ -48,6 +50,7 @@ class FakeEngine:
             trainable=1000,
             threads=1,
             memory_budget_mb=100,
+            sampler=SAMPLER,
         )
 
     def encode(self, prompt: Messages, completion: str, finished: bool) -> TokenSequence:
@@ -83,10 +86,20 @@ class FakeEngine:
             raise EngineError("The loss is not finite: this round's step is left out.")
         assert any(weight for row in batch.rows_S for weight in row.weights_T)
         assert all(len(row.weights_T) == len(row.completion_T) for row in batch.rows_S)
+        marked = [row for row in batch.rows_S if row.sampler_logprobs_T is not None]
+        assert all(row.old_logprobs_T is None for row in marked)
+        assert all(len(row.sampler_logprobs_T or ()) == len(row.completion_T) for row in marked)
         self.steps += 1
         self.skill = min(0.95, self.skill + 0.05)
         return StepStats(
-            loss=0.1, grad_norm=1.0, rows=len(batch.rows_S), tokens=10, micro_batches=1, seconds=0.01
+            loss=0.1,
+            grad_norm=1.0,
+            rows=len(batch.rows_S),
+            tokens=10,
+            micro_batches=1,
+            seconds=0.01,
+            mismatch=0.02 if marked else None,
+            capped=len(marked) / len(batch.rows_S) if marked else None,
         )
 
     def save(self, folder: Path) -> None:

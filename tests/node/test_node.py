@@ -40,6 +40,21 @@ def test_rounds_probes_and_safe_points(bench: Bench) -> None:
     assert all(len(completions) == 8 for completions in texts)
 
 
+@pytest.mark.parametrize("recipe", ["default", "faithful"])
+def test_what_another_program_sampled_is_marked_as_such(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, recipe: str
+) -> None:
+    monkeypatch.setenv("FAKE_SAMPLER", "llama.cpp q8_0")
+    stepped = [event for event in of(events.RoundDone, bench.run(rounds=3, recipe=recipe)) if event.stepped]
+    assert stepped and all((event.mismatch, event.capped) == (0.02, 1.0) for event in stepped)
+    assert rows(bench, "SELECT DISTINCT json_extract(details, '$.mismatch') FROM rounds WHERE round = 1")
+
+
+def test_the_learners_own_samples_need_no_correction(bench: Bench) -> None:
+    seen = of(events.RoundDone, bench.run(rounds=2))
+    assert all(event.mismatch is None and event.capped is None for event in seen)
+
+
 def test_history_agrees_with_the_events(bench: Bench) -> None:
     seen = bench.run(rounds=2)
     for event in of(events.RoundDone, seen):

@@ -161,13 +161,16 @@ def completion(tokens: list[int], finished: bool = True) -> Completion:
 def test_rows_carry_weights_and_leave_out_what_has_none() -> None:
     groups = [[completion([5, 0]), completion([6, 7, 0])], [completion([8, 0])]]
     weights = [((0.5, 0.5), (0.0, 0.0, 0.0)), ((-0.25, -0.25),)]
-    made = rows([[1], [2]], groups, weights, with_old=True)
+    made = rows([[1], [2]], groups, weights, with_old=True, by_another=False)
     assert [(row.prompt_T, row.completion_T, row.weights_T) for row in made] == [
         ([1], [5, 0], [0.5, 0.5]),
         ([2], [8, 0], [-0.25, -0.25]),
     ]
-    assert made[0].old_logprobs_T == [-0.5, -0.5]
-    assert rows([[1], [2]], groups, weights, with_old=False)[0].old_logprobs_T is None
+    assert made[0].old_logprobs_T == [-0.5, -0.5] and made[0].sampler_logprobs_T is None
+    plain = rows([[1], [2]], groups, weights, with_old=False, by_another=False)[0]
+    assert plain.old_logprobs_T is None and plain.sampler_logprobs_T is None
+    another = rows([[1], [2]], groups, weights, with_old=True, by_another=True)[0]
+    assert another.old_logprobs_T is None and another.sampler_logprobs_T == [-0.5, -0.5]
 
 
 def test_a_group_as_the_recipe_sees_it() -> None:
