@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.node.preferences import Preferences, check
@@ -49,6 +50,7 @@ class Control(QObject):
                 home=str(home),
                 state=state,
                 reason=waits,
+                solo=choices["company"] == "alone",
                 rules=Preferences(home).values,
                 trial_until=memory.trial_until,
             )
@@ -86,6 +88,16 @@ class Control(QObject):
         """Learns with others, by this invite or address; without one, where the node finds or makes a swarm.
         The node remembers where it was, so the invite is not kept here."""
         self._go(invite, "others")
+
+    def leave(self) -> None:
+        """Closes every connection for good. What was learning goes on alone, what was paused stays so."""
+        with contextlib.suppress(OSError):
+            self._choices.put("company", "alone")
+        self._invite = ""
+        if self._link.running:
+            self._launch()
+        else:
+            self._change(solo=True, swarm=None)
 
     def start(self) -> None:
         """Contributes from now on, as the rules allow: ends every pause."""
@@ -214,6 +226,8 @@ class Control(QObject):
 
     def _at_rest(self, state: State, **fields: object) -> None:
         """No node runs."""
+        if self.view.swarm is not None:
+            fields["swarm"] = msgspec.structs.replace(self.view.swarm, connected=False, sentence="")
         self._change(state=state, ruling=None, step=None, done=0, total=0, left_s=None, **fields)
 
     def _recall(self) -> None:

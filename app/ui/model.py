@@ -129,7 +129,11 @@ class Swarm(Value, frozen=True):
     taken: int = 0
     received: int = 0
     refused: dict[str, int] = {}
+    relay_name: str = ""
+    """The relay's address."""
     bytes_per_hour: float | None = None
+    received_per_hour: float | None = None
+    """Of all messages sent and received in the last 60 minutes."""
     helped: int | None = None
     peers: tuple[Peer, ...] = ()
     messages: tuple[Message, ...] = ()

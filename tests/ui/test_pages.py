@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,7 @@ from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
     QComboBox,
+    QFileDialog,
     QLabel,
     QLineEdit,
     QSlider,
@@ -21,12 +26,13 @@ from pytestqt.qtbot import QtBot
 
 from app.node.preferences import SETTINGS as RULES
 from app.ui.choices import SETTINGS
-from app.ui.model import State, View
+from app.ui.model import Message, State, View
 from app.ui.pages.frame import Actions
 from app.ui.pages.history import History
 from app.ui.pages.hours import HoursEditor
 from app.ui.pages.live import Live
 from app.ui.pages.overview import Overview
+from app.ui.pages.privacy import Privacy
 from app.ui.pages.settings import SettingRow, SettingsPage
 from app.ui.pages.swarm import SwarmPage
 from app.ui.theme import Theme
@@ -311,11 +317,70 @@ def test_history_is_searched_and_exported(qtbot: QtBot, light: Theme, actions: A
     page = History(light, actions)
     qtbot.addWidget(page)
     page.show_view(views.learning())
-    assert page.csv().splitlines()[0].startswith("Round,") and len(page.csv().splitlines()) == 161
+    rows = list(csv.DictReader(io.StringIO(page.exported("csv"))))
+    assert len(rows) == 160 and (rows[0]["round"], rows[0]["run"]) == ("160", "1")
+    assert abs(datetime.fromisoformat(rows[0]["at"]).timestamp() - views.NOW) < 10
     page._which.choose("events")
     page._choose("events")
     page._find.setText("memory ran")
-    assert len(page.csv().splitlines()) == 2
+    (event,) = csv.DictReader(io.StringIO(page.exported("csv")))
+    assert event["kind"] == "trainer_restarted" and "memory ran" in event["sentence"]
+    assert json.loads(page.exported("json")) == {"events": [{**event, "round": int(event["round"])}]}
+    everything = json.loads(page.exported("json", everything=True))
+    assert {name: len(found) for name, found in everything.items()} == {
+        "runs": 1,
+        "rounds": 160,
+        "probes": 17,
+        "events": 2,
+    }
+    page.show_view(View())
+    assert page.exported("csv") == "at,round,kind,sentence\n"
+
+
+def test_a_history_that_cannot_be_written_says_so(
+    qtbot: QtBot, light: Theme, actions: Actions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = History(light, actions)
+    qtbot.addWidget(page)
+    page.show_view(views.learning())
+    for name, said in (("no/such/folder.csv", "cannot be written"), ("rounds.csv", "Saved as")):
+        chosen = str(tmp_path / name)
+        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, chosen=chosen: (chosen, ""))
+        page._save("csv")
+        assert said in texts(page) and name in texts(page)
+    assert len((tmp_path / "rounds.csv").read_text().splitlines()) == 161
+
+
+def test_the_privacy_page_says_what_leaves_and_stops_it(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
+    page = Privacy(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    settle(qtbot, page)
+    page.show_view(views.learning())
+    switch = shown(page)["Learn with others"]
+    assert "Nothing" in texts(page).splitlines() and not switch.isChecked()
+    together = views.together()
+    assert together.swarm is not None
+    long = Message(at=views.NOW, outgoing=True, kind="pub", size=9000, text="x" * 9000)
+    swarm = views.msgspec.structs.replace(together.swarm, messages=(*together.swarm.messages, long))
+    page.show_view(views.msgspec.structs.replace(together, swarm=swarm))
+    said = texts(page)
+    assert "Answers to puzzles, 1.8 MB an hour" in said and "2.3 MB" in said and switch.isChecked()
+    assert "wss" not in said.splitlines()[1] and "shoal.example.org" in said
+    assert "x" * 9000 not in said and "x" * 600 in said
+    shown(page)["Show all of it"].click()
+    assert "x" * 9000 in texts(page)
+    shown(page)["Received"].click()
+    assert "x" * 600 not in texts(page) and "others' puzzles and answers" in texts(page)
+    switch.click()
+    assert asked == ["alone"]
+    page.show_view(views.msgspec.structs.replace(together, state=State.PAUSED, ruling=None))
+    assert "Nothing at the moment" in texts(page)
+    lost = views.swarm(0, connected=False, sentence="Next try in 8 s.")
+    page.show_view(views.learning(solo=False, swarm=lost))
+    assert "Nothing at the moment" in texts(page) and "Next try in 8 s." in texts(page)
 
 
 def test_settings_are_found_by_words_that_are_not_on_them(

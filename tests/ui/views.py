@@ -226,10 +226,12 @@ def swarm(peers: int = 14, **fields: object) -> Swarm:
         received=460,
         refused={"too old": 41, "not informative": 28},
         bytes_per_hour=1_840_000.0,
+        received_per_hour=2_310_000.0,
+        relay_name="shoal.example.org",
         peers=rows,
         messages=tuple(
             Message(
-                at=NOW - 30 * at,
+                at=NOW - 30 * (6 - at),
                 outgoing=at % 2 == 0,
                 kind="pub" if at % 2 == 0 else "batch",
                 size=1240 + 37 * at,

@@ -29,7 +29,9 @@ class Actions:
     finish: Callable[[], None]
     """Pauses after the round in flight."""
     learn: Callable[[str], None]
-    """"alone" or with "others"."""
+    """"alone" or with "others", from now on."""
+    alone: Callable[[], None]
+    """Whatever it does, it does it alone from now on; a pause stays one."""
     join: Callable[[str], None]
     """With an invite, or with "" wherever a swarm is found."""
     go: Callable[[str], None]

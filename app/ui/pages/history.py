@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import time
 from pathlib import Path
 
-from PySide6.QtWidgets import QFileDialog, QFrame, QLineEdit, QStackedWidget, QWidget
+import msgspec
+from PySide6.QtWidgets import QFileDialog, QFrame, QLineEdit, QMenu, QStackedWidget, QToolButton, QWidget
 
+from app.ui.exporting import as_csv, as_json
 from app.ui.model import Happening, Round, Run, View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions, Page
@@ -18,11 +18,13 @@ from app.ui.widgets.pieces import Empty, IconButton, Label, Segments, column
 from app.ui.widgets.table import Column, Rows, Table
 
 ROUNDS, RUNS, EVENTS = "rounds", "runs", "events"
+_KINDS: dict[str, type[msgspec.Struct]] = {ROUNDS: Round, RUNS: Run, EVENTS: Happening}
 
 
 class History(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("History"))
+        self._view = View()
         self._which = Segments(
             [(ROUNDS, tr("Rounds")), (RUNS, tr("Runs")), (EVENTS, tr("Events"))], tr("What to list")
         )
@@ -33,8 +35,13 @@ class History(Page):
         self._find.setClearButtonEnabled(True)
         self._find.setFixedWidth(200)
         self._find.textChanged.connect(self._search)
-        export = IconButton(theme, "export", tr("Export this list as CSV"), tr("Export"))
-        export.clicked.connect(self._save)
+        export = IconButton(theme, "export", tr("Export the history"), tr("Export"))
+        menu = QMenu(export)
+        menu.addAction(tr("This list as CSV …"), lambda: self._save("csv"))
+        menu.addAction(tr("This list as JSON …"), lambda: self._save("json"))
+        menu.addAction(tr("Everything as JSON …"), lambda: self._save("json", everything=True))
+        export.setMenu(menu)
+        export.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self._tools = (self._which, self._find, export)
         for part in self._tools:
             self.header.addWidget(part)
@@ -65,6 +72,8 @@ class History(Page):
         self.add(self._stack, 1)
 
     def show_view(self, view: View) -> None:
+        same = view is self._view
+        self._view = view
         there = bool(view.rounds or view.runs or view.happenings)
         self._stack.setCurrentIndex(1 if there else 0)
         for part in self._tools:
@@ -72,7 +81,8 @@ class History(Page):
         self._tables[ROUNDS].show_rows(view.rounds)
         self._tables[RUNS].show_rows(view.runs)
         self._tables[EVENTS].show_rows(view.happenings)
-        self._say_count()
+        if not same:
+            self._say_count()
 
     def _choose(self, which: object) -> None:
         self._lists.setCurrentWidget(self._tables[str(which)])
@@ -91,21 +101,33 @@ class History(Page):
     def _table(self) -> Table:
         return self._tables[str(self._which.value)]
 
-    def csv(self) -> str:
-        """The list in sight, as it is shown."""
-        rows = self._table.rows
-        text = io.StringIO()
-        write = csv.writer(text, lineterminator="\n").writerow
-        write([column.title for column in rows.columns])
-        for one in rows.shown:
-            write([column.text(one).replace("\u2009", "") for column in rows.columns])
-        return text.getvalue()
+    def exported(self, kind: str, everything: bool = False) -> str:
+        """The list in sight, as it is searched and sorted; or all there is."""
+        if everything:
+            return as_json(
+                {
+                    "runs": self._view.runs,
+                    "rounds": self._view.rounds,
+                    "probes": self._view.curve,
+                    "events": self._view.happenings,
+                }
+            )
+        name, rows = str(self._which.value), self._table.rows.shown
+        return as_csv(_KINDS[name], rows) if kind == "csv" else as_json({name: rows})
 
-    def _save(self) -> None:
-        start = str(Path.home() / f"shoal-{self._which.value}.csv")
-        path, _ = QFileDialog.getSaveFileName(self, tr("Save the list"), start, "*.csv")
-        if path:
-            Path(path).write_text(self.csv(), encoding="utf-8")
+    def _save(self, kind: str, everything: bool = False) -> None:
+        name = "history" if everything else self._which.value
+        start = str(Path.home() / f"shoal-{name}.{kind}")
+        path, _ = QFileDialog.getSaveFileName(self, tr("Save the history"), start, f"*.{kind}")
+        if not path:
+            return
+        try:
+            Path(path).write_text(self.exported(kind, everything), encoding="utf-8")
+        except OSError as error:
+            why = error.strerror or str(error)
+            self._count.say(tr("{path} cannot be written ({why}): choose another place.", path=path, why=why))
+        else:
+            self._count.say(tr("Saved as {path}.", path=path))
 
 
 def _when(at: float) -> str:

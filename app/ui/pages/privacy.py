@@ -12,61 +12,33 @@ from app.ui.model import Message, View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions, Page
 from app.ui.pages.live import plain
-from app.ui.texts import size, tr
+from app.ui.texts import number, size, tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL
 from app.ui.theme.theme import mono
 from app.ui.widgets.icons import drawn
-from app.ui.widgets.pieces import Elided, Label, button, card, column, row, rule
+from app.ui.widgets.pieces import Elided, Label, Segments, Switch, button, card, column, row, rule
+from app.ui.widgets.stat import Stat
 
 _MESSAGES = 20
+_FIRST_PART = 700
+"""Characters of a long message that are shown before somebody asks for all."""
+BOTH, SENT, RECEIVED = "both", "sent", "received"
 
 
 class Privacy(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("What leaves this computer"))
-        self._home = ""
-        self._sign, self._answer, self._why = (
-            Label(""),
-            Label("", "hero", wrap=True),
-            Label("", "lead", wrap=True),
-        )
-        self._sign.setFixedWidth(64)
-        self._stop = button(tr("Stop it: learn alone"), lambda: actions.learn("alone"))
-        top = row(self._sign, column(self._answer, self._why, gap=6), self._stop, gap=18)
-        top.setStretch(1, 1)
-        self.add(card(top, padding=28))
-        self._messages = column(gap=8)
-        self._rows: list[MessageRow] = []
-        self._list = QFrame()
-        self._list.setProperty("look", "card")
-        self._list.setLayout(
-            column(
-                Label(tr("Last messages, word for word"), "heading"),
-                self._messages,
-                gap=12,
-                margins=(24, 20, 24, 20),
-            )
-        )
+        self._view = View()
+        self.add(self._answer_card())
+        self._stats = [Stat() for _ in range(3)]
+        self._figures = QFrame()
+        figures = row(*self._stats, gap=12)
+        self._figures.setLayout(figures)
+        self.add(self._figures)
+        self._list = self._messages_card()
         self.add(self._list)
-        facts = column(Label(tr("What is never sent"), "heading"), gap=12)
-        for title, text in (
-            (
-                tr("Your files and what you type"),
-                tr("Shoal reads nothing but its own folder. It trains on puzzles that it makes up itself."),
-            ),
-            (
-                tr("The model's weights"),
-                tr(
-                    "Neither weights nor gradients travel, not even in a swarm: only answers to generated "
-                    "puzzles would, as text."
-                ),
-            ),
-            (tr("Usage data"), tr("There is no telemetry, no account and no check for updates.")),
-        ):
-            facts.addWidget(rule())
-            facts.addLayout(column(Label(title, "strong"), Label(text, "soft", wrap=True), gap=3))
-        self.add(card(facts, padding=24))
+        self.add(_never())
         self._where = Elided("", "soft")
         kept = row(
             column(Label(tr("Where everything is kept"), "heading"), self._where, gap=4),
@@ -77,51 +49,152 @@ class Privacy(Page):
         self.add(card(kept, padding=24))
         self.body.addStretch(1)
         theme.changed.connect(self._draw)
-        self._alone = True
         self._draw()
 
     def show_view(self, view: View) -> None:
-        swarm = view.swarm
-        self._alone = view.solo and swarm is None
-        if swarm is None:
-            self._answer.say(tr("Nothing"))
-            self._why.say(
-                tr(
-                    "Your model learns alone, and the process that runs it refuses to open any network "
-                    "connection."
-                )
-            )
-        else:
-            rate = size(swarm.bytes_per_hour) if swarm.bytes_per_hour is not None else None
-            self._answer.say(
-                tr("Answers to puzzles, {rate} an hour", rate=rate) if rate else tr("Answers to puzzles")
-            )
-            self._why.say(
-                tr(
-                    "As text, signed with the name {name}. Learning alone stops it at once.",
-                    name=swarm.name or "–",
-                )
-            )
-        messages: tuple[Message, ...] = swarm.messages[-_MESSAGES:] if swarm else ()
-        self._list.setVisible(bool(messages))
-        self._stop.setVisible(swarm is not None)
-        while len(self._rows) < len(messages):
-            self._rows.append(MessageRow())
-            self._messages.addWidget(self._rows[-1])
-        for at, line in enumerate(self._rows):
-            line.setVisible(at < len(messages))
-            if at < len(messages):
-                line.say(messages[-1 - at])
-        self._home = view.home
+        self._view = view
+        answer, why = told(view)
+        self._answer.say(answer)
+        self._why.say(why)
+        self._switch.show_on(not view.solo)
+        self._show_figures()
+        self._show_messages()
         self._where.say(view.home)
         self._draw()
 
+    def _answer_card(self) -> QFrame:
+        self._sign, self._answer, self._why = (
+            Label(""),
+            Label("", "hero", wrap=True),
+            Label("", "lead", wrap=True),
+        )
+        self._sign.setFixedWidth(64)
+        self._switch = Switch(self.theme, tr("Learn with others"))
+        self._switch.toggled.connect(self._turn)
+        top = row(self._sign, column(self._answer, self._why, gap=6), gap=18)
+        top.setStretch(1, 1)
+        said = column(
+            Label(tr("Learn with others"), "strong"),
+            Label(tr("Off: every connection is closed at once, and none is opened again."), "soft", wrap=True),
+            gap=3,
+        )
+        stop = row(said, self._switch, gap=24)
+        stop.setStretch(0, 1)
+        return card(column(top, rule(), stop, gap=16), padding=28)
+
+    def _messages_card(self) -> QFrame:
+        self._messages = column(gap=8)
+        self._rows: list[MessageRow] = []
+        self._which = Segments(
+            [(BOTH, tr("All")), (SENT, tr("Sent")), (RECEIVED, tr("Received"))], tr("Which messages to show")
+        )
+        self._which.chosen.connect(lambda _: self._show_messages())
+        self._none = Label("", "soft", wrap=True)
+        head = row(Label(tr("Last messages, word for word"), "heading"), 1, self._which)
+        frame = QFrame()
+        frame.setProperty("look", "card")
+        frame.setLayout(column(head, self._none, self._messages, gap=12, margins=(24, 20, 24, 20)))
+        return frame
+
+    def _show_figures(self) -> None:
+        swarm = self._view.swarm
+        self._figures.setVisible(swarm is not None)
+        if swarm is None:
+            return
+        sent, received = swarm.bytes_per_hour, swarm.received_per_hour
+        hour = tr("in the last hour")
+        self._stats[0].say(tr("Sent"), "–" if sent is None else size(sent), hour)
+        self._stats[1].say(tr("Received"), "–" if received is None else size(received), hour)
+        waits = tr("{n} still to be sent", n=number(swarm.waiting))
+        self._stats[2].say(tr("Puzzles whose answers were shared"), number(swarm.given), waits)
+
+    def _show_messages(self) -> None:
+        swarm, which = self._view.swarm, self._which.value
+        self._list.setVisible(swarm is not None)
+        every: tuple[Message, ...] = swarm.messages if swarm else ()
+        wanted = [one for one in every if which == BOTH or one.outgoing is (which == SENT)][-_MESSAGES:]
+        self._none.setVisible(not wanted)
+        self._none.say(tr("None of them yet since learning was started."))
+        while len(self._rows) < len(wanted):
+            self._rows.append(MessageRow())
+            self._messages.addWidget(self._rows[-1])
+        for at, line in enumerate(self._rows):
+            line.setVisible(at < len(wanted))
+            if at < len(wanted):
+                line.say(wanted[-1 - at])
+
+    def _turn(self, on: bool) -> None:
+        self.ask.learn("others") if on else self.ask.alone()
+
     def _draw(self) -> None:
-        colour = self.theme.palette.good if self._alone else self.theme.palette.own
+        nothing = self._view.swarm is None
+        colour = self.theme.palette.good if nothing else self.theme.palette.own
         self._sign.setPixmap(drawn("privacy", colour, 56, 56))
 
     def _open(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(self._home))
+        QDesktopServices.openUrl(QUrl.fromLocalFile(self._view.home))
+
+
+def told(view: View) -> tuple[str, str]:
+    """What leaves this computer, in a word or two, and why."""
+    swarm = view.swarm
+    if view.solo and swarm is None:
+        return tr("Nothing"), tr(
+            "Your model learns alone, and the process that runs it refuses to open any network connection."
+        )
+    if swarm is None or (view.ruling is None and not words.working(view)):
+        return tr("Nothing at the moment"), tr(
+            "Nothing runs. When your model learns with others, answers to puzzles that Shoal made up go out as "
+            "text."
+        )
+    if not swarm.connected:
+        return tr("Nothing at the moment"), swarm.sentence or tr("Looking for a swarm.")
+    rate = size(swarm.bytes_per_hour) if swarm.bytes_per_hour is not None else None
+    answer = tr("Answers to puzzles, {rate} an hour", rate=rate) if rate else tr("Answers to puzzles")
+    return answer, tr(
+        "As text, to {relay}, signed with the made-up name {name}.",
+        relay=swarm.relay_name or swarm.relay or "–",
+        name=swarm.name or "–",
+    )
+
+
+def _never() -> QFrame:
+    facts = column(Label(tr("What is never sent"), "heading"), gap=12)
+    for title, text in (
+        (
+            tr("Your files and what you type"),
+            tr("Shoal reads nothing but its own folder. It trains on puzzles that it makes up itself."),
+        ),
+        (
+            tr("The model's weights"),
+            tr(
+                "Neither weights nor gradients travel, not even in a swarm: only answers to generated "
+                "puzzles would, as text."
+            ),
+        ),
+        (tr("Usage data"), tr("There is no telemetry, no account and no check for updates.")),
+    ):
+        facts.addWidget(rule())
+        facts.addLayout(column(Label(title, "strong"), Label(text, "soft", wrap=True), gap=3))
+    return card(facts, padding=24)
+
+
+def meaning(message: Message) -> str:
+    """What a message of the protocol is for (app/swarm/PROTOCOL.md); of an unknown kind, its own name."""
+    return {
+        "hello": tr("the relay introduces itself"),
+        "auth": tr("signs in"),
+        "welcome": tr("the relay lets this computer in"),
+        "pub": tr("a puzzle with its answers"),
+        "ok": tr("the relay has got it"),
+        "sample": tr("asks for others' answers"),
+        "batch": tr("others' puzzles and answers"),
+        "stats": tr("asks how the swarm is doing") if message.outgoing else tr("how the swarm is doing"),
+        "report": tr("tells of answers that were no good"),
+        "notice": tr("a word from the relay"),
+        "err": tr("the relay says what was wrong"),
+        "bye": tr("the relay says good-bye"),
+    }.get(message.kind, message.kind)
 
 
 class MessageRow(QFrame):
@@ -133,13 +206,36 @@ class MessageRow(QFrame):
         self._way, self._kind, self._size = Label("", "chip"), Label("", "strong"), Label("", "faint")
         self._text = Label("", wrap=True)
         self._text.setStyleSheet(f'font-family: "{mono(SMALL).family()}"; font-size: {SMALL}px;')
+        self._message: Message | None = None
+        self._all = False
+        self._more = button("", self._toggle, "flat")
         self.setLayout(
-            column(row(self._way, self._kind, 1, self._size), self._text, gap=6, margins=(14, 10, 14, 10))
+            column(
+                row(self._way, self._kind, 1, self._size),
+                self._text,
+                row(self._more, 1),
+                gap=6,
+                margins=(14, 10, 14, 10),
+            )
         )
 
     def say(self, message: Message) -> None:
-        self._way.look("chip" if message.outgoing else "chip-peer")
-        self._way.say(tr("sent") if message.outgoing else tr("received"))
-        self._kind.say(message.kind)
+        if message is not self._message and message != self._message:
+            self._message, self._all = message, False
+            self._way.look("chip" if message.outgoing else "chip-peer")
+            self._way.say(tr("sent") if message.outgoing else tr("received"))
+            self._kind.say(meaning(message))
+            self._write(message)
         self._size.say(f"{size(message.size)}  ·  {words.moment(message.at, time.time())}")
-        self._text.say(plain(message.text))
+
+    def _toggle(self) -> None:
+        self._all = not self._all
+        if self._message is not None:
+            self._write(self._message)
+
+    def _write(self, message: Message) -> None:
+        text = plain(message.text)
+        long = len(text) > _FIRST_PART
+        self._text.say(text if self._all or not long else text[:_FIRST_PART] + " …")
+        self._more.setVisible(long)
+        self._more.setText(tr("Show less") if self._all else tr("Show all of it"))
