@@ -28,7 +28,8 @@ _SPECIALS = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "c
 
 
 class ChatTokenizer:
-    """`stops` are the tokens that end a sampled completion, `end` the one put behind finished foreign text."""
+    """`stops` are the tokens that end a sampled completion, `end` the one put behind finished foreign text;
+    `template` is the chat template's text, None without one."""
 
     def __init__(self, folder: Folder) -> None:
         settings = _optional(folder, "tokenizer_config.json")
@@ -39,7 +40,8 @@ class ChatTokenizer:
         template_file = folder.path / "chat_template.jinja"
         if template_file.is_file():
             template = template_file.read_text("utf-8")
-        self._template = _compile(template or _choose(settings.get("chat_template")), folder.name)
+        self.template = template or _choose(settings.get("chat_template"))
+        self._template = _compile(self.template, folder.name)
         self._merges_system = False
         self._controls = {
             id for id, token in self._tokenizer.get_added_tokens_decoder().items() if token.special
@@ -60,6 +62,16 @@ class ChatTokenizer:
                 f"{self._name} names no end token, so its answers would never end: choose another."
             )
         return frozenset(stops), stops[0]
+
+    @property
+    def library(self) -> Tokenizer:
+        """The tokenizer itself."""
+        return self._tokenizer
+
+    @property
+    def special(self) -> dict[str, str]:
+        """Texts of the special tokens by their roles, such as `bos_token`."""
+        return dict(self._special)
 
     def prompt(self, messages: Messages) -> list[int]:
         """Token ids of a prompt up to where the model's answer begins."""

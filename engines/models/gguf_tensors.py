@@ -1,0 +1,138 @@
+"""Which tensors a decoder has, what GGUF calls them, and how llama.cpp wants their rows.
+
+llama.cpp turns neighbouring dimensions of a Llama's queries and keys where transformers turns the two halves of
+a head, so their rows change places on the way. Qwen's rotate the same way in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import gguf
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.contract import EngineError
+from engines.models.architecture import Architecture, Rope
+
+Array = NDArray[Any]
+
+_ARCHITECTURES = {
+    "qwen2": gguf.MODEL_ARCH.QWEN2,
+    "qwen3": gguf.MODEL_ARCH.QWEN3,
+    "llama": gguf.MODEL_ARCH.LLAMA,
+}
+ROPE_FACTORS = "rope_freqs.weight"
+"""Only in Llama files: by how much each frequency of the rotation is slowed (Llama 3's scaling)."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A tensor that a checkpoint has: its Hugging Face name, its name in GGUF, its shape."""
+
+    name: str
+    target: str
+    shape: tuple[int, ...]
+    heads: int = 0
+    """How many heads its rows belong to where they change places, else 0."""
+    optional: bool = False
+
+
+class Names:
+    """From Hugging Face names to GGUF's, for one architecture."""
+
+    def __init__(self, shape: Architecture) -> None:
+        self._shape = shape
+        self._map = gguf.get_tensor_name_map(_ARCHITECTURES[shape.family], shape.layers)
+
+    def target(self, name: str) -> str | None:
+        """GGUF's name, or None where the architecture has no such tensor."""
+        return self._map.get_name(name, try_suffixes=(".weight", ".bias"))
+
+    def heads(self, name: str) -> int:
+        """Heads whose rows change places in this tensor, or 0."""
+        if self._shape.family != "llama":
+            return 0
+        if ".q_proj." in name:
+            return self._shape.heads
+        return self._shape.kv_heads if ".k_proj." in name else 0
+
+
+def check(shape: Architecture, model: str) -> None:
+    """Raises EngineError where llama.cpp computes something else than this model."""
+    if shape.family == "qwen2" and shape.heads * shape.head_dim != shape.hidden:
+        raise _unsupported(model, "its heads are wider than llama.cpp expects of a Qwen2 model")
+    if shape.rope.kind == "llama3" and shape.family != "llama":
+        raise _unsupported(model, "llama.cpp knows Llama 3's rotary scaling in Llama models only")
+
+
+def _unsupported(model: str, why: str) -> EngineError:
+    return EngineError(
+        f"{model} cannot become a GGUF file ({why}): use the torch engine, or export it as peft or merged."
+    )
+
+
+def expected(shape: Architecture) -> Iterator[Expected]:
+    """All tensors in the order in which they are written, embedding first. Biases are optional."""
+    names = Names(shape)
+    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+
+    def one(name: str, *size: int, optional: bool = False) -> Expected:
+        target = names.target(name)
+        if target is None:  # llama.cpp has no place for it, so a checkpoint must not have it either
+            raise _unsupported(shape.family, f"llama.cpp has no {name}")
+        return Expected(name, target, size, names.heads(name), optional)
+
+    yield one("model.embed_tokens.weight", shape.vocabulary, shape.hidden)
+    for index in range(shape.layers):
+        at, mlp = f"model.layers.{index}.self_attn", f"model.layers.{index}.mlp"
+        yield one(f"model.layers.{index}.input_layernorm.weight", shape.hidden)
+        if shape.family == "qwen3":
+            yield one(f"{at}.q_norm.weight", shape.head_dim)
+            yield one(f"{at}.k_norm.weight", shape.head_dim)
+        for part, rows in (("q", queries), ("k", keys), ("v", keys)):
+            yield one(f"{at}.{part}_proj.weight", rows, shape.hidden)
+            yield one(f"{at}.{part}_proj.bias", rows, optional=True)
+        yield one(f"{at}.o_proj.weight", shape.hidden, queries)
+        yield one(f"model.layers.{index}.post_attention_layernorm.weight", shape.hidden)
+        for part in ("gate", "up"):
+            yield one(f"{mlp}.{part}_proj.weight", shape.inner, shape.hidden)
+        yield one(f"{mlp}.down_proj.weight", shape.hidden, shape.inner)
+        if shape.family == "llama":
+            yield one(f"{at}.o_proj.bias", shape.hidden, optional=True)
+            for part, rows in (("gate", shape.inner), ("up", shape.inner), ("down", shape.hidden)):
+                yield one(f"{mlp}.{part}_proj.bias", rows, optional=True)
+    yield one("model.norm.weight", shape.hidden)
+    if not shape.tied:
+        yield one("lm_head.weight", shape.vocabulary, shape.hidden, optional=True)
+
+
+def interleaved(rows: Array, heads: int) -> Array:
+    """Rows (heads * head_dim, ...) with each head's two halves interleaved, as llama.cpp's Llama rotates them.
+
+    >>> interleaved(np.arange(8), 2).tolist()
+    [0, 2, 1, 3, 4, 6, 5, 7]
+    """
+    if not heads:
+        return rows
+    halves = rows.reshape(heads, 2, rows.shape[0] // heads // 2, *rows.shape[1:])
+    return halves.swapaxes(1, 2).reshape(rows.shape)
+
+
+def rope_factors(shape: Architecture) -> Array | None:
+    """By how much each frequency is divided, (head_dim / 2,) fp32, or None where none is."""
+    if shape.rope.kind != "llama3":
+        return None
+    return _slowed(shape.rope, shape.head_dim)
+
+
+def _slowed(rope: Rope, head_dim: int) -> Array:
+    """Llama 3 keeps fast frequencies, divides slow ones by `factor`, blends between (Llama 3.1 reference
+    code)."""
+    plain = rope.theta ** -(np.arange(0, head_dim, 2, dtype=np.float64) / head_dim)
+    turns = rope.original_context * plain / (2 * np.pi)
+    blend = ((turns - rope.low_freq_factor) / (rope.high_freq_factor - rope.low_freq_factor)).clip(0.0, 1.0)
+    factors: Array = (1 / ((1 - blend) / rope.factor + blend)).astype(np.float32)
+    return factors
