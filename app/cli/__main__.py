@@ -20,8 +20,8 @@ COMMANDS = ("run", "swarm", "relay", "lab", "doctor", "test", "starter")
 """The order in which --help lists them; files that are not named here come after these."""
 
 ALONE = ("run", "--solo")
-"""What `./shoal` without a command does where no window can be shown, and what options without one go to: a node
-that keeps on learning."""
+"""What `./shoal` without a command does where no window can be shown, and what options without one go to: a
+node that keeps on learning."""
 
 FOLDER = Path(__file__).parent
 """Where the commands are."""

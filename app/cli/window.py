@@ -27,7 +27,8 @@ def main(args: argparse.Namespace) -> int:
 
     if why := obstacle(os.environ, sys.platform, unseen=True):
         print(
-            f"shoal window: No window can be shown, because {why}; ./shoal run shows the same in this terminal.",
+            f"shoal window: No window can be shown, because {why}; ./shoal run shows the same in this "
+            "terminal.",
             file=sys.stderr,
         )
         return 1

@@ -20,8 +20,9 @@ _OF_DISPLAYS = ("", "xcb", "wayland", "wayland-egl")
 
 
 def obstacle(environment: Mapping[str, str], platform: str, unseen: bool = False) -> str:
-    """Why no window can be shown, as the first half of a sentence; empty where it can. `unseen`: one that nobody
-    looks at will do, for tests and pictures. Installs Qt's system libraries where that needs no password."""
+    """Why no window can be shown, as the first half of a sentence; empty where it can. `unseen`: one that
+    nobody looks at will do, for tests and pictures. Installs Qt's system libraries where that needs no
+    password."""
     if platform in ("win32", "darwin"):
         return ""
     named = environment.get("QT_QPA_PLATFORM", "").partition(":")[0].partition(";")[0]

@@ -1,0 +1,96 @@
+"""The chat behind JSON lines: requests on standard input, replies on standard output, nothing else there.
+
+A window's chat ends as soon as its input closes, whatever it is doing, so it outlives no window, not even one
+that was killed. One that reads from a file or a pipe first answers what it was asked.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from typing import BinaryIO
+
+from app.chat import messages
+from app.chat.talking import Chat
+from engines.contract import EngineError
+
+
+def serve(open_chat: Callable[[], Chat], attached: bool) -> int:
+    """Answers until the input closes. Returns the exit code: 1 where there is no model."""
+    if attached:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the window decides
+    channel = _own_standard_output()
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(lines, attached), daemon=True).start()
+    try:
+        chat = open_chat()
+    except EngineError as error:
+        _send(channel, messages.Failed(number=0, sentence=str(error), final=True))
+        return 1
+    except Exception as error:
+        traceback.print_exc()
+        _send(channel, messages.Failed(number=0, sentence=_fault(error), final=True))
+        return 1
+    try:
+        _send(channel, chat.opened())
+        while line := lines.get():
+            _work(chat, line, channel)
+    except BrokenPipeError:
+        pass  # nobody listens any more
+    finally:
+        chat.close()
+    return 0
+
+
+def _work(chat: Chat, line: bytes, channel: BinaryIO) -> None:
+    try:
+        request = messages.request(line)
+    except messages.MessageError as error:
+        _send(channel, messages.Failed(number=0, sentence=str(error)))
+        return
+    try:
+        for reply in chat.do(request):
+            _send(channel, reply)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        traceback.print_exc()
+        _send(channel, messages.Failed(number=request.number, sentence=_fault(error)))
+
+
+def _fault(error: Exception) -> str:
+    said = " ".join(str(error).split())[:200]
+    return f"This is a fault in Shoal ({type(error).__name__}: {said}): ask again, or report it."
+
+
+def _listen(lines: queue.SimpleQueue[bytes], attached: bool) -> None:
+    """Passes the input on, line by line, and b"" at its end. Of a line that is too long the end is dropped."""
+    source = sys.stdin.buffer
+    while line := source.readline(messages.MAX_LINE + 1):
+        whole = line.endswith(b"\n") or len(line) <= messages.MAX_LINE
+        while not whole and (more := source.readline(messages.MAX_LINE)) and not more.endswith(b"\n"):
+            pass
+        if line.strip():
+            lines.put(line)
+    if attached:
+        os._exit(0)
+    lines.put(b"")
+
+
+def _own_standard_output() -> BinaryIO:
+    """Standard output for messages alone: what any library prints goes to standard error."""
+    channel = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return channel
+
+
+def _send(channel: BinaryIO, message: messages.Reply) -> None:
+    left = memoryview(messages.to_line(message))
+    while left:
+        left = left[channel.write(left) :]

@@ -1,0 +1,81 @@
+"""What a model has learned here: the newest safe point in the data folder. Only read, and without the folder's
+lock, so a node may be learning beside it and replacing the very files; they are then looked for again."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import msgspec
+
+from app.node import checkpoint
+from app.node.checkpoint import CheckpointError
+from app.node.home import model_mark
+from app.node.state import State
+from engines.contract import AdapterError, Engine
+
+TRIES = 6
+"""A round takes longer than reading a safe point does, so more than two are hardly ever needed."""
+_PAUSE_S = 0.15
+_ADAPTER_CONFIG = "adapter_config.json"
+
+
+class _Rank(msgspec.Struct):
+    r: int
+
+
+class Learned:
+    """The safe points of one model below `home`."""
+
+    def __init__(self, home: Path, model: Path) -> None:
+        self._models, self._mark = home / "models", model_mark(model)
+        self._loaded: tuple[Path, int] | None = None
+
+    def rank(self) -> int | None:
+        """LoRA's rank in the newest safe point, None where there is none or it tells nothing."""
+        for folder in self._newest_first():
+            try:
+                return msgspec.json.decode((folder / _ADAPTER_CONFIG).read_bytes(), type=_Rank).r
+            except (OSError, msgspec.MsgspecError):
+                continue
+        return None
+
+    def refresh(self, engine: Engine, known: State | None) -> State | None:
+        """The state of the newest safe point that is whole, with its adapter in the engine; `known` where that
+        is the one of the last time. None where nothing was learned yet. Raises AdapterError."""
+        refusal: Exception | None = None
+        for _ in range(TRIES):
+            refusal = None
+            for folder in self._newest_first():
+                try:
+                    told_apart = (folder, (folder / checkpoint.STATE).stat().st_mtime_ns)
+                    if told_apart == self._loaded:
+                        return known
+                    state = checkpoint.read(folder, self._mark)
+                    engine.load(folder)
+                except (CheckpointError, AdapterError, OSError) as error:
+                    refusal = refusal or error
+                    continue
+                self._loaded = told_apart
+                return state
+            if refusal is None:
+                return None
+            time.sleep(_PAUSE_S)
+        raise AdapterError(
+            f"What was learned cannot be read ({str(refusal).rstrip('.')}): start learning once, which looks "
+            "after damaged files, and ask again."
+        )
+
+    def _newest_first(self) -> list[Path]:
+        """Of the folders of this model, whatever it was called, the one that was written last."""
+        found = [
+            checkpoint.newest_first(folder / "checkpoints") for folder in self._models.glob(f"*-{self._mark}")
+        ]
+        return max(found, key=lambda one: _written(one), default=[])
+
+
+def _written(folders: list[Path]) -> float:
+    try:
+        return folders[0].stat().st_mtime if folders else 0.0
+    except OSError:  # replaced meanwhile
+        return 0.0

@@ -1,0 +1,154 @@
+"""What a chat process and the one who asks say to each other: typed JSON lines of limited size.
+
+Every request has a number, and its replies carry the same one; Done or Failed is the last of them. Opened comes
+first of all and answers nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+
+from engines.contract import EngineInfo
+
+MAX_LINE = 2**18
+"""Bytes of one message."""
+MAX_TEXT = 8000
+"""Characters of a question."""
+
+Side = Literal["before", "after"]
+"""The base model as it came, and with what it has learned here."""
+Kind = TypeVar("Kind")
+Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
+
+
+class MessageError(Exception):
+    """A line that is no message; the sentence says why."""
+
+
+class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lower):
+    number: int
+
+
+class Ask(_Message, frozen=True):
+    """A question of one's own, in the conversation so far. Said comes twice."""
+
+    text: Text
+
+
+class Draw(_Message, frozen=True):
+    """A fresh puzzle; family and level are chosen where none is named. Drawn comes."""
+
+    family: Annotated[str, msgspec.Meta(max_length=64)] | None = None
+    level: Annotated[int, msgspec.Meta(ge=0, le=64)] | None = None
+
+
+class Solve(_Message, frozen=True):
+    """Both sides answer a puzzle, as they do when they practise. Said comes twice, with the verdict."""
+
+    puzzle: int
+
+
+class Judge(_Message, frozen=True):
+    """What a person says is the answer. Judged comes."""
+
+    puzzle: int
+    answer: Text
+
+
+class Forget(_Message, frozen=True):
+    """The conversation begins anew."""
+
+
+class Opened(_Message, frozen=True):
+    """The model is there. `learned` is the round of the newest safe point, None before the first; `levels` are
+    the families that the model practises and where it stands in each."""
+
+    model: str
+    engine: EngineInfo
+    learned: int | None
+    levels: dict[str, int]
+
+
+class Drawn(_Message, frozen=True):
+    """A puzzle; `puzzle` is what to call it. `unseen`: its text is one of those that are never trained on."""
+
+    puzzle: int
+    family: str
+    title: str
+    level: int
+    levels: int
+    text: str
+    unseen: bool
+
+
+class Said(_Message, frozen=True):
+    """One side's answer, without anything that a display would obey. `solved` is the verdict on a puzzle, and
+    `learned` the round whose safe point answered."""
+
+    side: Side
+    text: str
+    finished: bool
+    tokens: int
+    seconds: float
+    solved: bool | None = None
+    learned: int | None = None
+
+
+class Judged(_Message, frozen=True):
+    solved: bool
+
+
+class Solution(_Message, frozen=True):
+    """A right answer to the puzzle, after the verdicts on it."""
+
+    text: str
+
+
+class Noted(_Message, frozen=True):
+    """A sentence for whoever asks."""
+
+    sentence: str
+
+
+class Done(_Message, frozen=True):
+    pass
+
+
+class Failed(_Message, frozen=True):
+    """It could not be done, with a sentence; `final`: this process has no model and ends."""
+
+    sentence: str
+    final: bool = False
+
+
+Request = Ask | Draw | Solve | Judge | Forget
+Reply = Opened | Drawn | Said | Judged | Solution | Noted | Done | Failed
+
+_requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
+_replies: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(Reply)
+
+
+def to_line(message: Request | Reply) -> bytes:
+    """One message as one line."""
+    return msgspec.json.encode(message) + b"\n"
+
+
+def request(line: bytes) -> Request:
+    """Raises MessageError."""
+    return _read(_requests, line)
+
+
+def reply(line: bytes) -> Reply:
+    """Raises MessageError."""
+    return _read(_replies, line)
+
+
+def _read(decoder: msgspec.json.Decoder[Kind], line: bytes) -> Kind:
+    if len(line) > MAX_LINE:
+        raise MessageError(f"A message of more than {MAX_LINE} bytes is too long; ask something shorter.")
+    try:
+        return decoder.decode(line)
+    except msgspec.MsgspecError as error:
+        raise MessageError(f"This is no message of a chat ({error}); see ./shoal chat --help.") from error

@@ -1,0 +1,92 @@
+"""Fresh puzzles, and the verdict on an answer. The question is our own, so it is made here; answers are foreign
+text, so only the sandbox's child ever reads them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+import msgspec
+
+from app.sapo import questions, scorers
+from app.sapo.families import FAMILIES
+from app.sapo.groups import SOLVED
+from app.sapo.questions import Question, QuestionError
+from app.sapo.sandbox import Sandbox
+from app.sapo.seeds import TRAINING_SEEDS, held_out
+
+_TRIES = 48
+"""One text in eight is held out, so nearly every level has such a puzzle within so many."""
+
+
+class Puzzle(msgspec.Struct, frozen=True, kw_only=True):
+    """`unseen`: a text that no node ever trains on, so that nobody can have learned it by heart."""
+
+    question: Question
+    unseen: bool
+
+    @property
+    def text(self) -> str:
+        return self.question.text
+
+    @property
+    def family(self) -> str:
+        return self.question.coordinates.family
+
+    @property
+    def level(self) -> int:
+        return self.question.coordinates.level
+
+    @property
+    def title(self) -> str:
+        return FAMILIES[self.family].title
+
+    @property
+    def levels(self) -> int:
+        return len(FAMILIES[self.family].levels)
+
+    @property
+    def solution(self) -> str:
+        """A right answer."""
+        return scorers.solution(self.family, self.question.entry)
+
+
+def draw(
+    family: str | None, level: int | None, usual: Mapping[str, int], rng: random.Random | None = None
+) -> Puzzle:
+    """A puzzle of this family and level; where none is named, one of the `usual` families at its usual level.
+
+    Raises QuestionError for a family or level that does not exist."""
+    rng = rng or random.SystemRandom()
+    name = family or rng.choice(sorted(usual or FAMILIES))
+    if name not in FAMILIES:
+        raise QuestionError(
+            f"There is no family called {name[:64]!r}: choose one of {', '.join(sorted(FAMILIES))}."
+        )
+    levels = len(FAMILIES[name].levels)
+    at = usual.get(name, 0) if level is None else level
+    if not 0 <= at < levels:
+        raise QuestionError(f"{name} has levels 1 to {levels}, not {at + 1}: choose one of those.")
+    for _ in range(_TRIES):
+        made = questions.draw(name, at, rng.choice(TRAINING_SEEDS))
+        if held_out(made.text):
+            return Puzzle(question=made, unseen=True)
+    return Puzzle(question=made, unseen=False)
+
+
+class Verdicts:
+    """Judges answers in a sandbox that is opened with the first one."""
+
+    def __init__(self) -> None:
+        self._sandbox: Sandbox | None = None
+
+    def solved(self, puzzle: Puzzle, answer: str | None) -> bool:
+        """Whether the answer alone, without the words around it, is right. Raises SandboxError."""
+        if self._sandbox is None:
+            self._sandbox = Sandbox()
+        return self._sandbox.score(puzzle.question.coordinates, [answer])[0] >= SOLVED
+
+    def close(self) -> None:
+        if self._sandbox is not None:
+            self._sandbox.close()
+            self._sandbox = None

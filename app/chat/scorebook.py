@@ -1,0 +1,62 @@
+"""How a person did with the puzzles: right answers and all, family by family and level by level, in
+HOME/puzzles.json."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from app.node import whole
+
+FILE = "puzzles.json"
+
+
+class Tally(msgspec.Struct, frozen=True):
+    right: int = 0
+    answered: int = 0
+
+
+class Scores(msgspec.Struct, frozen=True, kw_only=True):
+    """`families` by name and level; `streak` counts right answers in a row, `best` is the longest there was."""
+
+    version: int = 1
+    families: dict[str, dict[int, Tally]] = {}
+    streak: int = 0
+    best: int = 0
+
+    @property
+    def total(self) -> Tally:
+        """
+        >>> Scores(families={"gcd": {0: Tally(1, 2), 1: Tally(0, 1)}}).total
+        Tally(right=1, answered=3)
+        """
+        tallies = [one for levels in self.families.values() for one in levels.values()]
+        return Tally(sum(one.right for one in tallies), sum(one.answered for one in tallies))
+
+    def after(self, family: str, level: int, solved: bool) -> Scores:
+        """With one more answer.
+
+        >>> Scores().after("gcd", 0, True).after("gcd", 0, False)
+        Scores(version=1, families={'gcd': {0: Tally(right=1, answered=2)}}, streak=0, best=1)
+        """
+        levels = self.families.get(family, {})
+        was = levels.get(level, Tally())
+        now = Tally(was.right + solved, was.answered + 1)
+        streak = self.streak + 1 if solved else 0
+        return Scores(
+            families={**self.families, family: {**levels, level: now}},
+            streak=streak,
+            best=max(self.best, streak),
+        )
+
+
+def read(home: Path) -> tuple[Scores, str]:
+    """The scores so far, and a sentence where the file was damaged, which is then moved aside."""
+    found, complaint = whole.read(home / FILE, Scores)
+    return found or Scores(), complaint
+
+
+def write(home: Path, scores: Scores) -> None:
+    """Raises OSError."""
+    whole.write(home / FILE, scores)

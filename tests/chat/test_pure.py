@@ -1,0 +1,116 @@
+"""Texts, messages, puzzles and scores."""
+
+from __future__ import annotations
+
+import doctest
+import io
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from app.chat import clean as clean_module
+from app.chat import messages, scorebook, solving, terminal
+from app.chat.clean import MOST, clean
+from app.chat.puzzles import Verdicts, draw
+from app.sapo.families import FAMILIES
+from app.sapo.questions import QuestionError
+from app.sapo.seeds import held_out
+
+
+@pytest.mark.parametrize("module", [clean_module, scorebook, solving])
+def test_examples(module: object) -> None:
+    assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
+
+
+@given(st.text(max_size=200))
+def test_what_is_shown_obeys_nobody(text: str) -> None:
+    shown = clean(text)
+    assert all(char.isprintable() or char in "\n\u200c\u200d" for char in shown)
+    assert clean(shown) == shown.strip("\n ")
+
+
+def test_a_long_text_is_cut() -> None:
+    assert clean("x" * (MOST + 5)) == "x" * MOST + "…"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"[]\n",
+        b'{"type":"ask","number":1}\n',
+        b'{"type":"ask","number":1,"text":"%s"}\n' % (b"x" * 8001),
+        b'{"type":"draw","number":1,"level":-1}\n',
+        b'{"type":"opened","number":1}\n',
+        b'{"type":"ask","number":1,"text":"' + b"x" * messages.MAX_LINE + b'"}\n',
+    ],
+)
+def test_bad_lines_are_refused_in_a_sentence(line: bytes) -> None:
+    with pytest.raises(messages.MessageError) as refusal:
+        messages.request(line)
+    assert "\n" not in str(refusal.value)
+
+
+def test_messages_come_back_as_they_went() -> None:
+    ask = messages.Ask(number=3, text="ä\n\u202e")
+    said = messages.Said(number=3, side="after", text="x", finished=True, tokens=1, seconds=0.5, solved=True)
+    assert messages.request(messages.to_line(ask)) == ask
+    assert messages.reply(messages.to_line(said)) == said
+
+
+def test_puzzles_are_fresh_and_of_what_is_never_trained_on() -> None:
+    first, second = (draw("chain_sum", 2, {}) for _ in range(2))
+    assert first.text != second.text and (first.family, first.level) == ("chain_sum", 2)
+    assert first.unseen and held_out(first.text)
+    usual = draw(None, None, {"gcd": 3}, random.Random(1))
+    assert (usual.family, usual.level, usual.levels) == ("gcd", 3, 5)
+
+
+@pytest.mark.parametrize(("family", "level"), [("nonsense", None), ("gcd", 99)])
+def test_what_is_no_puzzle_is_a_sentence(family: str, level: int | None) -> None:
+    with pytest.raises(QuestionError):
+        draw(family, level, {})
+
+
+def test_every_family_s_solution_is_right_and_another_answer_is_not() -> None:
+    """The very sandbox that judges models."""
+    verdicts = Verdicts()
+    try:
+        for family in FAMILIES:
+            puzzle = draw(family, 0, {}, random.Random(family))
+            assert verdicts.solved(puzzle, puzzle.solution), family
+            assert not verdicts.solved(puzzle, "__import__('os').abort()"), family
+            assert not verdicts.solved(puzzle, "x" * 5000) and not verdicts.solved(puzzle, ""), family
+    finally:
+        verdicts.close()
+
+
+def test_scores_are_kept_and_a_damaged_file_loses_nothing_else(tmp_path: Path) -> None:
+    scores, complaint = scorebook.read(tmp_path)
+    assert scores == scorebook.Scores() and not complaint
+    scorebook.write(tmp_path, scores.after("gcd", 1, True).after("lcm", 0, False))
+    again, _ = scorebook.read(tmp_path)
+    assert again.families["gcd"][1] == scorebook.Tally(1, 1) and again.total == scorebook.Tally(1, 2)
+    (tmp_path / scorebook.FILE).write_text("{")
+    fresh, complaint = scorebook.read(tmp_path)
+    assert fresh == scorebook.Scores() and "cannot be read" in complaint
+    assert list(tmp_path.glob("damaged-*"))
+
+
+@pytest.mark.parametrize("width", [40, 76, 200])
+def test_both_answers_fit_any_terminal(width: int) -> None:
+    said = [
+        messages.Said(
+            number=1, side=side, text="4-1=3 #3 " * 9, finished=done, tokens=9, seconds=0.1, solved=done
+        )
+        for side, done in (("before", False), ("after", True))
+    ]
+    out = io.StringIO()
+    Console(file=out, width=width).print(terminal.answers(said, width))
+    shown = out.getvalue()
+    assert max(map(len, shown.splitlines())) <= width
+    assert "✗ wrong" in shown and "✓ right" in shown and "cut off" in shown
