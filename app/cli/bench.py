@@ -7,7 +7,7 @@ import importlib
 import json
 import sys
 
-from app.bench import BENCHMARKS, PLANNED, BenchError
+from app.bench import BENCHMARKS, BenchError
 
 SUMMARY = "measure a part, beside its limits: " + ", ".join(BENCHMARKS)
 
@@ -23,19 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         one.add_argument(
             "--json", action="store_true", help="the figures on standard output, nothing else there"
         )
-    for name in PLANNED:
-        one = kinds.add_parser(name, help="not built yet")
-        one.add_argument("--json", action="store_true")
 
 
 def main(args: argparse.Namespace) -> int:
-    if args.benchmark in PLANNED:
-        print(
-            f"shoal bench: This version has no benchmark {args.benchmark} yet; take one of "
-            f"{', '.join(BENCHMARKS)}.",
-            file=sys.stderr,
-        )
-        return 2
     benchmark = importlib.import_module(BENCHMARKS[args.benchmark])
     try:
         figures = benchmark.run(args, lambda line: print(line, file=sys.stderr, flush=True))

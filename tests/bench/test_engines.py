@@ -1,0 +1,135 @@
+"""Sampler, learner and round are measured for real, on a model of a few thousand weights."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.bench import BenchError, apart, learner, round, sampler, shapes
+from app.bench.apart import Measured
+from engines.opening import available
+
+ROOT = Path(__file__).parents[2]
+TINY = ("--model=tiny", "--prompt=12", "--new=6", "--rows=3", "--repeats=1", "--threads=1")
+
+
+def _llamacpp() -> str:
+    try:
+        return available("llamacpp")
+    except ImportError as error:
+        return str(error)
+
+
+def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "app.cli", "bench", *arguments],
+        cwd=ROOT,
+        env={**os.environ},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+
+def figures(*arguments: str) -> dict[str, Any]:
+    done = bench(*arguments, "--json", *TINY)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 1
+    found: dict[str, Any] = json.loads(lines[0])
+    return found
+
+
+def test_sampling_is_measured_beside_transformers() -> None:
+    found = figures("sampler", "--only=transformers fp32,torch")
+    assert set(found["candidates"]) == {"transformers fp32", "torch"}
+    assert found["engine"] == "torch" and found["tokens_per_s"] > 0 and found["speedup_vs_transformers"] > 0
+    assert found["precision_class"] == "fp32" and found["share_of_llamacpp_limit"] is None
+    assert (found["rows"], found["prompt_tokens"], found["new_tokens"]) == (3, 12, 6)
+    for row in found["candidates"].values():
+        assert row["seconds"] > 0 and 100 < row["peak_mb"] < 3000
+
+
+@pytest.mark.skipif(bool(_llamacpp()), reason=_llamacpp() or "it is there")
+def test_sampling_is_measured_beside_llamacpp() -> None:
+    found = figures("sampler", "--only=llamacpp q8_0,llama.cpp q8_0")
+    assert found["engine"] == "llamacpp q8_0" and found["share_of_llamacpp_limit"] > 0
+
+
+def test_a_step_is_measured() -> None:
+    found = figures("learner", "--only=torch,torch checkpointing,naive fp32")
+    assert found["seconds"] > 0 and found["peak_mb"] > 100 and found["speedup_vs_naive"] > 0
+    assert "layers computed twice" in found["candidates"]["torch checkpointing"]["note"]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("trl") is None, reason="TRL is not installed")
+def test_a_round_is_measured_beside_trl() -> None:
+    found = figures("round", "--only=torch,trl fp32")
+    assert found["speedup_vs_trl"] > 0 and found["peak_memory_ratio_vs_trl"] > 0
+    assert 0 <= found["swap_share"]["torch"] < 1
+    ours, peer = found["candidates"]["torch"], found["candidates"]["trl fp32"]
+    for row in (ours, peer):
+        assert row["seconds"] == pytest.approx(row["sample_s"] + row["step_s"], abs=0.01)
+
+
+def test_what_is_missing_says_how_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    from app.bench import with_trl
+
+    monkeypatch.setitem(sys.modules, "trl", None)
+    task = apart.Task(
+        part="round", candidate="trl fp32", folder="", adapter="", messages=[], prompt_T=[], new=1, rows=1,
+        threads=1, vocabulary=9,
+    )  # fmt: skip
+    with pytest.raises(BenchError, match=r"TRL is not installed .*setup"):
+        with_trl.round_(task)
+    found = sampler.ratios(
+        {"torch": Measured(missing="no"), "transformers fp32": Measured(seconds=1, tokens=1)}
+    )
+    assert found["tokens_per_s"] is None and found["speedup_vs_transformers"] is None
+    rows = apart.figures({"torch": Measured(missing="no"), "trl fp32": Measured(seconds=2, tokens=8)})
+    assert rows["torch"] == {"missing": "no"} and rows["trl fp32"]["tokens_per_s"] == 4
+
+
+def test_wrong_names_are_refused() -> None:
+    done = bench("sampler", "--only=other")
+    assert done.returncode == 1 and "There is no candidate other" in done.stderr
+    done = bench("learner", "--model=nothing-like-this")
+    assert done.returncode == 1 and "There is no model" in done.stderr
+    assert bench("round", "--rows=0").returncode == 2
+
+
+def test_headlines() -> None:
+    """Our fastest engine's speed, the lower speed-up of two classes, the share of the engine's own choice."""
+    speeds = {
+        "transformers fp32": 20, "torch": 40, "transformers bf16": 10, "llamacpp f16": 50, "llama.cpp f16": 100,
+        "llamacpp q8_0": 80, "llama.cpp q8_0": 100,
+    }  # fmt: skip
+    found = sampler.ratios({name: Measured(seconds=2, tokens=2 * speed) for name, speed in speeds.items()})
+    assert found["tokens_per_s"] == 80 and found["engine"] == "llamacpp q8_0"
+    assert found["speedup_vs_transformers"] == 2 and found["precision_class"] == "fp32"
+    assert found["share_of_llamacpp_limit"] == 0.8 and found["shares"]["f16"] == 0.5
+    assert set(speeds) == set(sampler.CANDIDATES)
+
+
+def test_medians_leave_failures_out() -> None:
+    every = [Measured(seconds=value, peak_mb=10 * value, parts={"a_s": value}) for value in (3.0, 1.0, 9.0)]
+    middle = apart.medians([*every, Measured(missing="died")])
+    assert (middle.seconds, middle.peak_mb, middle.parts) == (3.0, 30.0, {"a_s": 3.0})
+    assert apart.medians([Measured(missing="died")]).missing == "died"
+
+
+def test_shapes() -> None:
+    """0.5b is Qwen2.5-0.5B's: 494,032,768 parameters."""
+    sizes = [shape for _, shape in shapes.tensor_shapes(shapes.SHAPES["0.5b"])]
+    total = 0
+    for size in sizes:
+        total += size[0] * (size[1] if len(size) > 1 else 1)
+    assert total == 494_032_768
+    assert "torch" in learner.CANDIDATES and "torch" in round.CANDIDATES
