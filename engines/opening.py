@@ -4,11 +4,20 @@ library of its own, and most computers have not all of them."""
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from engines import facts as computer
+from engines import trials
+from engines.choice import Choice, Size, choose
 from engines.contract import Engine, EngineError
+from engines.models import locate
+from engines.models.folder import count_parameters, fingerprint, open_folder
 
 AUTO = "auto"
 
@@ -20,16 +29,45 @@ TITLES = {"torch": "PyTorch", "llamacpp": "llama.cpp", "mlx": "MLX"}
 CHOICES = (AUTO, *PACKAGES)
 
 
+LIBRARIES = {"torch": "torch", "llamacpp": "llama_cpp", "mlx": "mlx"}
+"""What each package stands on: whether it is there tells in a millisecond what importing takes a second for."""
+
+HOME = "SHOAL_HOME"
+"""Environment variable: the data folder, where results of trials are remembered."""
+
+SAYS = "shoal-llamacpp.says"
+"""A file in the Python environment, written by whoever builds llama.cpp: one sentence on how that stands."""
+
+
 def available(name: str) -> str:
     """Empty when the engine of that name can run here, else a sentence: why not, and what to do. Loads the
     engine's library, no model. Raises EngineError for a name that is none."""
+    _check(name)
+    if reason := missing(name):
+        return reason
     try:
         package = _package(name)
-    except (ImportError, OSError) as error:
-        said = " ".join(str(error).split())[:200]
+        # The torch engine runs wherever its package loads.
+        return str(package.available()) if hasattr(package, "available") else ""
+    except Exception as error:  # a library that is half there, or built for another processor, raises anything
+        said = " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__
         return f"The {TITLES[name]} engine does not load ({said}): run ./shoal setup --engine {name}."
-    # The torch engine runs wherever its package loads.
-    return str(package.available()) if hasattr(package, "available") else ""
+
+
+def missing(name: str) -> str:
+    """The same by a look for the engine's library, which is not loaded."""
+    if importlib.util.find_spec(LIBRARIES[name]) is not None:
+        return ""
+    match name:
+        case "torch":
+            return "PyTorch is not installed: run ./shoal setup, which repairs the installation."
+        case "mlx":
+            return "MLX is not installed; it is for Macs with Apple Silicon, where ./shoal setup installs it."
+    try:
+        said = (Path(sys.prefix) / SAYS).read_text(encoding="utf-8").strip()
+    except OSError:
+        said = ""
+    return said or "llama.cpp is not installed: run ./shoal setup --engine llamacpp, which builds it."
 
 
 def open_engine(
@@ -43,27 +81,66 @@ def open_engine(
     thread_share: float | None = None,
     batch_share: float = 1.0,
 ) -> Engine:
-    """Opens the engine of that name, or with "auto" the one that suits this computer; the other arguments are
-    those of every engine's own `open_engine`.
+    """Opens the engine of that name, or with "auto" the one that suits this computer and the model; the other
+    arguments are those of every engine's own `open_engine`.
 
-    Raises EngineError: a named engine that cannot run is never replaced by another one."""
-    if name == AUTO:
-        name = "torch"
-    if reason := available(name):
-        raise EngineError(reason)
+    Raises EngineError. A named engine that cannot run is never replaced by another one; one that was chosen is,
+    and its `notes` say so."""
     options: dict[str, Any] = dict(
         rank=rank, seed=seed, device=device, threads=threads, thread_share=thread_share, batch_share=batch_share
     )
+    if name == AUTO:
+        return _open_chosen(model, options)
+    if reason := available(name):
+        raise EngineError(reason)
     engine: Engine = _package(name).open_engine(model, **options)
     return engine
 
 
+def _open_chosen(model: str | Path, options: dict[str, Any]) -> Engine:
+    """The best one; where that fails to open, the next."""
+    problems: dict[str, str] = {}
+    while True:
+        engine = choice(model, lambda name: problems.get(name) or missing(name)).engine or "torch"
+        if engine in problems:
+            raise EngineError(problems[engine])
+        try:
+            if reason := available(engine):
+                raise EngineError(reason)
+            opened: Engine = _package(engine).open_engine(model, **options)
+        except EngineError as error:
+            if engine == "torch":
+                raise
+            problems[engine] = str(error)
+            continue
+        notes: list[str] = getattr(opened, "notes", [])
+        notes += [f"{reason} {TITLES[engine]} takes its place." for reason in problems.values()]
+        return opened
+
+
+def choice(model: str | Path, problem: Callable[[str], str] = available, home: Path | None = None) -> Choice:
+    """Which engine suits this computer and a model, by the rules and by what a trial measured. Raises
+    EngineError for a model that cannot be read."""
+    folder = open_folder(locate(model))
+    home = home or (Path(os.environ[HOME]) if os.environ.get(HOME) else None)
+    facts = computer.gather(home)
+    size = Size(name=folder.name, parameters=count_parameters(folder))
+    known = trials.recall(home, trials.key(fingerprint(folder), facts)) if home else {}
+    return choose(facts, size, problem, {name: trial.rounds_per_hour for name, trial in known.items()})
+
+
 def prepare(name: str) -> None:
-    """Imports what opening that engine will need: it takes seconds, in which others can work."""
+    """Imports what opening that engine will most likely need: it takes seconds, in which others can work."""
+    if name == AUTO:
+        name = "mlx" if sys.platform == "darwin" and not missing("mlx") else "torch"
     importlib.import_module(PACKAGES.get(name, PACKAGES["torch"]))
 
 
-def _package(name: str) -> ModuleType:
+def _check(name: str) -> None:
     if name not in PACKAGES:
         raise EngineError(f"There is no engine {name!r}: choose {', '.join(CHOICES)}.")
+
+
+def _package(name: str) -> ModuleType:
+    _check(name)
     return importlib.import_module(PACKAGES[name])

@@ -1,0 +1,270 @@
+"""Which engine suits a computer and a model, in which number format, and why not another one: pure functions.
+
+The rules are in the order of their weight. MLX on Apple Silicon and PyTorch on an NVIDIA card are far ahead of
+everything else there. On other processors llama.cpp samples large models faster, while for tiny ones its fixed
+costs are larger than what it saves; in between, and wherever both were measured (`engines.trials`), the
+measurement decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from engines.contract import EngineError
+from engines.facts import Facts
+from engines.memory import MB
+
+LARGE = 100_000_000
+"""Parameters from which llama.cpp is taken on a processor where nothing has been measured yet."""
+
+DRIVERS = {11: 450, 12: 525, 13: 580}
+"""CUDA's major version to the oldest driver that runs it (NVIDIA's CUDA compatibility table)."""
+
+_SHARE = 0.7
+"""Of free memory, what an engine may take; see engines.memory."""
+
+
+class Size(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a model the choice depends on."""
+
+    name: str
+    parameters: int
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """One way to run, whether it can be gone here, and why (not). Names are those of `./shoal doctor`: torch
+    comes as torch-cuda, torch-mps and torch-cpu."""
+
+    name: str
+    usable: bool
+    reason: str
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """`way` is the name of the way taken and `engine` the engine that goes it, both empty when there is none.
+    `needs_mb` is a lower bound: weights and what samples from them, without activations."""
+
+    engine: str
+    way: str
+    reason: str
+    dtype: str
+    needs_mb: int
+    free_mb: int
+    engines: tuple[Judged, ...]
+
+
+def choose(
+    facts: Facts,
+    size: Size,
+    problem: Callable[[str], str],
+    rounds_per_hour: Mapping[str, float] | None = None,
+) -> Choice:
+    """`problem` says for "torch", "llamacpp" and "mlx" why it cannot run (empty: it can); `rounds_per_hour` is
+    what was measured on this computer with this model."""
+    judged = {one.name: one for one in judge(facts, size, problem)}
+    measured = dict(rounds_per_hour or {})
+    order = _order(facts, size, measured)
+    way = next((name for name in order if judged[name].usable), "")
+    if way:
+        reason = " ".join([_why(way, facts, size, measured), *_passed(order, way, judged)])
+    else:
+        reason = " ".join(
+            [f"No engine can run {size.name} on this computer.", *(judged[name].reason for name in order)]
+        )
+    told = tuple(
+        one
+        if not one.usable or one.name == way
+        else Judged(one.name, True, _why_not(one.name, way, facts, size, measured))
+        for one in judged.values()
+    )
+    return Choice(
+        engine=engine_of(way),
+        way=way,
+        reason=reason,
+        dtype=dtype(way, facts, size),
+        needs_mb=needs_mb(way, facts, size),
+        free_mb=_room_mb(way, facts),
+        engines=told,
+    )
+
+
+def engine_of(way: str) -> str:
+    """
+    >>> engine_of("torch-cuda"), engine_of("mlx"), engine_of("")
+    ('torch', 'mlx', '')
+    """
+    return way.partition("-")[0]
+
+
+def judge(facts: Facts, size: Size, problem: Callable[[str], str]) -> list[Judged]:
+    """Every way to run, in a fixed order."""
+    ways = {
+        "torch-cuda": problem("torch") or cuda_problem(facts),
+        "torch-mps": problem("torch") or mps_problem(facts),
+        "torch-cpu": problem("torch"),
+        "llamacpp": problem("llamacpp") or llamacpp_problem(facts),
+        "mlx": problem("mlx"),
+    }
+    return [
+        Judged(way, not reason, reason or _runs(way, facts))
+        for way, no in ways.items()
+        for reason in [no or memory_problem(way, facts, size)]
+    ]
+
+
+def cuda_problem(facts: Facts) -> str:
+    """Why torch cannot use an NVIDIA card, in a sentence; empty when it can."""
+    if facts.driver_problem:
+        return facts.driver_problem
+    if not facts.cards:
+        return "There is no NVIDIA card with a driver here."
+    if not facts.cuda:
+        return f"This build of PyTorch has no CUDA, so {facts.cards[0].name} is not used."
+    return driver_problem(facts.cuda, facts.driver)
+
+
+def driver_problem(cuda: str, driver: str) -> str:
+    """Empty, or the sentence that the driver is too old for a CUDA version.
+
+    >>> driver_problem("13.0", "580.65.06"), driver_problem("12.8", "535.104.05")
+    ('', '')
+    >>> driver_problem("13.0", "535.104.05")
+    'The NVIDIA driver 535.104.05 is too old for CUDA 13.0: install 580 or newer and restart the computer.'
+    """
+    needed = DRIVERS.get(_number(cuda), max(DRIVERS.values()))
+    if _number(driver) >= needed:
+        return ""
+    return (
+        f"The NVIDIA driver {driver or 'found'} is too old for CUDA {cuda}: install {needed} or newer and "
+        "restart the computer."
+    )
+
+
+def mps_problem(facts: Facts) -> str:
+    return "" if facts.apple_silicon else "Metal (MPS) exists on Macs with Apple Silicon only."
+
+
+def llamacpp_problem(facts: Facts) -> str:
+    """llama.cpp samples, torch learns: on a card both are better done by torch."""
+    if facts.system == "linux" and facts.glibc and _pair(facts.glibc) < (2, 28):
+        return f"llama.cpp needs glibc 2.28 and this system has {facts.glibc}: use a newer system."
+    return ""
+
+
+def memory_problem(way: str, facts: Facts, size: Size) -> str:
+    """Empty, or the sentence that the model does not fit."""
+    needed, room = needs_mb(way, facts, size), _room_mb(way, facts)
+    if needed <= room:
+        return ""
+    where = f" on {facts.cards[0].name}" if way == "torch-cuda" and facts.cards else ""
+    return (
+        f"{size.name} needs {needed:,} MB and {room:,} MB are free{where}: close other programs or choose a "
+        "smaller model."
+    )
+
+
+def needs_mb(way: str, facts: Facts, size: Size) -> int:
+    """Weights and what samples from them: torch a merged copy, llama.cpp eight-bit weights, MLX its adapter."""
+    if not way:
+        return 0
+    bytes_each = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0}[dtype(way, facts, size)]
+    sampling = {"llamacpp": 34 / 32, "mlx": 0.0}.get(way, bytes_each)  # q8_0: 34 bytes for 32 weights
+    return round(size.parameters * (bytes_each + sampling) / MB)
+
+
+def dtype(way: str, facts: Facts, size: Size) -> str:
+    """The number format that the learner's weights are expected in; the engine measures before it takes one."""
+    if not way:
+        return ""
+    if way == "torch-cuda":
+        return "bfloat16" if facts.cards and facts.cards[0].capability >= (8, 0) else "float32"
+    if way == "mlx":
+        return "bfloat16" if facts.apple_silicon else "float32"
+    fast_halves = {"avx512_bf16", "amx_bf16", "bf16"} & set(facts.features)
+    return "bfloat16" if way != "torch-mps" and size.parameters >= LARGE // 2 and fast_halves else "float32"
+
+
+def _order(facts: Facts, size: Size, measured: Mapping[str, float]) -> list[str]:
+    """The ways that may be taken by themselves, best first. MLX is for Apple's chips: elsewhere it is taken by
+    name only."""
+    if facts.apple_silicon:
+        return ["mlx", "torch-mps", "torch-cpu"]
+    ways = ["torch-cpu", "llamacpp"] if size.parameters < LARGE else ["llamacpp", "torch-cpu"]
+    if all(engine_of(way) in measured for way in ways):
+        ways.sort(key=lambda way: -measured[engine_of(way)])
+    return ["torch-cuda", *ways]
+
+
+def _runs(way: str, facts: Facts) -> str:
+    match way:
+        case "torch-cuda":
+            return f"PyTorch with CUDA {facts.cuda} runs on {', '.join(card.name for card in facts.cards)}."
+        case "torch-mps":
+            return "PyTorch runs on this Mac's graphics through Metal (MPS)."
+        case "torch-cpu":
+            return f"PyTorch {facts.packages.get('torch', '')} runs on this processor."
+        case "llamacpp":
+            return "llama.cpp samples on this processor, and PyTorch learns."
+        case _:
+            return f"MLX runs on this computer ({facts.cpu})."
+
+
+def _why(way: str, facts: Facts, size: Size, measured: Mapping[str, float]) -> str:
+    """Why this one was taken."""
+    engine = engine_of(way)
+    if way in ("torch-cpu", "llamacpp") and engine in measured and len(measured) > 1:
+        return f"{_runs(way, facts)} Measured here with {size.name}: {measured[engine]:.0f} rounds an hour."
+    if way == "torch-cpu" and size.parameters < LARGE:
+        return f"{_runs(way, facts)} {size.name} is small: no other engine is faster with it on a processor."
+    return _runs(way, facts)
+
+
+def _why_not(way: str, taken: str, facts: Facts, size: Size, measured: Mapping[str, float]) -> str:
+    """Why a way that could be gone was not taken."""
+    if engine_of(way) in measured and engine_of(taken) in measured and way in ("torch-cpu", "llamacpp"):
+        return (
+            f"{_runs(way, facts)} Measured here with {size.name}: {measured[engine_of(way)]:.0f} rounds an "
+            f"hour, and {measured[engine_of(taken)]:.0f} with the engine taken."
+        )
+    if way == "mlx":
+        return "MLX is for Apple Silicon; on this computer it is for tests, so it is taken by name only."
+    if way == "llamacpp" and taken == "torch-cpu":
+        return (
+            f"{_runs(way, facts)} For a model as small as {size.name} its fixed costs are larger than its gain."
+        )
+    if taken == "torch-cuda":
+        return f"{_runs(way, facts)} The graphics card is faster."
+    if taken == "mlx":
+        return f"{_runs(way, facts)} MLX is faster on Apple Silicon."
+    return f"{_runs(way, facts)} {_LEADS.get(taken, 'The engine taken')} is faster."
+
+
+_LEADS = {"llamacpp": "llama.cpp", "torch-mps": "The graphics of this Mac", "torch-cpu": "PyTorch"}
+
+
+def _passed(order: list[str], way: str, judged: Mapping[str, Judged]) -> list[str]:
+    """Reasons of those that would have come first."""
+    return [judged[name].reason for name in order[: order.index(way)]]
+
+
+def _room_mb(way: str, facts: Facts) -> int:
+    if way == "torch-cuda":
+        return round(facts.cards[0].free_mb * 0.9) if facts.cards else 0
+    return round(facts.free_mb * _SHARE)
+
+
+def _number(version: str) -> int:
+    head = version.partition(".")[0]
+    return int(head) if head.isdigit() else 0
+
+
+def _pair(version: str) -> tuple[int, int]:
+    major, _, minor = version.partition(".")
+    return _number(major), _number(minor)
+
+
+def refuse(choice: Choice) -> EngineError:
+    """What to raise when no engine can run."""
+    return EngineError(choice.reason)

@@ -1,0 +1,186 @@
+"""What this computer has, as far as the choice of an engine depends on it. Loads no model library and wakes no
+card that sleeps."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from engines.memory import MB, container_room
+
+PACKAGES = ("torch", "llama-cpp-python", "mlx", "mlx-lm", "gguf", "transformers")
+"""Whose versions decide how fast an engine is."""
+
+FEATURES = ("avx2", "fma", "f16c", "avx512f", "avx512_bf16", "amx_bf16", "asimd", "bf16", "i8mm")
+"""What of the processor's features matters: without AVX2 and its kin llama.cpp is built for this very computer,
+and with the bf16 ones half the bytes are computed with at full speed."""
+
+_WINDOWS_AVX2 = 40  # PF_AVX2_INSTRUCTIONS_AVAILABLE
+
+
+class Card(msgspec.Struct, frozen=True, kw_only=True):
+    """An NVIDIA card. `capability` is CUDA's, (8, 0) for Ampere."""
+
+    name: str
+    memory_mb: int
+    free_mb: int
+    capability: tuple[int, int]
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """Sizes in MB (2**20 bytes). What a computer does not have is empty."""
+
+    system: str
+    machine: str
+    cpu: str
+    cores: int
+    features: tuple[str, ...]
+    memory_mb: int
+    free_mb: int
+    disk_mb: int
+    glibc: str
+    cards: tuple[Card, ...]
+    driver: str
+    driver_problem: str
+    cuda: str
+    """The CUDA version that torch was built for."""
+    packages: dict[str, str]
+    """Name to version, of those that are there."""
+
+    @property
+    def apple_silicon(self) -> bool:
+        return self.system == "darwin" and self.machine == "arm64"
+
+
+def gather(folder: Path | None = None) -> Facts:
+    """Looks; `folder` is where models and conversions lie (missing ones count as their nearest parent)."""
+    cards, driver, problem = _nvidia()
+    return Facts(
+        system=sys.platform,
+        machine=platform.machine().replace("AMD64", "x86_64").replace("aarch64", "arm64"),
+        cpu=cpu_name(),
+        cores=_cores(),
+        features=_features(),
+        memory_mb=psutil.virtual_memory().total // MB,
+        free_mb=min(psutil.virtual_memory().available, container_room()) // MB,
+        disk_mb=_disk_mb(folder or Path.home()),
+        glibc=platform.libc_ver()[1] if sys.platform == "linux" else "",
+        cards=cards,
+        driver=driver,
+        driver_problem=problem,
+        cuda=_torch_cuda(),
+        packages={name: version for name in PACKAGES if (version := _version(name))},
+    )
+
+
+def cpu_name() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return _sysctl("machdep.cpu.brand_string") or platform.processor() or platform.machine()
+
+
+def _cores() -> int:
+    cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    return min(cores, len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else cores
+
+
+def _features() -> tuple[str, ...]:
+    words: set[str] = set()
+    if sys.platform == "linux":
+        try:
+            text = Path("/proc/cpuinfo").read_text(errors="replace")
+        except OSError:
+            text = ""
+        if found := re.search(r"^(flags|Features)\s*: (.*)$", text, re.MULTILINE):
+            words = set(found[2].split())
+    elif sys.platform == "darwin":
+        known = " ".join(_sysctl(f"machdep.cpu.{name}") for name in ("features", "leaf7_features")).lower()
+        words = set(known.split())
+        if platform.machine() == "arm64":
+            words |= {"asimd"} | ({"bf16"} if _sysctl("hw.optional.arm.FEAT_BF16") == "1" else set())
+    elif sys.platform == "win32" and ctypes.windll.kernel32.IsProcessorFeaturePresent(_WINDOWS_AVX2):
+        words = {"avx2", "fma", "f16c"}  # no processor has the first without the others
+    return tuple(name for name in FEATURES if name in words)
+
+
+def _sysctl(name: str) -> str:
+    if sys.platform != "darwin":
+        return ""
+    done = subprocess.run(["/usr/sbin/sysctl", "-n", name], capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def _disk_mb(folder: Path) -> int:
+    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    return shutil.disk_usage(there).free // MB
+
+
+def _nvidia() -> tuple[tuple[Card, ...], str, str]:
+    """Cards, driver version, and a sentence where there is a driver that does not answer."""
+    there = (
+        Path("C:/Windows/System32/nvml.dll").exists()
+        if sys.platform == "win32"
+        else Path("/proc/driver/nvidia/gpus").is_dir() or Path("/dev/nvidiactl").exists()
+    )
+    if not there:
+        return (), "", ""
+    try:
+        import pynvml
+    except ImportError:
+        return (), "", "The library that asks NVIDIA's driver is missing: run ./shoal setup."
+    try:
+        pynvml.nvmlInit()
+        try:
+            cards = []
+            for number in range(pynvml.nvmlDeviceGetCount()):
+                card = pynvml.nvmlDeviceGetHandleByIndex(number)
+                memory = pynvml.nvmlDeviceGetMemoryInfo(card)
+                major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(card)
+                cards.append(
+                    Card(
+                        name=str(pynvml.nvmlDeviceGetName(card)),
+                        memory_mb=int(memory.total) // MB,
+                        free_mb=int(memory.free) // MB,
+                        capability=(int(major), int(minor)),
+                    )
+                )
+            return tuple(cards), str(pynvml.nvmlSystemGetDriverVersion()), ""
+        finally:
+            pynvml.nvmlShutdown()
+    except pynvml.NVMLError as error:
+        return (), "", f"NVIDIA's driver does not answer ({error}): restart the computer or install it again."
+
+
+def _torch_cuda() -> str:
+    """Read from torch's version file: importing torch would take most of a second."""
+    found = importlib.util.find_spec("torch")
+    for folder in (found.submodule_search_locations or []) if found else []:
+        try:
+            text = (Path(folder) / "version.py").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        if number := re.search(r"^cuda\b.*?= *['\"]([0-9.]+)['\"]", text, re.MULTILINE):
+            return number[1]
+    return ""
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
