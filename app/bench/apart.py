@@ -12,6 +12,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,10 +47,26 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     vocabulary: int
 
 
+class Clock:
+    """Seconds and processor seconds of this process since it was made."""
+
+    def __init__(self) -> None:
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+
+    def wall(self) -> float:
+        return time.perf_counter() - self._wall
+
+    def cpu(self) -> float:
+        return time.process_time() - self._cpu
+
+
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """What it took. `seconds` may have parts, named in `parts`; `missing` says why there is nothing."""
+    """What it took. `seconds` may have parts, named in `parts`; `missing` says why there is nothing.
+
+    `cpu_s`, processor time of all threads, says more than `seconds` where others were busy meanwhile."""
 
     seconds: float = 0.0
+    cpu_s: float = 0.0
     tokens: int = 0
     peak_mb: float = 0.0
     load_s: float = 0.0
@@ -148,6 +165,7 @@ def medians(every: Sequence[Measured]) -> Measured:
         return every[0]
     return Measured(
         seconds=median(one.seconds for one in worked),
+        cpu_s=median(one.cpu_s for one in worked),
         tokens=round(median(one.tokens for one in worked)),
         peak_mb=median(one.peak_mb for one in worked),
         load_s=median(one.load_s for one in worked),
@@ -166,6 +184,7 @@ def figures(found: Mapping[str, Measured]) -> dict[str, dict[str, Any]]:
         rows[name] = {
             "seconds": round(one.seconds, 3),
             "tokens_per_s": round(one.tokens / one.seconds, 1),
+            "cpu_s": round(one.cpu_s, 3),
             "peak_mb": round(one.peak_mb),
             **{key: round(value, 4) for key, value in one.parts.items()},
             **({"note": one.note} if one.note else {}),
@@ -175,7 +194,7 @@ def figures(found: Mapping[str, Measured]) -> dict[str, dict[str, Any]]:
 
 def table(found: Mapping[str, Mapping[str, Any]], about: Mapping[str, Any]) -> list[str]:
     """For people; parts of the seconds behind them."""
-    lines = [f"{'':<30}{'seconds':>9}{'tokens/s':>10}{'peak MB':>9}"]
+    lines = [f"{'':<30}{'seconds':>9}{'cpu s':>9}{'tokens/s':>10}{'peak MB':>9}"]
     for name, row in found.items():
         if "missing" in row:
             lines.append(f"{name:<30}  {row['missing']}")
@@ -183,11 +202,10 @@ def table(found: Mapping[str, Mapping[str, Any]], about: Mapping[str, Any]) -> l
         parts = ", ".join(
             f"{key.removesuffix('_s')} {row[key]:.2f}"
             for key in row
-            if key.endswith("_s") and key != "tokens_per_s"
+            if key.endswith("_s") and key not in ("tokens_per_s", "cpu_s")
         )
-        lines.append(
-            f"{name:<30}{row['seconds']:>9.2f}{row['tokens_per_s']:>10.1f}{row['peak_mb']:>9}  {parts}"
-        )
+        figures = f"{row['seconds']:>9.2f}{row['cpu_s']:>9.2f}{row['tokens_per_s']:>10.1f}{row['peak_mb']:>9}"
+        lines.append(f"{name:<30}{figures}  {parts}")
     lines.append(
         f"{about['model']}, {about['rows']} x ({about['prompt_tokens']} + {about['new_tokens']}) tokens, "
         f"{about['threads']} threads, medians of {about['repeats']}; {about['machine']}."

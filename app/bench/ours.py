@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from app.bench.apart import Measured, Task
+from app.bench.apart import Clock, Measured, Task
 from app.bench.shapes import RANK
 from engines.contract import Batch, Completion, Engine, EngineError, Row
 from engines.opening import available, open_engine
@@ -36,10 +36,15 @@ def opened(task: Task) -> tuple[Engine, float]:
 def sampling(task: Task) -> Measured:
     engine, loading = opened(task)
     engine.sample([task.messages], task.rows, 2, 1)
-    start = time.perf_counter()
+    clock = Clock()
     groups = engine.sample([task.messages], task.rows, task.new, 2)
-    seconds = time.perf_counter() - start
-    return Measured(seconds=seconds, tokens=_tokens(groups[0]), load_s=loading, note=engine.info.dtype)
+    return Measured(
+        seconds=clock.wall(),
+        cpu_s=clock.cpu(),
+        tokens=_tokens(groups[0]),
+        load_s=loading,
+        note=engine.info.dtype,
+    )
 
 
 def learning(task: Task) -> Measured:
@@ -53,10 +58,11 @@ def learning(task: Task) -> Measured:
     drawn = random.Random(3)
     rows = [[drawn.randrange(task.vocabulary) for _ in range(task.new)] for _ in range(task.rows)]
     engine.step(_batch(task, [row[:4] for row in rows[:2]]))
-    start = time.perf_counter()
+    clock = Clock()
     stats = engine.step(_batch(task, rows))
     return Measured(
-        seconds=time.perf_counter() - start,
+        seconds=clock.wall(),
+        cpu_s=clock.cpu(),
         tokens=stats.tokens,
         load_s=loading,
         note=f"{stats.micro_batches} micro-batches{', layers computed twice' if limits.checkpointing else ''}",
@@ -69,19 +75,20 @@ def round_(task: Task) -> Measured:
     engine, loading = opened(task)
     warm = engine.sample([task.messages], task.rows, 2, 1)[0]
     engine.step(_batch(task, [completion.tokens_T for completion in warm[:2]]))
-    start = time.perf_counter()
+    clock = Clock()
     group = engine.sample([task.messages], task.rows, task.new, 2)[0]
-    sampled = time.perf_counter()
+    sampled = clock.wall()
     mu = [completion.logprobs_T for completion in group] if engine.info.sampler else None
     engine.step(_batch(task, [completion.tokens_T for completion in group], mu))
-    end = time.perf_counter()
+    end, cpu = clock.wall(), clock.cpu()
     once = _seconds(engine, task)
     swap = max(0.0, once - min(_seconds(engine, task) for _ in range(2)))
     return Measured(
-        seconds=end - start,
+        seconds=end,
+        cpu_s=cpu,
         tokens=_tokens(group),
         load_s=loading,
-        parts={"sample_s": sampled - start, "step_s": end - sampled, "swap_s": swap},
+        parts={"sample_s": sampled, "step_s": end - sampled, "swap_s": swap},
         note=engine.info.sampler or engine.info.dtype,
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from app.bench.apart import Measured, Task
+from app.bench.apart import Clock, Measured, Task
 from app.bench.shapes import RANK
 
 PROJECTIONS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
@@ -53,11 +53,11 @@ def sampling(task: Task) -> Measured:
             )
 
     generate(2)
-    start = time.perf_counter()
+    clock = Clock()
     out = generate(task.new)
-    seconds = time.perf_counter() - start
+    seconds, cpu = clock.wall(), clock.cpu()
     tokens = int((out[:, prompt.shape[1] :] != 0).sum())
-    return Measured(seconds=seconds, tokens=tokens, load_s=loading, note="adapter merged before")
+    return Measured(seconds=seconds, cpu_s=cpu, tokens=tokens, load_s=loading, note="adapter merged before")
 
 
 def learning(task: Task) -> Measured:
@@ -83,6 +83,6 @@ def learning(task: Task) -> Measured:
         optimizer.zero_grad()
 
     step([row[:4] for row in completions[:2]])
-    start = time.perf_counter()
+    clock = Clock()
     step(completions)
-    return Measured(seconds=time.perf_counter() - start, tokens=task.rows * task.new, load_s=loading)
+    return Measured(seconds=clock.wall(), cpu_s=clock.cpu(), tokens=task.rows * task.new, load_s=loading)

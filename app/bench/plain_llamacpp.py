@@ -1,7 +1,7 @@
 """llama.cpp's own limit: a bare loop of batched decoding, greedy, without an adapter or a tokenizer.
 
-The prompt is decoded once and its cells are copied to every row, as our sampler does; then one batch of all rows
-a token, and numpy's argmax. Nothing built on llama.cpp's batches can be faster.
+The prompt is decoded once and its cells are copied to every row, as our sampler does; then one batch of all
+rows a token, and numpy's argmax. Nothing built on llama.cpp's batches can be faster.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from app.bench import BenchError
-from app.bench.apart import Measured, Task
+from app.bench.apart import Clock, Measured, Task
 
 CELLS = 256
 """Sequences have room in multiples of this."""
@@ -81,7 +81,12 @@ def sampling(task: Task) -> Measured:
             tokens = best(rows)
 
     generate(3)
-    start = time.perf_counter()
+    clock = Clock()
     generate(task.new)
-    seconds = time.perf_counter() - start
-    return Measured(seconds=seconds, tokens=rows * task.new, load_s=loading, note="greedy, no adapter")
+    return Measured(
+        seconds=clock.wall(),
+        cpu_s=clock.cpu(),
+        tokens=rows * task.new,
+        load_s=loading,
+        note="greedy, no adapter",
+    )

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from app.bench import BenchError
-from app.bench.apart import INSTALL, Measured, Task
+from app.bench.apart import INSTALL, Clock, Measured, Task
 from app.bench.peers import PROJECTIONS, RATE, loaded, number_format
 from app.bench.shapes import RANK
 
@@ -45,7 +45,7 @@ def _trained(task: Task, made_up: bool) -> Measured:
     drawn = random.Random(3)
     start = time.perf_counter()
     seconds: dict[str, float] = {}
-    begun: list[float] = []
+    begun: list[Clock] = []
 
     class Trainer(GRPOTrainer):  # type: ignore[misc, unused-ignore]
         """Tells how long it generates; may be given completions instead."""
@@ -61,15 +61,15 @@ def _trained(task: Task, made_up: bool) -> Measured:
             seconds["tokens"] = sum(map(len, out[0]))
             return out
 
-    class Clock(TrainerCallback):  # type: ignore[misc, unused-ignore]
+    class Steps(TrainerCallback):  # type: ignore[misc, unused-ignore]
         """The first step warms up on short completions, the second counts."""
 
         def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             trainer.generation_config.max_new_tokens = task.new if begun else WARM
-            begun.append(time.perf_counter())
+            begun.append(Clock())
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            seconds["all"] = time.perf_counter() - begun[-1]
+            seconds["all"], seconds["cpu"] = begun[-1].wall(), begun[-1].cpu()
 
     def reward(completions: Any, **_: Any) -> list[float | None]:
         return [float(index % 2) for index in range(len(completions))]
@@ -102,16 +102,17 @@ def _trained(task: Task, made_up: bool) -> Measured:
             peft_config=LoraConfig(
                 r=RANK, lora_alpha=2 * RANK, target_modules=PROJECTIONS, task_type="CAUSAL_LM"
             ),
-            callbacks=[Clock()],
+            callbacks=[Steps()],
         )
         loading = time.perf_counter() - start
         trainer.train()
     total = seconds["all"]
     if made_up:
-        return Measured(seconds=total, tokens=task.rows * task.new, load_s=loading)
+        return Measured(seconds=total, cpu_s=seconds["cpu"], tokens=task.rows * task.new, load_s=loading)
     sample = seconds["sample_s"]
     return Measured(
         seconds=total,
+        cpu_s=seconds["cpu"],
         tokens=int(seconds["tokens"]),
         load_s=loading,
         parts={"sample_s": sample, "step_s": total - sample},
