@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 from engines.contract import EngineError
+from engines.models.shelf import Shelf
 
 STARTER = "starter"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
-def locate(model: str | Path) -> Path:
-    """The folder of a model: "starter", a folder's path, or a Hugging Face name found in the local cache.
+def locate(model: str | Path, home: Path | None = None) -> Path:
+    """The folder of a model: "starter", a folder's path, or a hub's name: one that was fetched into the data
+    folder `home` (without it SHOAL_HOME), else one in Hugging Face's own cache.
 
     Raises EngineError, one sentence, when there is none."""
     name = str(model)
@@ -22,7 +25,7 @@ def locate(model: str | Path) -> Path:
     if name and folder.is_dir():
         return folder.resolve()
     if isinstance(model, str) and _HUB_ID.fullmatch(name):
-        return _cached(name)
+        return _fetched(name, home) or _cached(name)
     raise EngineError(f"There is no model at {name}: give an existing folder, a Hugging Face name or starter.")
 
 
@@ -34,6 +37,11 @@ def starter_folder() -> Path:
     return folder
 
 
+def _fetched(name: str, home: Path | None) -> Path | None:
+    chosen = home or (Path(os.environ["SHOAL_HOME"]) if os.environ.get("SHOAL_HOME") else None)
+    return Shelf(chosen).find(name) if chosen is not None else None
+
+
 def _cached(name: str) -> Path:
     from huggingface_hub import snapshot_download  # only here: it takes half a second to import
     from huggingface_hub.errors import LocalEntryNotFoundError
@@ -42,6 +50,6 @@ def _cached(name: str) -> Path:
         folder = Path(snapshot_download(name, local_files_only=True))
     except (LocalEntryNotFoundError, ValueError, OSError) as error:
         raise EngineError(
-            f"The model {name} is not on this computer: fetch it with `hf download {name}` or choose starter."
+            f"The model {name} is not on this computer: run ./shoal models get {name}, or choose starter."
         ) from error
     return folder

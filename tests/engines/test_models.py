@@ -35,7 +35,7 @@ def test_a_name_in_the_local_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text(snapshot.name)
     assert locate("Some/Model-0.5B") == snapshot
-    with pytest.raises(EngineError, match="hf download Other/Model"):
+    with pytest.raises(EngineError, match="shoal models get Other/Model"):
         locate("Other/Model")
 
 

@@ -1,0 +1,83 @@
+"""The models that Shoal knows by name: resources/models.json, checked as it is read.
+
+Nothing here asks the hub. What the file says of a revision, a size or a digest is what its `known_from` says.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from engines.contract import EngineError
+from engines.models.needs import Shape
+from engines.models.settings import ModelSettings
+
+FILE = Path(__file__).resolve().parents[2] / "resources" / "models.json"
+STARTER = "starter"
+
+HubId = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}\Z")]
+Digest = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+Revision = Annotated[str, msgspec.Meta(pattern=r"\A([0-9a-f]{40}|main)\Z")]
+Bytes = Annotated[int, msgspec.Meta(gt=0)]
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A model on the hub. `weights_bytes` is exact, `other_bytes` (tokenizer and so on) an estimate. `gated`
+    says what its maker asks for before giving it out; empty where everybody gets it."""
+
+    id: HubId
+    title: str
+    about: str
+    revision: Revision
+    weights_bytes: Bytes
+    weights_sha256: Digest | None
+    """Of its one weight file; None where it has several or nobody recorded it."""
+    other_bytes: Bytes
+    licence: str
+    licence_url: str
+    gated: str
+    chat: str
+    shape: Shape
+    settings: ModelSettings
+
+    @property
+    def bytes(self) -> int:
+        return self.weights_bytes + self.other_bytes
+
+    @property
+    def stored_parameters(self) -> int:
+        """Numbers in its bf16 files: some hold the head twice although it is the embedding."""
+        return self.weights_bytes // 2
+
+
+class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    version: int
+    known_from: str
+    models: tuple[Entry, ...]
+
+
+@functools.cache
+def catalogue(file: Path = FILE) -> Catalogue:
+    """The whole file. Raises EngineError when it is damaged."""
+    try:
+        found = msgspec.json.decode(file.read_bytes(), type=Catalogue)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise EngineError(
+            f"The model catalogue of this installation cannot be read ({error}): install Shoal again."
+        ) from error
+    if len({entry.id for entry in found.models}) != len(found.models):
+        raise EngineError("The model catalogue names a model twice: install Shoal again.")
+    return found
+
+
+def entries() -> tuple[Entry, ...]:
+    """Every model of the catalogue, the smallest first."""
+    return tuple(sorted(catalogue().models, key=lambda entry: entry.weights_bytes))
+
+
+def find(id: str) -> Entry | None:
+    """The entry of that hub name, in whatever case it was typed."""
+    return next((entry for entry in catalogue().models if entry.id.casefold() == id.casefold()), None)

@@ -1,0 +1,201 @@
+"""What a model needs of a computer: memory to sample and to learn, by the engines' own accounting, and disk.
+
+The formulas are those of engines.torch_lora (weights, the merged copy that samples, the key-value cache, the
+activations of a micro-batch, LoRA with its optimiser); tests hold the two against each other.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+Dtype = Literal["float32", "bfloat16"]
+ITEMSIZE: dict[Dtype, int] = {"float32": 4, "bfloat16": 2}
+
+COMPLETIONS = 8
+PROMPT = 256
+"""Tokens of a long prompt of the puzzles, with its chat template."""
+LEAST_TOKENS, GOOD_TOKENS = 256, 1024
+"""Tokens of a micro-batch: the smallest the learner steps down to, and what it takes with room to spare."""
+DISK_SPARE = 500 * 10**6
+"""Bytes that stay free: a disk that is full to the brim ends more than Shoal."""
+
+Size = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A Llama-like decoder's sizes, as in its config.json."""
+
+    family: Literal["qwen2", "qwen3", "llama"]
+    hidden: Size
+    layers: Size
+    heads: Size
+    kv_heads: Size
+    head_dim: Size
+    inner: Size
+    vocabulary: Size
+    context: Size
+    tied: bool
+
+    @property
+    def linear_parameters(self) -> int:
+        """Of the matrices that LoRA adapts, without biases."""
+        attention = self.hidden * self.head_dim * (2 * self.heads + 2 * self.kv_heads)
+        return self.layers * (attention + 3 * self.hidden * self.inner)
+
+    @property
+    def parameters(self) -> int:
+        """All of them, a tied head counted once.
+
+        >>> Shape(family="qwen2", hidden=896, layers=24, heads=14, kv_heads=2, head_dim=64, inner=4864,
+        ...       vocabulary=151936, context=32768, tied=True).parameters
+        494032768
+        """
+        embeddings = self.vocabulary * self.hidden * (1 if self.tied else 2)
+        norms = self.layers * 2 * self.hidden + self.hidden
+        more = {"qwen2": self.head_dim * (self.heads + 2 * self.kv_heads), "qwen3": 2 * self.head_dim}
+        return embeddings + self.linear_parameters + norms + self.layers * more.get(self.family, 0)
+
+    def adapter_parameters(self, rank: int) -> int:
+        """LoRA of that rank on all seven matrices of every layer."""
+        queries, keys = self.heads * self.head_dim, self.kv_heads * self.head_dim
+        sides = 2 * (self.hidden + queries) + 2 * (self.hidden + keys) + 3 * (self.hidden + self.inner)
+        return self.layers * rank * sides
+
+    def row_bytes(self, tokens: int, itemsize: int) -> int:
+        """One sampled row: its keys and values, and its logits in fp32 three times over."""
+        return 2 * self.layers * self.kv_heads * self.head_dim * tokens * itemsize + 12 * self.vocabulary
+
+    def token_bytes(self, checkpointing: bool, itemsize: int) -> int:
+        """What the learner keeps of one token until its backward pass."""
+        widest = 8 * self.hidden + 12 * (self.heads + self.kv_heads) * self.head_dim + 6 * self.inner
+        kept = self.layers * self.hidden + widest if checkpointing else self.layers * widest
+        return kept * itemsize
+
+
+class Needs(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes. `least` is what it runs with at all, layers computed twice; `sampling` and `learning` are what the
+    two halves of a round take with room to spare; `disk` is what has still to be written."""
+
+    least: int
+    sampling: int
+    learning: int
+    disk: int = 0
+
+
+def needs(
+    shape: Shape,
+    dtype: Dtype,
+    *,
+    stored_parameters: int | None = None,
+    rank: int = 16,
+    max_tokens: int = 96,
+    disk: int = 0,
+) -> Needs:
+    """Of a model in that format. `stored_parameters` counts what its files hold, where that is more than the
+    model."""
+    size = ITEMSIZE[dtype]
+    weights = (shape.parameters + shape.linear_parameters) * size
+    adapter = 16 * shape.adapter_parameters(rank)
+    sampling = weights + adapter + COMPLETIONS * shape.row_bytes(PROMPT + max_tokens, size)
+
+    def learning(tokens: int, checkpointing: bool) -> int:
+        return weights + adapter + tokens * shape.token_bytes(checkpointing, size)
+
+    # The engine refuses to open a model of which two copies do not fit, whatever else it would need.
+    opening = 2 * max(stored_parameters or 0, shape.parameters) * size
+    return Needs(
+        least=max(opening, sampling, learning(LEAST_TOKENS, checkpointing=True)),
+        sampling=sampling,
+        learning=max(opening, learning(GOOD_TOKENS, checkpointing=False)),
+        disk=disk,
+    )
+
+
+class Verdict(StrEnum):
+    FITS = "fits"
+    TIGHT = "tight"
+    """It runs, computing layers twice instead of keeping them."""
+    CROWDED = "crowded"
+    """Not while this much of the memory is taken."""
+    TOO_LARGE = "too large"
+    NO_DISK = "no disk"
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes: what an engine may take now, and what it might with nothing else open."""
+
+    free: int
+    most: int
+
+
+class Fit(msgspec.Struct, frozen=True, kw_only=True):
+    """`ok` where it can be had and run now; `sentence` is for the owner."""
+
+    verdict: Verdict
+    sentence: str
+
+    @property
+    def ok(self) -> bool:
+        return self.verdict in (Verdict.FITS, Verdict.TIGHT)
+
+
+def fits(model: Needs, memory: Memory, disk_free: int) -> Fit:
+    """Whether a model can live here.
+
+    >>> fits(Needs(least=3, sampling=2, learning=4), Memory(free=10**9, most=10**9), 10**12).verdict.value
+    'fits'
+    >>> fits(Needs(least=8 * 10**9, sampling=1, learning=1), Memory(free=10**9, most=2 * 10**9), 0).sentence
+    'It needs 8.0 GB of memory, and this computer can give 2.0 GB.'
+    """
+    if model.least > memory.most:
+        verdict = Verdict.TOO_LARGE
+        said = f"It needs {gb(model.least)} of memory, and this computer can give {gb(memory.most)}."
+    elif model.disk and model.disk + DISK_SPARE > disk_free:
+        verdict = Verdict.NO_DISK
+        said = f"It takes {gb(model.disk)} of disk, and {gb(disk_free)} are free: make some room."
+    elif model.least > memory.free:
+        verdict = Verdict.CROWDED
+        said = (
+            f"It needs {gb(model.least)} of memory, and {gb(memory.free)} are free now: close other programs."
+        )
+    elif model.learning > memory.free:
+        verdict = Verdict.TIGHT
+        said = (
+            f"It runs, though slower: {gb(model.learning)} of memory would be good, {gb(memory.free)} are free."
+        )
+    else:
+        verdict = Verdict.FITS
+        said = f"It fits: it needs {gb(model.learning)} of memory, and {gb(memory.free)} are free."
+    return Fit(verdict=verdict, sentence=said)
+
+
+def gb(count: int) -> str:
+    """
+    >>> gb(988_097_824), gb(2_340_000_000)
+    ('988 MB', '2.3 GB')
+    """
+    return f"{count / 10**6:.0f} MB" if count < 999_500_000 else f"{count / 10**9:.1f} GB"
+
+
+def memory_here() -> Memory:
+    """Of this computer, the processor's side. Unknown to it: a graphics card's own."""
+    import psutil
+
+    from engines.memory import container_room, free_ram
+
+    share = free_ram() / max(1, min(psutil.virtual_memory().available, container_room()))
+    return Memory(free=free_ram(), most=int(psutil.virtual_memory().total * share))
+
+
+def likely_dtype(cpuinfo: Path = Path("/proc/cpuinfo")) -> Dtype:
+    """The format the processor most likely computes in: bf16 only where it is made for it. The engine measures
+    before it decides (engines.torch_lora.device)."""
+    try:
+        flags = cpuinfo.read_text()
+    except OSError:
+        return "float32"
+    return "bfloat16" if "avx512_bf16" in flags or "amx_bf16" in flags else "float32"
