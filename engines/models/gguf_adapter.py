@@ -19,7 +19,7 @@ from engines.contract import AdapterError, EngineError
 from engines.models.architecture import Architecture
 from engines.models.checkpoint import ADAPTER, ADAPTER_CONFIG
 from engines.models.folder import read_json
-from engines.models.gguf_tensors import Array, Names, interleaved
+from engines.models.gguf_tensors import Array, interleaved, linears
 
 _PREFIX = "base_model.model."
 _A, _B = ".lora_A.weight", ".lora_B.weight"
@@ -40,7 +40,7 @@ def write_state(
 
     `half` writes fp16, half the size. Raises AdapterError for layers that the architecture does not have, and
     EngineError when the file cannot be written."""
-    names = Names(architecture)
+    layers = linears(architecture)
     writer = gguf.GGUFWriter(to, architecture.family)
     writer.add_type("adapter")
     writer.add_string("adapter.type", "lora")
@@ -49,30 +49,31 @@ def write_state(
     for name, a in state.items():
         if not name.endswith(_A):
             continue
-        layer = name.removesuffix(_A)
-        b = state.get(f"{layer}{_B}")
-        plain = layer.removeprefix(_PREFIX)
-        target = names.target(f"{plain}.weight")
-        if target is None or b is None or a.ndim != 2 or b.ndim != 2 or a.shape[0] != b.shape[1]:
-            raise AdapterError(f"The adapter has {plain}, which this model has not: start with its own model.")
-        b = interleaved(b, names.heads(f"{plain}.weight"))
-        for suffix, matrix in (("lora_a", a), ("lora_b", b)):
+        layer = name.removeprefix(_PREFIX).removesuffix(_A)
+        b = state.get(f"{name.removesuffix(_A)}{_B}")
+        base = layers.get(layer)
+        if base is None or b is None or a.ndim != 2 or b.ndim != 2 or a.shape[0] != b.shape[1]:
+            raise AdapterError(f"The adapter has {layer}, which this model has not: start with its own model.")
+        if (b.shape[0], a.shape[1]) != base.shape:
+            raise AdapterError(f"The adapter's {layer} is of another model: start with its own.")
+        for suffix, matrix in (("lora_a", a), ("lora_b", interleaved(b, base.heads))):
             writer.add_tensor(
-                f"{target}.{suffix}", np.ascontiguousarray(matrix, np.float16 if half else np.float32)
+                f"{base.target}.{suffix}", np.ascontiguousarray(matrix, np.float16 if half else np.float32)
             )
         written += 2
     if not written or written != len(state):
         raise AdapterError("The adapter holds no LoRA layers, or more than those: start with its own model.")
     try:
-        writer.write_header_to_file()
-        writer.write_kv_data_to_file()
-        writer.write_tensors_to_file()
+        try:
+            writer.write_header_to_file()
+            writer.write_kv_data_to_file()
+            writer.write_tensors_to_file()
+        finally:
+            writer.close()
     except OSError as error:
         raise EngineError(
             f"The adapter could not be written to {to} ({error.strerror}): free some space."
         ) from error
-    finally:
-        writer.close()
 
 
 def read_peft(folder: Path) -> tuple[dict[str, Array], float]:

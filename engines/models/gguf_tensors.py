@@ -6,8 +6,9 @@ a head, so their rows change places on the way. Qwen's rotate the same way in bo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import gguf
@@ -107,6 +108,12 @@ def expected(shape: Architecture) -> Iterator[Expected]:
     yield one("model.norm.weight", shape.hidden)
     if not shape.tied:
         yield one("lm_head.weight", shape.vocabulary, shape.hidden, optional=True)
+
+
+@cache
+def linears(shape: Architecture) -> Mapping[str, Expected]:
+    """The matrices an adapter can sit on, by the names of their layers."""
+    return {tensor.name.removesuffix(".weight"): tensor for tensor in expected(shape) if len(tensor.shape) == 2}
 
 
 def interleaved(rows: Array, heads: int) -> Array:
