@@ -1,16 +1,98 @@
-"""Where a node keeps its data: the platform's folder for it, moved as a whole by SHOAL_HOME or --home."""
+"""Where a node keeps its data: the platform's folder for it, another one that its owner moved it to, or, before
+both, what SHOAL_HOME or --home say.
+
+Where it was moved to is remembered in a small file in the platform's place for settings, because the data
+folder itself can be on a disk that comes and goes.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
+
+POINTER = "data-folder.json"
+
+
+class HomeError(Exception):
+    """The data folder is not where it was moved to. The message says what to do."""
+
+
+class Moved(NamedTuple):
+    """`leaving` is the folder it came from, while that still has to be emptied."""
+
+    to: Path
+    leaving: Path | None = None
 
 
 def home(chosen: str | os.PathLike[str] | None = None) -> Path:
-    """The data folder of this computer's node, absolute; `chosen` is what --home said. Nothing is created."""
-    return resolve(chosen, sys.platform, os.environ, Path.home()).absolute()
+    """The data folder of this computer's node, absolute; `chosen` is what --home said. Nothing is created.
+    Raises HomeError where it was moved to a disk that is not there."""
+    if chosen or os.environ.get("SHOAL_HOME"):
+        return resolve(chosen, sys.platform, os.environ, Path.home()).absolute()
+    return usual()
+
+
+def usual() -> Path:
+    """Where it is when neither --home nor SHOAL_HOME say anything. Raises HomeError."""
+    found = moved()
+    if found is None:
+        return platform_place()
+    if not found.to.is_dir():
+        raise HomeError(
+            f"The data folder was moved to {found.to}, which is not there now: connect its disk, or name "
+            f"another folder with --home. To begin anew in the usual place, delete {pointer()}."
+        )
+    return found.to
+
+
+def platform_place() -> Path:
+    """The platform's own, wherever it may have been moved to."""
+    return resolve(None, sys.platform, {**os.environ, "SHOAL_HOME": ""}, Path.home()).absolute()
+
+
+def moved() -> Moved | None:
+    """Where it was moved to. A file that says nothing sensible says nothing."""
+    try:
+        said = json.loads(pointer().read_text(encoding="utf-8"))
+        to, leaving = Path(said["home"]), said.get("leaving")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    if not to.is_absolute():
+        return None
+    return Moved(to, Path(leaving) if isinstance(leaving, str) and Path(leaving).is_absolute() else None)
+
+
+def remember(where: Moved | None) -> None:
+    """As a whole or not at all; None forgets. Raises OSError."""
+    path = pointer()
+    if where is None:
+        path.unlink(missing_ok=True)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = {"home": str(where.to), **({"leaving": str(where.leaving)} if where.leaving else {})}
+    fresh = path.with_name(f".{path.name}-{os.getpid()}")
+    with fresh.open("w", encoding="utf-8") as file:
+        file.write(json.dumps(content, indent=2) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+
+
+def pointer() -> Path:
+    """The file that remembers."""
+    return settings_place(sys.platform, os.environ, Path.home()) / POINTER
+
+
+def settings_place(platform: str, environment: Mapping[str, str], user: Path) -> Path:
+    """The platform's place for settings, below the person's folder `user`."""
+    if platform in ("win32", "darwin"):
+        return resolve(None, platform, {**environment, "SHOAL_HOME": ""}, user)
+    configuration = environment.get("XDG_CONFIG_HOME", "")
+    return (Path(configuration) if configuration.startswith("/") else user / ".config") / "shoal"
 
 
 def resolve(

@@ -16,6 +16,7 @@ from typing import Annotated, Literal, TypeVar
 
 import keyring
 import keyring.backend
+import keyring.errors
 import msgspec
 from keyring.backends.chainer import ChainerBackend
 
@@ -121,6 +122,34 @@ async def keep_in_file(identity: Identity, folder: Path, passphrase: str) -> Non
     content = await asyncio.to_thread(encrypt, identity, passphrase)
     _write(_key_file(folder, identity.key.hex()), content)
     _write_record(folder, "file", identity)
+
+
+def kept_in_keyring(folder: Path) -> str:
+    """The name of the folder's key where the system's keyring has it; empty where there is none there."""
+    try:
+        record = _read(folder)
+    except IdentityError:
+        return ""
+    return record.name if record is not None and record.where == "keyring" else ""
+
+
+def forget(folder: Path, find: Callable[[], keyring.backend.KeyringBackend | None] = real_backend) -> str:
+    """Deletes the folder's key from the keyring. Returns a sentence about what stood in the way. May wait for a
+    person."""
+    if not (name := kept_in_keyring(folder)):
+        return ""
+    record = _read(folder)
+    assert record is not None
+    try:
+        _found(find).delete_password(SERVICE, record.public_key)
+    except keyring.errors.PasswordDeleteError:
+        return ""  # it is not there
+    except Exception as error:  # each system's keyring has errors of its own
+        return (
+            f"The key of {name} is still in the keyring, which refused ({type(error).__name__}): delete the "
+            f"entry {SERVICE} there."
+        )
+    return ""
 
 
 async def aside(call: Callable[[], T], patience_s: float) -> T:

@@ -1,0 +1,65 @@
+"""`./shoal remove --everything`: a clean end. What learned, what was kept, and what points to it all go."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from app.home import home
+
+SUMMARY = "remove everything that Shoal keeps on this computer"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--everything", action="store_true", help="say that it is meant")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--home", type=Path, metavar="DIR", help="the data folder (also: SHOAL_HOME)")
+
+
+def main(args: argparse.Namespace) -> int:
+    from app.node import leaving
+
+    if not args.everything:
+        print(
+            "shoal remove: Nothing was removed: say what you mean with ./shoal remove --everything.",
+            file=sys.stderr,
+        )
+        return 2
+    folder = home(args.home)
+    plan = leaving.plan(folder)
+    for line in told(plan):
+        print(line, file=sys.stderr)
+    if not args.yes and not _agreed():
+        print("shoal remove: Nothing was removed.", file=sys.stderr)
+        return 1
+    done = leaving.remove(folder)
+    for sentence in done.failed:
+        print(f"shoal remove: {sentence}", file=sys.stderr)
+    print("Everything is removed." if not done.failed else "The rest is removed.", file=sys.stderr)
+    return 1 if done.failed else 0
+
+
+def told(plan: object) -> list[str]:
+    """What goes and what stays, for people."""
+    from app.node.leaving import Plan
+
+    assert isinstance(plan, Plan)
+    lines = [f"This goes, and cannot be had back ({plan.bytes / 1e6:,.1f} MB):", f"  {plan.folder}"]
+    lines += [f"    {size.label}: {size.bytes / 1e6:,.1f} MB" for size in plan.sizes]
+    if plan.key:
+        lines.append(f"  the key of {plan.key} in the system's keyring")
+    if plan.login:
+        lines.append(f"  the entry that starts Shoal at login ({plan.login})")
+    if plan.pointer:
+        lines.append(f"  {plan.pointer}, which remembers where the data folder is")
+    lines.append("This stays:")
+    lines += [f"  {Path(plan.folder) / name}, which is not Shoal's" for name in plan.stays]
+    lines.append(f"  the program itself in {plan.program}: delete that folder to be rid of it")
+    lines.append("  models and exports that you keep in other folders, and system packages")
+    return lines
+
+
+def _agreed() -> bool:
+    print("Type yes to remove it: ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().casefold() == "yes"

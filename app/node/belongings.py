@@ -1,0 +1,126 @@
+"""What lies in a data folder, by kind. Whatever is not named here is not ours: it is neither moved nor removed,
+also when somebody gave a folder of their own with --home.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from enum import Enum
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import msgspec
+
+
+class Kind(Enum):
+    """The value is what people call it."""
+
+    LEARNED = "What the model learned, and its history"
+    MODELS = "Downloaded models"
+    CACHE = "What can be made again"
+    SWARM = "What the swarm needs"
+    LOGS = "Logs"
+    OWN = "Settings and this computer's name"
+
+
+_NAMES = {
+    Kind.LEARNED: ("models",),
+    Kind.MODELS: ("hub", "models-cache"),
+    Kind.CACHE: ("cache",),
+    Kind.SWARM: ("relay", "relays.json", "outbox.sqlite", "outbox.sqlite-*"),
+    Kind.LOGS: ("logs", "node.log"),
+    Kind.OWN: (
+        "identity",
+        "identity.json",
+        "key-*.sealed",
+        "settings.json",
+        "orders.json",
+        "window.json",
+        "window-state.json",
+        "*.damaged",
+        "damaged-*",
+        "lock",
+        "window.lock",
+    ),
+}
+LOCKS = ("lock", "window.lock")
+
+
+class Size(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one kind."""
+
+    kind: str
+    label: str
+    bytes: int
+    files: int
+
+
+def kind(name: str) -> Kind | None:
+    """What an entry of the data folder is; None for what is not ours.
+
+    >>> kind("models") is Kind.LEARNED, kind(".settings.json-4711") is Kind.OWN, kind("holiday.jpg")
+    (True, True, None)
+    """
+    if name.startswith("."):  # half written when its process was killed; see app.node.whole
+        name = name[1:].rpartition("-")[0]
+    for one, patterns in _NAMES.items():
+        if any(fnmatchcase(name, pattern) for pattern in patterns):
+            return one
+    return None
+
+
+def ours(home: Path) -> list[Path]:
+    """Everything of ours in a data folder, and nothing where there is none."""
+    with suppress(OSError):
+        return sorted(entry for entry in home.iterdir() if kind(entry.name) is not None)
+    return []
+
+
+def others(home: Path) -> list[Path]:
+    """What somebody else put there."""
+    with suppress(OSError):
+        return sorted(entry for entry in home.iterdir() if kind(entry.name) is None)
+    return []
+
+
+def sizes(home: Path) -> tuple[Size, ...]:
+    """How much of each kind lies there, the largest first; kinds of which there is nothing are left out."""
+    found: dict[Kind, list[int]] = {}
+    for entry in ours(home):
+        of = kind(entry.name)
+        assert of is not None
+        found.setdefault(of, []).extend(size for _, size in files(entry))
+    rows = [
+        Size(kind=of.name.lower(), label=of.value, bytes=sum(each), files=len(each))
+        for of, each in found.items()
+        if each
+    ]
+    return tuple(sorted(rows, key=lambda row: -row.bytes))
+
+
+def files(entry: Path) -> Iterator[tuple[Path, int]]:
+    """The files of an entry with their sizes. Links are not followed; what vanishes meanwhile is left out."""
+    if entry.is_dir() and not entry.is_symlink():
+        with suppress(OSError):
+            for name in sorted(os.listdir(entry)):
+                yield from files(entry / name)
+    else:
+        with suppress(OSError):
+            yield entry, entry.lstat().st_size
+
+
+def remove(home: Path) -> list[Path]:
+    """Deletes everything of ours, and the folder itself when nothing else is in it. Returns what is left there,
+    also what the system would not delete."""
+    for entry in ours(home):
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                entry.unlink()
+    with suppress(OSError):
+        home.rmdir()
+    return [*ours(home), *others(home)]

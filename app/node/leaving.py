@@ -1,0 +1,87 @@
+"""Removing everything that Shoal put on this computer, and saying what it leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from app import home as place
+from app.desktop.autostart import Autostart, AutostartError, autostart
+from app.node import belongings
+from app.node.home import held
+
+PROGRAM = Path(__file__).resolve().parents[2]
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What would go: `folder` with `sizes`, a key in the system's keyring (`key` is its name), what starts at
+    login. And what stays: `stays` are files of others in the data folder."""
+
+    folder: str
+    sizes: tuple[belongings.Size, ...]
+    key: str = ""
+    login: str = ""
+    pointer: str = ""
+    stays: tuple[str, ...] = ()
+    program: str = str(PROGRAM)
+
+    @property
+    def bytes(self) -> int:
+        return sum(size.bytes for size in self.sizes)
+
+
+class Removed(msgspec.Struct, frozen=True, kw_only=True):
+    """`failed` are sentences about what could not be removed; `stays` is what is left in the data folder."""
+
+    failed: tuple[str, ...] = ()
+    stays: tuple[str, ...] = ()
+
+
+def plan(home: Path, login: Autostart | None = None) -> Plan:
+    """Looks, and removes nothing."""
+    from app.swarm.keeping import kept_in_keyring
+
+    login = login or autostart()
+    try:
+        starts = login.where if login.command() is not None else ""
+    except AutostartError:
+        starts = ""
+    return Plan(
+        folder=str(home),
+        sizes=belongings.sizes(home),
+        key=kept_in_keyring(home),
+        login=starts,
+        pointer=str(place.pointer()) if place.pointer().exists() and _is_usual(home) else "",
+        stays=tuple(entry.name for entry in belongings.others(home) if entry.name != place.POINTER),
+    )
+
+
+def remove(home: Path, login: Autostart | None = None) -> Removed:
+    """Removes it all: first what points here from elsewhere, then the folder. What cannot be removed is told,
+    and the rest goes nevertheless. May wait for the keyring's own dialog. Raises NodeError while a node uses
+    the data folder."""
+    from app.swarm.keeping import forget
+
+    failed: list[str] = []
+    if home.is_dir():
+        with held(home):
+            failed += filter(None, [forget(home)])
+            try:
+                (login or autostart()).turn_off()
+            except AutostartError as error:
+                failed.append(str(error))
+    left = belongings.remove(home)
+    if _is_usual(home):
+        try:
+            place.remember(None)
+        except OSError as error:
+            failed.append(f"{place.pointer()} cannot be deleted ({error.strerror}): delete it yourself.")
+    return Removed(failed=tuple(failed), stays=tuple(map(str, left)))
+
+
+def _is_usual(home: Path) -> bool:
+    try:
+        return home == place.usual()
+    except place.HomeError:
+        return False
