@@ -28,9 +28,7 @@ def trained(folder: Path, to: Path, **settings: Any) -> Any:
     from peft import LoraConfig, get_peft_model
 
     torch.manual_seed(3)
-    config = LoraConfig(
-        **{"r": 4, "lora_alpha": 8, "target_modules": LINEARS, "task_type": "CAUSAL_LM", **settings}
-    )
+    usual = dict(r=4, lora_alpha=8, target_modules=LINEARS, task_type="CAUSAL_LM")
     model = get_peft_model(reference(folder), LoraConfig(**{**usual, **settings}))
     for name, parameter in model.named_parameters():
         if "lora_" in name:
