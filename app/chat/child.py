@@ -13,15 +13,21 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 
 from app.chat import messages
 from app.chat.talking import Chat
 from engines.contract import EngineError
 
 
-def serve(open_chat: Callable[[], Chat], attached: bool) -> int:
-    """Answers until the input closes. Returns the exit code: 1 where there is no model."""
+def serve(open_chat: Callable[[], Chat], attached: bool) -> NoReturn:
+    """Answers until the input closes, then ends the process: with exit code 1 where there is no model."""
+    code = _serve(open_chat, attached)
+    sys.stderr.flush()
+    os._exit(code)  # not sys.exit, which would stumble over the thread that holds standard input
+
+
+def _serve(open_chat: Callable[[], Chat], attached: bool) -> int:
     if attached:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the window decides
     channel = _own_standard_output()

@@ -59,7 +59,7 @@ def main(args: argparse.Namespace) -> int:
     if args.json:
         from app.chat.child import serve
 
-        return serve(open_chat, args.attached)
+        serve(open_chat, args.attached)
     from app.chat.terminal import converse
 
     return converse(open_chat, sys.stdin)

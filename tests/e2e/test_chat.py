@@ -1,0 +1,283 @@
+"""Chat and puzzles as people and windows start them: real processes, the starter model, a node beside them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.e2e.shoal import PATIENCE_S, ROOT, Running, child, command, shoal
+
+if sys.platform != "win32":
+    import fcntl
+    import pty
+    import select
+    import struct
+    import termios
+    import time
+
+SMALL = ("--local", "4", "--probe-every", "100", "--families", "chain_sum,gcd")
+Message = dict[str, Any]
+posix = pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals and no kill -9")
+
+
+class Chatting:
+    """A chat as a window holds one."""
+
+    def __init__(self, *arguments: str | Path, prefix: tuple[str, ...] = ()) -> None:
+        self.process = subprocess.Popen(
+            [*prefix, *command("chat", "--json", "--attached", *arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=ROOT,
+        )
+        self._number = 0
+
+    def read(self) -> Message:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, "the chat ended"
+        found: Message = json.loads(line)
+        return found
+
+    def ask(self, kind: str, **what: object) -> list[Message]:
+        """All replies to a request."""
+        self._number += 1
+        self.send(json.dumps({"type": kind, "number": self._number, **what}).encode())
+        replies = [self.read()]
+        while replies[-1]["type"] not in ("done", "failed"):
+            replies.append(self.read())
+        assert {one["number"] for one in replies} == {self._number}
+        return replies
+
+    def send(self, line: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + b"\n")
+        self.process.stdin.flush()
+
+    def close(self) -> int:
+        """As a window that goes: the pipe closes."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return self.process.wait(PATIENCE_S)
+
+
+@pytest.fixture
+def chatting(model: Path, tmp_path: Path) -> Iterator[Chatting]:
+    made = Chatting("--model", model, "--home", tmp_path / "home")
+    yield made
+    made.process.kill()
+    made.process.wait()
+
+
+def test_a_question_a_puzzle_and_what_is_wrong(chatting: Chatting, tmp_path: Path) -> None:
+    opened = chatting.read()
+    assert opened["type"] == "opened" and opened["learned"] is None and "gcd" in opened["levels"]
+
+    before, after, _ = chatting.ask("ask", text="What is 4 + 3?")
+    assert (before["side"], after["side"]) == ("before", "after")
+    assert before["text"] == after["text"], "nothing was learned, and the same luck gives the same answer"
+
+    drawn, _ = chatting.ask("draw", family="gcd", level=2)
+    assert (drawn["family"], drawn["level"], drawn["levels"]) == ("gcd", 2, 5) and drawn["text"]
+    before, after, solution, _ = chatting.ask("solve", puzzle=drawn["puzzle"])
+    assert isinstance(before["solved"], bool) and before["solved"] == after["solved"]
+    numbers = [int(one) for one in re.findall(r"\d+", drawn["text"])]
+    assert numbers and all(one % int(solution["text"]) == 0 for one in numbers)
+    judged, *_ = chatting.ask("judge", puzzle=drawn["puzzle"], answer=f" {solution['text']} ")
+    assert judged["solved"] is True
+    judged, *_ = chatting.ask("judge", puzzle=drawn["puzzle"], answer="__import__('os').abort()")
+    assert judged["solved"] is False
+
+    for kind, what in (
+        ("draw", {"family": "nonsense"}),
+        ("draw", {"family": "gcd", "level": 60}),
+        ("solve", {"puzzle": 4711}),
+        ("ask", {"text": "   "}),
+        ("ask", {"text": "1 + " * 900}),
+    ):
+        failed = chatting.ask(kind, **what)[-1]
+        assert failed["type"] == "failed" and not failed["final"] and "\n" not in failed["sentence"]
+    chatting.send(b"x" * 2**20)
+    assert chatting.read()["type"] == "failed"
+    chatting.ask("forget")
+    assert chatting.ask("ask", text="2 + 2 =")[-1]["type"] == "done", "and it goes on"
+    assert not (tmp_path / "home").exists(), "it writes nothing"
+    assert chatting.close() == 0
+
+
+def test_it_goes_with_its_window_and_leaves_nothing_running(chatting: Chatting) -> None:
+    chatting.read()
+    (drawn, _) = chatting.ask("draw", family="chain_sum")
+    chatting.ask("solve", puzzle=drawn["puzzle"])
+    judge = psutil.Process(child(chatting.process.pid, "app.sapo.scoring_child"))
+    chatting.send(b'{"type":"ask","number":99,"text":"and now?"}')  # the window goes in the middle of an answer
+    assert chatting.close() == 0
+    judge.wait(PATIENCE_S)
+
+
+@posix
+def test_killed_it_leaves_no_judge_behind(chatting: Chatting) -> None:
+    chatting.read()
+    (drawn, _) = chatting.ask("draw", family="chain_sum")
+    chatting.ask("solve", puzzle=drawn["puzzle"])
+    judge = psutil.Process(child(chatting.process.pid, "app.sapo.scoring_child"))
+    chatting.process.send_signal(signal.SIGKILL)
+    chatting.process.wait(PATIENCE_S)
+    psutil.wait_procs([judge], timeout=PATIENCE_S)
+    assert not judge.is_running() or judge.status() == psutil.STATUS_ZOMBIE
+
+
+def test_from_a_pipe_everything_asked_is_answered(model: Path, tmp_path: Path) -> None:
+    asked = '{"type":"ask","number":1,"text":"1 + 1 ="}\n{"type":"ask","number":2,"text":"2 + 2 ="}\n'
+    done = shoal("chat", "--json", "--model", model, "--home", tmp_path / "home", input=asked)
+    replies = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0
+    assert [(one["type"], one["number"]) for one in replies] == [
+        ("opened", 0),
+        *[(kind, number) for number in (1, 2) for kind in ("said", "said", "done")],
+    ]
+
+
+def test_a_model_that_is_none_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    done = shoal("chat", "--json", "--model", tmp_path / "empty", "--home", tmp_path / "home", input="")
+    failed = json.loads(done.stdout)
+    assert done.returncode == 1 and failed["final"] and "empty" in failed["sentence"]
+    done = shoal("chat", "--model", tmp_path / "empty", "--home", tmp_path / "home", input="")
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "Traceback" not in done.stderr
+
+
+def test_it_follows_a_node_that_learns_beside_it(model: Path, tmp_path: Path) -> None:
+    """The node replaces safe points all the time; every answer is of one that was whole."""
+    node = Running("--model", model, "--home", tmp_path, *SMALL, "--rounds", "16")
+    chat = Chatting("--model", model, "--home", tmp_path)
+    try:
+        node.wait_for_kind("round")
+        chat.read()
+        seen = [chat.ask("ask", text="5 + 8 =")[1]["learned"]]
+        while node.process.poll() is None:
+            seen.append(chat.ask("ask", text="5 + 8 =")[1]["learned"])
+        assert node.wait() == 0
+        seen.append(chat.ask("ask", text="5 + 8 =")[1]["learned"])
+        rounds = [one for one in seen if one is not None]
+        assert rounds == sorted(rounds) and len(set(rounds)) > 1 and rounds[-1] == 16
+        assert chat.close() == 0
+    finally:
+        chat.process.kill()
+        node.kill()
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not Path("/usr/bin/strace").exists(), reason="strace is not installed")
+@pytest.mark.parametrize("name", ["chat", "puzzle"])
+def test_no_system_call_asks_for_a_network_socket(name: str, model: Path, tmp_path: Path) -> None:
+    log = tmp_path / "calls"
+    trace = ["strace", "-f", "-qq", "-e", "trace=socket,connect,bind,sendto,sendmsg,execve", "-o", str(log)]
+    asked, options = ("/puzzle gcd\n", ["--model", str(model)]) if name == "chat" else ("1\n", [])
+    done = subprocess.run(
+        [*trace, *command(name, "--home", tmp_path / "home", *options)],
+        input=asked,
+        text=True,
+        cwd=ROOT,
+        timeout=PATIENCE_S * 3,
+        stdout=subprocess.DEVNULL,
+    )
+    calls = log.read_text().splitlines()
+    assert done.returncode == 0
+    assert calls and [call for call in calls if "AF_INET" in call or "AF_NETLINK" in call] == []
+
+
+class OnTerminal:
+    """A command on a terminal of 100 columns."""
+
+    def __init__(self, *arguments: str | Path) -> None:
+        self.pid, self._terminal = pty.fork()
+        if self.pid == 0:
+            os.chdir(ROOT)
+            line = command(*arguments)
+            os.execve(line[0], line, {**os.environ, "TERM": "xterm-256color"})
+        fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+
+    def wait_for(self, wanted: str) -> str:
+        text, deadline = "", time.monotonic() + PATIENCE_S
+        while wanted not in text and time.monotonic() < deadline:
+            if select.select([self._terminal], [], [], 0.1)[0]:
+                text += re.sub(
+                    r"\x1b\[[0-9;?]*[A-Za-z]", "", os.read(self._terminal, 65536).decode(errors="replace")
+                )
+        assert wanted in text, text
+        return text
+
+    def type(self, text: bytes) -> None:
+        os.write(self._terminal, text)
+
+    def wait(self) -> int:
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self._terminal)
+        return os.waitstatus_to_exitcode(status)
+
+
+@posix
+def test_a_conversation_on_a_terminal(model: Path, tmp_path: Path) -> None:
+    terminal = OnTerminal("chat", "--model", model, "--home", tmp_path / "home")
+    assert "nothing learned here yet" in terminal.wait_for("› ")
+    terminal.type(b"/puzzle chain_sum 3\n")
+    shown = terminal.wait_for("› ")
+    assert "Sums, level 3 of 5" in shown and "before" in shown and "after" in shown and "right:" in shown
+    terminal.type(b"/nonsense\n")
+    assert "There is no command /nonsense" in terminal.wait_for("› ")
+    terminal.type(b"4 + 3 =\n")
+    assert "tokens" in terminal.wait_for("› ")
+    terminal.type(b"\x04")
+    assert terminal.wait() == 0
+
+
+@posix
+def test_a_person_solves_puzzles_on_a_terminal(tmp_path: Path) -> None:
+    terminal = OnTerminal("puzzle", "--family", "gcd", "--home", tmp_path)
+    shown = terminal.wait_for("› ")
+    one, other = (int(number) for number in re.findall(r"(\d+), (\d+)", shown)[-1])
+    while other:
+        one, other = other, one % other
+    terminal.type(f"{one}\n".encode())
+    assert "✓ right" in terminal.wait_for("› ")
+    terminal.type(b"none\n")
+    assert "✗ wrong" in terminal.wait_for("› ")
+    terminal.type(b"\n")
+    assert "skipped" in terminal.wait_for("› ")
+    terminal.type(b"/quit\n")
+    assert "This time 1 of 2 right" in terminal.wait_for("in a row.")
+    assert terminal.wait() == 0
+    kept = json.loads((tmp_path / "puzzles.json").read_text())
+    assert kept["families"] == {"gcd": {"0": {"right": 1, "answered": 2}}} and kept["best"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["puzzle", "--family", "nonsense"], "There is no family nonsense"),
+        (["puzzle", "--level", "2"], "add --family"),
+        (["puzzle", "--family", "gcd", "--level", "9"], "levels 1 to 5"),
+        (["puzzle", "--count", "0"], "whole number from 1"),
+        (["chat", "--max-tokens", "99999"], "from 1 to 1024"),
+        (["chat", "--engine", "abacus"], "abacus"),
+    ],
+)
+def test_wrong_usage_is_a_sentence(arguments: list[str], words: str) -> None:
+    done = shoal(*arguments, input="")
+    assert done.returncode == 2 and words in done.stderr and done.stdout == ""
+
+
+def test_help_says_why_a_person_s_answers_are_not_shared() -> None:
+    said = " ".join(shoal("puzzle", "--help").stdout.split())
+    assert "Answers are not shared with a swarm" in said
