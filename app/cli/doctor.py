@@ -14,10 +14,28 @@ import msgspec
 
 from app import home
 from app.desktop import Gatherer, Row
+from engines import opening
+from engines.choice import Judged
+from engines.facts import Facts, gather
+from engines.models import locate
+from engines.models.folder import fingerprint, open_folder
+from engines.trials import Trial, key, recall
 
 SUMMARY = "tell what this computer has, which engine runs on it and why not another"
 
-PACKAGES = ("torch", "transformers", "peft", "safetensors", "tokenizers", "numpy", "reasoning-gym")
+PACKAGES = (
+    "torch",
+    "llama-cpp-python",
+    "mlx",
+    "mlx-lm",
+    "gguf",
+    "transformers",
+    "peft",
+    "safetensors",
+    "tokenizers",
+    "numpy",
+    "reasoning-gym",
+)
 
 FACTS = {
     "idle_s": "time without input",
@@ -37,21 +55,21 @@ _SOURCES_S = 3.0
 MB = 2**20
 
 
-class Judged(msgspec.Struct, frozen=True):
-    """One engine, whether it can run here, and why (not)."""
-
-    name: str
-    usable: bool
-    reason: str
-
-
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """All that doctor says. Sizes in MB (2**20 bytes); `engine` is empty when none is usable."""
+    """All that doctor says. Sizes in MB (2**20 bytes); `engine` is empty when none is usable with `model`, and
+    `dtype` and `needs_mb` (weights alone) are those it would take."""
 
+    model: str
     engine: str
     reason: str
+    dtype: str
+    needs_mb: int
     engines: list[Judged]
-    cpu: dict[str, str | int]
+    trials: dict[str, Trial]
+    """What `./shoal trial` measured with this model on this computer, by engine."""
+    cpu: dict[str, str | int | list[str]]
+    gpu: list[dict[str, str | int]]
+    driver: str
     memory: dict[str, int]
     disk: dict[str, str | int]
     python: dict[str, str]
@@ -62,12 +80,13 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--home", type=Path, help="the data folder whose disk is looked at")
+    parser.add_argument("--model", default="starter", help="the model to choose an engine for (starter)")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
 
 
 def main(args: argparse.Namespace) -> int:
     """Exit code 1 when no engine can run here."""
-    findings = examine(args.home)
+    findings = examine(args.home, args.model)
     if args.json:
         print(msgspec.json.encode(findings).decode())
     else:
@@ -77,17 +96,26 @@ def main(args: argparse.Namespace) -> int:
     return 0 if findings.engine else 1
 
 
-def examine(data: Path | None) -> Findings:
-    """Looks at everything. Loads torch, which takes seconds: nothing else of this program does so here."""
-    engines = [*_torch(), *_not_built()]
-    chosen, reason = choose(engines)
+def examine(data: Path | None, model: str) -> Findings:
+    """Looks at everything. Loads every engine's library, which takes seconds: nothing else of this program does
+    so here. Raises EngineError for a model that is not there."""
+    place = home.home(data)
+    folder = open_folder(locate(model, home=place))
+    facts = gather(place)
+    choice = opening.choice(folder.path, home=place)
     return Findings(
-        engine=chosen,
-        reason=reason,
-        engines=engines,
-        cpu=_cpu(),
+        model=folder.name,
+        engine=choice.way,
+        reason=choice.reason,
+        dtype=choice.dtype,
+        needs_mb=choice.needs_mb,
+        engines=list(choice.engines),
+        trials=recall(place, key(fingerprint(folder), facts)),
+        cpu=_cpu(facts),
+        gpu=[{"name": card.name, "memory_mb": card.memory_mb, "free_mb": card.free_mb} for card in facts.cards],
+        driver=facts.driver,
         memory=_memory(),
-        disk=_disk(home.home(data)),
+        disk=_disk(place),
         python={
             "version": platform.python_version(),
             "executable": sys.executable,
@@ -98,90 +126,16 @@ def examine(data: Path | None) -> Findings:
     )
 
 
-def choose(engines: list[Judged]) -> tuple[str, str]:
-    """The first usable engine, in the order given, with a sentence that also says why those before it were
-    passed over. An empty name when there is none."""
-    passed: list[str] = []
-    for engine in engines:
-        if engine.usable:
-            return engine.name, " ".join([engine.reason, *passed])
-        passed.append(engine.reason)
-    return "", "No engine can run on this computer. " + " ".join(passed)
-
-
-def _torch() -> list[Judged]:
-    names = ("torch-cuda", "torch-mps", "torch-cpu")
-    try:
-        import torch
-    except (ImportError, OSError) as error:
-        said = " ".join(str(error).split())[:200]
-        return [Judged(name, False, f"PyTorch does not load ({said}); run ./shoal setup.") for name in names]
-    return [
-        Judged(
-            "torch-cuda", *judge_cuda(torch.version.cuda, torch.cuda.is_available(), _graphics_cards(torch))
-        ),
-        Judged("torch-mps", *judge_mps(sys.platform, platform.machine(), torch.backends.mps.is_available())),
-        Judged("torch-cpu", True, f"PyTorch {torch.__version__} runs on this processor."),
-    ]
-
-
-def _graphics_cards(torch: object) -> list[str]:
-    cuda = torch.cuda  # type: ignore[attr-defined]
-    return (
-        [cuda.get_device_name(number) for number in range(cuda.device_count())] if cuda.is_available() else []
-    )
-
-
-def judge_cuda(built_for: str | None, available: bool, cards: list[str]) -> tuple[bool, str]:
-    """Whether torch can use an NVIDIA card, and the sentence. `built_for` is the CUDA version torch was built
-    with."""
-    if built_for is None:
-        return False, "This build of PyTorch has no CUDA, so NVIDIA cards are not used."
-    if not available:
-        return (
-            False,
-            f"PyTorch is built for CUDA {built_for}, but finds no NVIDIA card with a driver that suits it.",
-        )
-    return True, f"PyTorch with CUDA {built_for} runs on {', '.join(cards)}."
-
-
-def judge_mps(system: str, machine: str, available: bool) -> tuple[bool, str]:
-    """The same for Apple's graphics."""
-    if system != "darwin" or machine != "arm64":
-        return False, "Metal (MPS) exists on Macs with Apple Silicon only."
-    if not available:
-        return False, "Metal (MPS) needs macOS 14 or newer."
-    return True, "PyTorch runs on this Mac's graphics through Metal (MPS)."
-
-
-def _not_built() -> list[Judged]:
-    return [
-        Judged("llamacpp", False, "The llama.cpp engine is not built into this version of Shoal."),
-        Judged("mlx", False, "The MLX engine is not built into this version of Shoal."),
-    ]
-
-
-def _cpu() -> dict[str, str | int]:
-    import psutil
-
+def _cpu(facts: Facts) -> dict[str, str | int | list[str]]:
     logical = os.cpu_count() or 1
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else logical
     return {
-        "name": _cpu_name(),
-        "cores": psutil.cpu_count(logical=False) or logical,
+        "name": facts.cpu,
+        "cores": facts.cores,
         "threads": logical,
         "usable_threads": usable,
+        "features": list(facts.features),
     }
-
-
-def _cpu_name() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
 
 
 def _memory() -> dict[str, int]:
@@ -247,10 +201,20 @@ def _show(findings: Findings) -> None:
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
     cpu, memory, disk = findings.cpu, findings.memory, findings.disk
-    table.add_row("Engine", findings.engine or "none")
+    table.add_row("Engine", f"{findings.engine or 'none'} for the model {findings.model}")
+    table.add_row("  why", findings.reason)
     for engine in findings.engines:
         table.add_row(f"  {engine.name}", ("usable: " if engine.usable else "not usable: ") + engine.reason)
+    for name, found in findings.trials.items():
+        table.add_row("  trial", f"{name}: {found.rounds_per_hour:,.0f} rounds an hour, {found.memory_mb:,} MB")
     table.add_row("Processor", f"{cpu['name']}, {cpu['cores']} cores, {cpu['usable_threads']} usable threads")
+    features = cpu["features"]
+    table.add_row("", ", ".join(features) if isinstance(features, list) else "")
+    for card in findings.gpu:
+        table.add_row(
+            "Graphics",
+            f"{card['name']}, {card['free_mb']:,} of {card['memory_mb']:,} MB free, {findings.driver}",
+        )
     table.add_row("Memory", f"{memory['available_mb']:,} of {memory['total_mb']:,} MB free")
     table.add_row("Data", f"{disk['home']}, {disk['free_mb']:,} MB free")
     table.add_row("Python", f"{findings.python['version']} on {findings.python['system']}")
