@@ -10,6 +10,7 @@ BENCHMARKS = {
     "sampler": "app.bench.sampler",
     "learner": "app.bench.learner",
     "round": "app.bench.round",
+    "gguf": "app.bench.gguf",
     "relay": "app.bench.relay",
     "window": "app.bench.window",
     "fuzz": "app.bench.fuzz",
