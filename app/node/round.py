@@ -212,7 +212,7 @@ def score(
 
 def train_group(scored: ScoredGroup, completions_G: Sequence[Completion]) -> TrainGroup:
     """An own group as the recipe sees it. The sampler's log-probs stand for the learner's: where another
-    program sampled they differ by about a hundredth of a nat in the mean, and only gates for peers go by them."""
+    program sampled they differ by a hundredth of a nat in the mean, and only gates for peers go by them."""
     return TrainGroup(
         rewards_G=scored.rewards_G,
         finished_G=scored.group.finished_G,
