@@ -1,0 +1,175 @@
+"""The MLX engine: one adapter over one frozen model. Implements `engines.contract.Engine`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+
+from engines.contract import (
+    Batch,
+    Completion,
+    EngineError,
+    EngineInfo,
+    Messages,
+    StepStats,
+    TokenSequence,
+)
+from engines.memory import MB
+from engines.mlx_lora.adapter import Adapter
+from engines.mlx_lora.learner import Learner, Limits
+from engines.mlx_lora.memory import free_memory, is_out_of_memory, keep_to
+from engines.mlx_lora.network import Network
+from engines.mlx_lora.rollout import Rollout
+from engines.mlx_lora.sampler import Request, sample
+from engines.models import locate, read_settings
+from engines.models.architecture import KNOWN, Architecture, read_architecture
+from engines.models.folder import Folder, count_parameters, fingerprint, open_folder
+from engines.models.tokens import ChatTokenizer
+
+SMALL = 50_000_000
+"""Parameters from which the GPU keeps the base in bf16; smaller models cost little in fp32."""
+
+
+class MlxEngine:
+    """See `engines.contract.Engine` for every method. `notes` holds sentences for the owner."""
+
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        rank: int | None = None,
+        seed: int = 0,
+        device: str = "auto",
+        batch_share: float = 1.0,
+    ) -> None:
+        path = locate(model)
+        self._folder = open_folder(path)
+        shape = read_architecture(self._folder.config)
+        if shape is None:
+            kind = self._folder.config.get("model_type", "unknown")
+            raise EngineError(
+                f"The MLX engine does not know the architecture {kind!r} of {self._folder.name} "
+                f"(it knows {', '.join(KNOWN)}): choose the torch engine."
+            )
+        parameters = count_parameters(self._folder)
+        self._on_gpu = _place(device)
+        dtype = mx.bfloat16 if self._on_gpu and parameters >= SMALL else mx.float32
+        self.notes: list[str] = []
+        budget = free_memory(self._on_gpu)
+        if parameters * dtype.size > budget:
+            raise EngineError(
+                f"{self._folder.name} needs {parameters * dtype.size // MB} MB and {budget // MB} MB are free: "
+                "close other programs or choose a smaller model."
+            )
+        keep_to(budget, self._on_gpu)
+        self._tokenizer = ChatTokenizer(self._folder)
+        rank = rank or read_settings(path).rank or (8 if not self._on_gpu and parameters >= SMALL else 16)
+        self._network = _load(self._folder, shape, dtype, rank)
+        self._fingerprint = fingerprint(self._folder)
+        limits = Limits.measured(self._network, free_memory(self._on_gpu), self._on_gpu)
+        limits.tokens = max(1, round(limits.tokens * batch_share))
+        if limits.checkpointing:
+            self.notes.append("Memory is short: the learner computes layers twice instead of keeping them.")
+        self._merges = True
+        self._learner = Learner(self._network, limits, self.notes.append)
+        self._adapter = Adapter(self._network.places, rank, seed)
+        self.info = EngineInfo(
+            name="mlx",
+            device="Apple GPU" if self._on_gpu else "CPU",
+            dtype=str(dtype).rpartition(".")[2],
+            model=self._folder.name,
+            parameters=parameters,
+            trainable=self._adapter.values.size,
+            threads=1,
+            memory_budget_mb=budget // MB,
+        )
+
+    def encode(self, prompt: Messages, completion: str, finished: bool) -> TokenSequence:
+        return TokenSequence(
+            prompt_T=self._tokenizer.prompt(prompt),
+            completion_T=self._tokenizer.completion(completion, finished),
+        )
+
+    def prompt_tokens(self, prompt: Messages) -> list[int]:
+        return self._tokenizer.prompt(prompt)
+
+    def sample(
+        self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int, *, plain: bool = False
+    ) -> list[list[Completion]]:
+        if n < 1 or max_tokens < 1:
+            raise EngineError(
+                f"{n} completions of {max_tokens} tokens cannot be sampled: both must be at least 1."
+            )
+        tokens_P = [self._tokenizer.prompt(prompt) for prompt in prompts_P]
+        longest, context = max(map(len, tokens_P), default=0), self._network.shape.context
+        if longest + max_tokens > context:
+            raise EngineError(
+                f"A prompt of {longest} tokens and {max_tokens} more exceed the {context} tokens that "
+                f"{self._folder.name} can read: choose shorter answers or another task."
+            )
+        decoder = self._network.plain if plain else self._adapted()
+        row_bytes = self._network.row_bytes(longest + max_tokens) * n
+        fitting = max(1, min(len(tokens_P), int(free_memory(self._on_gpu) * 0.5) // row_bytes))
+        request = Request(tokens_P, n, max_tokens, seed, self._tokenizer.stops)
+        found, used = sample(request, lambda: Rollout(self._network, decoder), fitting, self._on_gpu)
+        if used < fitting:
+            self.notes.append(f"Memory ran short: {used} questions are now answered at a time.")
+        texts = iter(self._tokenizer.texts([ids for group in found for ids, _, _ in group]))
+        return [
+            [
+                Completion(tokens_T=ids, logprobs_T=logps, finished=finished, text=next(texts))
+                for ids, logps, finished in group
+            ]
+            for group in found
+        ]
+
+    def _adapted(self) -> Any:
+        """The decoder that samples: with the adapter merged into a copy of the weights, or, where there is no
+        room for one, with LoRA beside them, which is slower."""
+        if self._merges and not self._network.has_merged:
+            self._merges = self._network.merge_bytes < free_memory(self._on_gpu) * 0.8
+            if not self._merges:
+                self.notes.append("Memory is short: answers are sampled without a merged copy, more slowly.")
+        if self._merges:
+            return self._network.merged(self._adapter)
+        self._network.bind(self._adapter.matrices(self._adapter.values))
+        return self._network.learner
+
+    def logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
+        pairs = [(sequence.prompt_T, sequence.completion_T) for sequence in sequences_S]
+        return self._learner.score(self._adapter, pairs)
+
+    def step(self, batch: Batch) -> StepStats:
+        return self._learner.step(self._adapter, batch)
+
+    def save(self, folder: Path) -> None:
+        self._adapter.save(folder, self._fingerprint, self._folder.name)
+
+    def load(self, folder: Path) -> None:
+        self._adapter.load(folder, self._fingerprint)
+
+
+def _place(device: str) -> bool:
+    """Sets MLX's device; true for Apple's GPU. Raises EngineError for a device that is not there."""
+    has_gpu = mx.metal.is_available()
+    if device not in ("auto", "gpu", "cpu"):
+        raise EngineError(f"There is no device {device!r} for MLX: choose auto, gpu or cpu.")
+    if device == "gpu" and not has_gpu:
+        raise EngineError("MLX sees no Apple GPU on this computer: choose cpu or auto.")
+    on_gpu = has_gpu and device != "cpu"
+    mx.set_default_device(mx.gpu if on_gpu else mx.cpu)
+    return on_gpu
+
+
+def _load(folder: Folder, shape: Architecture, dtype: mx.Dtype, rank: int) -> Network:
+    try:
+        return Network(folder, shape, dtype, rank)
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise EngineError(
+            f"{folder.name} does not fit into memory: close other programs or choose a smaller model."
+        ) from error

@@ -1,0 +1,224 @@
+"""One optimiser step over a batch of weighted rows, in micro-batches that fit the memory.
+
+Weights are final when they arrive (`engines.contract.Row`), so micro-batches simply add up. A step that fails
+for any reason leaves adapter and optimiser as they were.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+
+from engines.batches import Tokens, check_tokens, micro_batches, weighted_rows
+from engines.contract import Batch, EngineError, Row, StepStats
+from engines.mlx_lora.adapter import Adapter
+from engines.mlx_lora.layout import Block, Layout, pack
+from engines.mlx_lora.loss import Targets, logprobs, weighted_loss
+from engines.mlx_lora.memory import is_out_of_memory, release
+from engines.mlx_lora.network import Network
+from engines.mlx_lora.rollout import Reading
+
+CLIP_NORM = 1.0
+
+MOST_TOKENS = {"cpu": 2048, "gpu": 8192}
+"""Tokens of a micro-batch above which nothing gets faster; on a processor, smaller ones stay in its caches."""
+
+
+@dataclass
+class Limits:
+    """How large a micro-batch may be, and whether layers are recomputed. Only ever steps down."""
+
+    tokens: int
+    checkpointing: bool = False
+
+    @classmethod
+    def measured(cls, network: Network, free_bytes: int, on_gpu: bool) -> Limits:
+        """From the free memory: half is for activations; layers are recomputed where 1024 tokens do not fit."""
+        most = MOST_TOKENS["gpu" if on_gpu else "cpu"]
+        fitting = int(free_bytes * 0.5 / network.token_bytes(checkpointing=False))
+        if fitting >= min(1024, most):
+            return cls(min(most, fitting))
+        fitting = int(free_bytes * 0.5 / network.token_bytes(checkpointing=True))
+        return cls(max(1, min(most, fitting)), checkpointing=True)
+
+    def step_down(self) -> str | None:
+        """A smaller setting and the sentence that says so, or None when there is none left."""
+        if self.tokens > 256:
+            self.tokens //= 2
+            return f"Memory ran short: the learner now takes {self.tokens} tokens at a time."
+        if not self.checkpointing:
+            self.checkpointing = True
+            return "Memory ran short: the learner now computes layers twice instead of keeping them."
+        return None
+
+
+class Behind:
+    """What mlx-lm's attention asks of a cache, for completions behind their prompts' keys and values."""
+
+    def __init__(self, prompt: Reading, block: Block) -> None:
+        self._prompt, self._owner_S = prompt, block.owner_S
+        self.offset = block.before_S
+
+    def update_and_fetch(self, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
+        return (
+            mx.concatenate([self._prompt.keys[self._owner_S], keys], axis=2),
+            mx.concatenate([self._prompt.values[self._owner_S], values], axis=2),
+        )
+
+
+class Learner:
+    """Gradients and log-probabilities of one network under an adapter; `limits` step down with the memory."""
+
+    def __init__(self, network: Network, limits: Limits, notice: Callable[[str], None]) -> None:
+        self.limits = limits
+        self._network = network
+        self._notice = notice
+
+    def step(self, adapter: Adapter, batch: Batch) -> StepStats:
+        """Minimises the batch's weighted loss by one AdamW step.
+
+        Raises EngineError for malformed rows, a loss or gradient that is not finite, or too little memory."""
+        start = time.perf_counter()
+        rows = weighted_rows(batch, self._network.shape.vocabulary)
+        if not rows:
+            return StepStats(loss=0.0, grad_norm=0.0, rows=0, tokens=0, micro_batches=0, seconds=0.0)
+        loss, gradient, apart, pieces = self._retried(lambda: self._gather(adapter, rows, batch.clip))
+        norm: Any = mx.linalg.norm(gradient).item()
+        if not (math.isfinite(loss) and math.isfinite(norm)):
+            raise EngineError(
+                f"The step was not made, because its loss ({loss}) or gradient ({norm}) is not a finite "
+                "number: go back to an earlier checkpoint if this comes again."
+            )
+        adapter.update(gradient if norm <= CLIP_NORM else gradient * (CLIP_NORM / norm), batch.learning_rate)
+        distance, capped, sampled = apart
+        return StepStats(
+            loss=loss,
+            grad_norm=norm,
+            rows=len(rows),
+            tokens=sum(len(row.completion_T) for row in rows),
+            micro_batches=pieces,
+            seconds=time.perf_counter() - start,
+            mismatch=distance / sampled if sampled else None,
+            capped=capped / sampled if sampled else None,
+        )
+
+    def score(self, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]]) -> list[list[float]]:
+        """Log-probabilities (nats) of every completion's tokens under the adapter."""
+        check_tokens(sequences_S, self._network.shape.vocabulary)
+        found: list[list[float]] = self._retried(lambda: self._score(adapter, sequences_S))
+        return found
+
+    def _retried(self, work: Callable[[], Any]) -> Any:
+        """Does the work, with smaller limits whenever memory runs out, and says so. Raises EngineError when
+        nothing smaller is left."""
+        while True:
+            try:
+                return work()
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                sentence = self.limits.step_down()
+                if sentence is None:
+                    raise EngineError(
+                        "The learner does not fit into the memory: choose a smaller model or shorter answers."
+                    ) from error
+                self._notice(sentence)
+            release()
+
+    def _gather(
+        self, adapter: Adapter, rows: Sequence[Row], clip: tuple[float, float] | None
+    ) -> tuple[float, mx.array, list[float], int]:
+        """The whole batch's loss and gradient, `loss.mismatch`, and the number of micro-batches."""
+        sequences = [(row.prompt_T, row.completion_T) for row in rows]
+        pieces = micro_batches(sequences, self.limits.tokens)
+        total: Any = 0.0
+        gradient, apart = mx.zeros_like(adapter.values), np.zeros(3)
+        for piece in pieces:
+            layout = pack([sequences[index] for index in piece])
+            targets = Targets.of([rows[index] for index in piece])
+            (loss, away), part = self._gradient(adapter, layout, targets, clip)
+            gradient = gradient + part
+            mx.eval(loss, away, gradient)
+            total += loss.item()
+            apart += np.array(away)
+        return total, gradient, apart.tolist(), len(pieces)
+
+    def _gradient(
+        self, adapter: Adapter, layout: Layout, targets: Targets, clip: tuple[float, float] | None
+    ) -> tuple[tuple[mx.array, mx.array], mx.array]:
+        """Loss and `loss.mismatch` of one micro-batch, and the loss's gradient by the adapter's values.
+
+        Not compiled as a whole: mx.compile saved 14 % where all shapes came again and cost 35 % where they did
+        not, and every round's groups have shapes of their own. mlx-lm compiles its activations."""
+
+        def surrogate(values: mx.array) -> tuple[mx.array, mx.array, mx.array]:
+            """Has the loss's gradient: hidden states times what the loss says of them, as a constant."""
+            hidden = self._states(adapter.matrices(values), layout, self.limits.checkpointing)
+            loss, slope, apart = weighted_loss(mx.stop_gradient(hidden), self._network.head, targets, clip)
+            return (hidden * slope).astype(mx.float32).sum(), loss, apart
+
+        (_, loss, apart), gradient = mx.value_and_grad(surrogate)(adapter.values)
+        return (loss, apart), gradient
+
+    def _states(
+        self, matrices: list[tuple[mx.array, mx.array]], layout: Layout, checkpointing: bool
+    ) -> mx.array:
+        """Normed hidden states (C, d) at the positions that predict the completions' tokens."""
+        network = self._network
+        network.bind(matrices)
+        decoder = network.learner.model
+        streams = [decoder.embed_tokens(layout.prompt_PL)]
+        streams += [decoder.embed_tokens(block.fed_SF) for block in layout.blocks]
+        through = _recomputed if checkpointing else _through
+        for layer in decoder.layers:
+            streams = through(layer, streams, layout)
+        both = mx.concatenate([stream.reshape(-1, stream.shape[-1]) for stream in streams])
+        states: mx.array = decoder.norm(both[layout.predict_C])
+        return states
+
+    def _score(self, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]]) -> list[list[float]]:
+        results: list[list[float]] = [[] for _ in sequences_S]
+        filled = [index for index, (_, completion) in enumerate(sequences_S) if completion]
+        matrices = adapter.matrices(adapter.values)
+        for piece in micro_batches([sequences_S[index] for index in filled], self.limits.tokens):
+            part = [sequences_S[filled[index]] for index in piece]
+            layout = pack(part)
+            tokens = [token for _, completion in part for token in completion]
+            hidden = self._states(matrices, layout, checkpointing=False)
+            found: Any = logprobs(hidden, self._network.head, mx.array(tokens)).tolist()
+            start = 0
+            for index in piece:
+                length = len(sequences_S[filled[index]][1])
+                results[filled[index]] = found[start : start + length]
+                start += length
+        return results
+
+
+def _through(layer: Any, streams: list[mx.array], layout: Layout) -> list[mx.array]:
+    """One layer: prompts attend to themselves, completions to their prompt and themselves."""
+    reading = Reading()
+    prompt = layer(streams[0], "causal", reading)
+    return [
+        prompt,
+        *(
+            layer(stream, block.mask_SFK, Behind(reading, block))
+            for stream, block in zip(streams[1:], layout.blocks, strict=True)
+        ),
+    ]
+
+
+def _recomputed(layer: Any, streams: list[mx.array], layout: Layout) -> list[mx.array]:
+    """The same, computed again in the backward pass instead of kept."""
+
+    def run(parameters: Any, streams: list[mx.array]) -> list[mx.array]:
+        layer.update(parameters)
+        return _through(layer, streams, layout)
+
+    found: list[mx.array] = mx.checkpoint(run)(layer.trainable_parameters(), streams)
+    return found
