@@ -1,58 +1,136 @@
-"""What helps to find a fault: the log, the settings, facts about this computer. No keys, no answers, no names;
-the person's own folder is written as ~. Shown before it is saved, and never sent."""
+"""What helps to find a fault, as a few text files: versions and state, what doctor says, the settings, the last
+events, the ends of the logs. No keys, invites or tokens, nothing that people or models wrote; see
+app.ui.redaction. Shown before they are saved, and never sent.
+"""
 
 from __future__ import annotations
 
 import os
 import platform
 import sys
+import time
+import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import PySide6
 
+from app.node import belongings, preferences
+from app.ui import choices
+from app.ui.logs import LOGS, tail
 from app.ui.model import View
+from app.ui.redaction import cleaned
 
 LOG_BYTES = 64_000
+EVENTS = 200
+ROOT = Path(__file__).parents[2]
 
 
-def log(home: Path) -> str:
-    """The ends of the node's and the trainer's log."""
-    parts = []
-    for name in ("node.log", "trainer.log"):
-        try:
-            with (home / "logs" / name).open("rb") as file:
-                file.seek(max(0, os.fstat(file.fileno()).st_size - LOG_BYTES))
-                text = file.read().decode("utf-8", "replace")
-        except OSError:
-            continue
-        if text.strip():
-            parts.append(f"--- {name}\n{text.rstrip()}")
-    return "\n\n".join(parts)
+class File(msgspec.Struct, frozen=True):
+    """One file of the bundle; `text` is what is saved, to the letter."""
+
+    name: str
+    text: str
 
 
-def report(view: View) -> str:
-    """The whole report as text."""
+def files(view: View, doctor: str = "") -> tuple[File, ...]:
+    """The whole bundle. `doctor` is what `./shoal doctor --json` printed, or a sentence saying why nothing."""
     home = Path(view.home)
+    made = [
+        File("about.txt", _about(view)),
+        File("doctor.json", _indented(doctor)),
+        File("settings.json", _settings(home)),
+        File("events.txt", _events(view)),
+        File("data.txt", _data(home)),
+        *(File(f"logs/{name}", tail(home / "logs" / name, LOG_BYTES)) for name in LOGS),
+    ]
+    return tuple(File(one.name, cleaned(one.text)) for one in made if one.text.strip())
+
+
+def save(bundle: Sequence[File], path: Path) -> None:
+    """As a zip file, whole or not at all. Raises OSError."""
+    fresh = path.with_name(f".{path.name}-{os.getpid()}")
+    try:
+        with zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as archive:
+            for one in bundle:
+                archive.writestr(f"shoal-diagnostics/{one.name}", one.text)
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise
+
+
+def _about(view: View) -> str:
     facts = {
+        "made": time.strftime("%Y-%m-%d %H:%M:%S %z"),
+        "shoal": _version(),
         "system": platform.platform(),
         "python": platform.python_version(),
         "qt": PySide6.__version__,
         "processors": str(os.cpu_count()),
         "session": os.environ.get("XDG_SESSION_TYPE", "") or sys.platform,
         "state": view.state.value,
-        "reason": view.reason,
+        "reason": view.reason or (view.ruling.sentence if view.ruling else ""),
+        "problem": f"{view.problem.sentence} {view.problem.remedy}" if view.problem else "",
         "model": view.model,
         "recipe": view.recipe,
+        "company": "alone" if view.solo else "others",
         "engine": msgspec.json.encode(view.engine).decode() if view.engine else "",
         "rounds": str(view.safe_round),
+        "held-out": f"{view.curve[-1].pass_at_1:.4f} ± {view.curve[-1].stderr:.4f}" if view.curve else "",
+        "swarm": _swarm(view),
     }
-    if view.curve:
-        facts["held-out"] = f"{view.curve[-1].pass_at_1:.4f} ± {view.curve[-1].stderr:.4f}"
-    lines = [f"{name}: {value}" for name, value in facts.items() if value]
-    for name in ("window.json",):
-        try:
-            lines.append(f"--- {name}\n{(home / name).read_text(encoding='utf-8').rstrip()}")
-        except OSError:
-            continue
-    return "\n".join([*lines, log(home)]).replace(str(Path.home()), "~")
+    return "".join(f"{name}: {value}\n" for name, value in facts.items() if value)
+
+
+def _swarm(view: View) -> str:
+    """Figures alone: whom somebody learns with is theirs."""
+    swarm = view.swarm
+    if swarm is None:
+        return ""
+    return (
+        f"connected {swarm.connected}, online {swarm.online}, given {swarm.given}, waiting {swarm.waiting}, "
+        f"taken {swarm.taken}, refused {sum(swarm.refused.values())}"
+    )
+
+
+def _version() -> str:
+    """The project's own, from its file."""
+    try:
+        lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return ""
+    return next((line.partition("=")[2].strip(' "') for line in lines if line.startswith("version")), "")
+
+
+def _settings(home: Path) -> str:
+    """Both tables, with the values that hold. Of lists that somebody wrote, only how long they are."""
+    chosen = choices.Choices(home)
+    values = dict(preferences.Preferences(home).values)
+    for setting in preferences.SETTINGS:
+        if setting.kind == "names":
+            values[setting.key] = f"{len(values[setting.key])} names"
+    window = {setting.key: chosen[setting.key] for setting in choices.SETTINGS if not setting.elsewhere}
+    return _indented(msgspec.json.encode({"learner": values, "window": window}).decode())
+
+
+def _events(view: View) -> str:
+    return "".join(
+        f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(one.at))} round {one.round} {one.kind}: "
+        f"{one.sentence}\n"
+        for one in view.happenings[-EVENTS:]
+    )
+
+
+def _data(home: Path) -> str:
+    return "".join(
+        f"{size.kind}: {size.bytes} bytes in {size.files} files\n" for size in belongings.sizes(home)
+    )
+
+
+def _indented(text: str) -> str:
+    try:
+        return msgspec.json.format(text.encode(), indent=2).decode() + "\n"
+    except msgspec.MsgspecError:
+        return text

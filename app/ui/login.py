@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from app import home as place
 from app.desktop.autostart import Autostart, AutostartError, autostart
 
 LAUNCHER = Path(__file__).parents[2] / "shoal"
@@ -24,6 +25,14 @@ class Login:
         except AutostartError:
             return False
 
+    def starts_from_here(self) -> bool:
+        """Whether it is this data folder's window that starts."""
+        try:
+            command = self._system.command() or []
+        except AutostartError:
+            return False
+        return "--home" not in command or str(self._home) in command
+
     def turn(self, on: bool) -> None:
         """Raises AutostartError."""
         if on:
@@ -33,4 +42,12 @@ class Login:
 
     def _command(self) -> list[str]:
         program = [sys.executable, str(LAUNCHER)] if os.name == "nt" else [str(LAUNCHER)]
-        return [*program, "window", "--background", "--home", str(self._home)]
+        return [*program, "window", "--background", *home_option(self._home)]
+
+
+def home_option(home: Path) -> list[str]:
+    """What a command line needs to find this data folder: nothing where it would find it anyhow."""
+    try:
+        return [] if home == place.usual() else ["--home", str(home)]
+    except place.HomeError:
+        return ["--home", str(home)]

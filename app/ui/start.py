@@ -6,16 +6,21 @@ import contextlib
 import signal
 import socket
 import sys
+import threading
 from pathlib import Path
 
-from PySide6.QtCore import QSocketNotifier, QTimer
+from PySide6.QtCore import QProcess, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QApplication
 
+from app.desktop.autostart import AutostartError
+from app.node import moving
+from app.ui import uprooting
 from app.ui.choices import Choices
 from app.ui.control import Control
 from app.ui.language import speak
-from app.ui.link import Link
-from app.ui.login import Login
+from app.ui.link import ROOT, Link
+from app.ui.login import Login, home_option
+from app.ui.logs import close_window_log, keep_window_log
 from app.ui.model import Problem, View
 from app.ui.pages.frame import Actions
 from app.ui.single import Single
@@ -37,7 +42,10 @@ class Desktop:
         self.theme = Theme(application, theme or self.choices["theme"])
         self._link = link or Link(home)
         self.control = Control(home, self.choices, self._link)
+        self._home = home
         self._leaving = False
+        self.again: list[str] | None = None
+        """Options of the window that is to be opened when this one has ended."""
         self._login = Login(home)
         actions = Actions(
             start=self.control.start,
@@ -48,6 +56,8 @@ class Desktop:
             set_choice=self._set,
             learn=self.control.learn,
             alone=self.control.leave,
+            move_data=self.move_data,
+            remove_all=self.remove_all,
             join=self.control.join,
             set_rule=self.control.set_rule,
             starts_at_login=self._login.on,
@@ -89,13 +99,38 @@ class Desktop:
         """Remembers, ends the node, leaves."""
         if self._leaving:
             return
-        self._leaving = True
         self._remember()
+        self._leaving = True
         self.tray.hide()
         self.window.hide()
         self._application.processEvents()
+        self.window.close_down()
         self.control.close()
         self._application.quit()
+
+    def move_data(self, to: Path) -> None:
+        """Ends learning, moves the data folder, and opens again, there or where it was."""
+        self._uproot()
+        self.again, ours = home_option(self._home), self._login.starts_from_here()
+        if uprooting.move(self.window, self._home, to) and ours:
+            with contextlib.suppress(AutostartError):  # it is a switch in the settings, and can be seen there
+                Login(to).turn(True)
+        self._application.quit()
+
+    def remove_all(self) -> None:
+        """Ends learning, removes everything that Shoal keeps, and ends."""
+        self._uproot()
+        uprooting.remove_everything(self.window, self._home)
+        self._application.quit()
+
+    def _uproot(self) -> None:
+        """From here on nothing is learned, remembered or written into the data folder."""
+        self._remember()
+        self._leaving = True
+        self.tray.hide()
+        self.window.close_down()
+        self.control.close()
+        close_window_log()
 
     def _after_first_frame(self, join: str | None) -> None:
         self.tray.show()
@@ -125,9 +160,9 @@ class Desktop:
 
     def _closing(self) -> bool:
         """Closing the window keeps the tray; without a tray it asks; and it never hides for good."""
-        self._remember()
         if self._leaving:
             return True
+        self._remember()
         if self.choices["close_to_tray"] and self.tray.there:
             self.window.hide()
             return False
@@ -141,6 +176,8 @@ class Desktop:
         return False
 
     def _remember(self) -> None:
+        if self._leaving:
+            return
         with contextlib.suppress(OSError):  # where the window was is not worth a word
             self.choices.remember(geometry=self.window.saved_place(), page=self.window.page)
 
@@ -162,14 +199,27 @@ def run(home: Path, theme: Choice | None = None, background: bool = False, join:
             file=sys.stderr,
         )
         return 1
+    keep_window_log(home)
+    threading.Thread(target=moving.leave, daemon=True).start()
     desktop = Desktop(application, home, theme)
     single.asked.connect(desktop.window.bring)
     wake = _quit_on_signals(application, desktop)
     desktop.open(background, join)
     code = application.exec()
     single.release()
+    if desktop.again is not None:
+        _open_again(desktop.again)
     del wake
     return code
+
+
+def _open_again(options: list[str]) -> None:
+    """Another window, which finds the data folder where it is now."""
+    program = QProcess()
+    program.setProgram(sys.executable)
+    program.setArguments(["-m", "app.cli", "window", *options])
+    program.setWorkingDirectory(str(ROOT))
+    program.startDetached()
 
 
 def _quit_on_signals(application: QApplication, desktop: Desktop) -> object:

@@ -29,6 +29,8 @@ def actions(folder: Path) -> Actions:
         set_choice=lambda *_: None,
         learn=lambda _: None,
         alone=lambda: None,
+        move_data=lambda _: None,
+        remove_all=lambda: None,
         join=lambda _: None,
         choices=Choices(folder),
     )

@@ -403,13 +403,6 @@ def test_settings_are_found_by_words_that_are_not_on_them(
     assert "No setting of that name" in texts(page)
 
 
-def test_the_report_holds_no_path_of_the_person(qtbot: QtBot, tmp_path: Path) -> None:
-    from app.ui import diagnostics
-
-    home = Path.home() / "somewhere"
-    assert str(Path.home()) not in diagnostics.report(View(home=str(home), reason=f"{home} is full"))
-
-
 def test_pages_are_reached_by_keyboard_alone(qtbot: QtBot, light: Theme, actions: Actions) -> None:
     window = Window(light, actions)
     qtbot.addWidget(window)

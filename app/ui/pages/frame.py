@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
@@ -11,6 +12,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QScrollArea, QSizePo
 from app.ui.choices import Choices
 from app.ui.model import View
 from app.ui.theme import Theme
+from app.ui.widgets.model_actions import ModelActions
 from app.ui.widgets.pieces import Label, column, row
 
 WIDEST = 1240
@@ -41,7 +43,12 @@ class Actions:
     set_rule: Callable[[str, object], None]
     """Raises PreferenceError for a value that cannot be, OSError where it cannot be saved."""
     starts_at_login: Callable[[], bool]
+    move_data: Callable[[Path], None]
+    """To this folder. The window ends, and opens again there."""
+    remove_all: Callable[[], None]
+    """Everything that Shoal keeps on this computer. The window ends."""
     choices: Choices
+    models: ModelActions = ModelActions()
 
 
 class Page(QScrollArea):
@@ -75,6 +82,15 @@ class Page(QScrollArea):
 
     def show_view(self, view: View) -> None:
         raise NotImplementedError
+
+    def arrived(self) -> None:
+        """Somebody looks at this page now."""
+
+    def left(self) -> None:
+        """Nobody does any more: another page is shown, or no window."""
+
+    def close_down(self) -> None:
+        """The window ends: whatever this page has started ends too."""
 
     def add(self, item: QWidget | QLayout, stretch: int = 0) -> None:
         if isinstance(item, QWidget):

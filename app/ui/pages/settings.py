@@ -1,5 +1,5 @@
-"""Settings: built from their declarations, searchable, each with its help; the log and the diagnostics
-below."""
+"""Settings: built from their declarations, searchable, each with its help; below, where everything is kept, the
+logs and the diagnostics."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QFrame, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLineEdit, QVBoxLayout, QWidget
 
 from app.desktop.autostart import AutostartError
 from app.node.preferences import SETTINGS as RULES
 from app.node.setting import Setting
-from app.ui import diagnostics
 from app.ui.choices import SETTINGS
 from app.ui.model import View
+from app.ui.pages.bundle import BundleDialog
 from app.ui.pages.editors import editor
 from app.ui.pages.frame import Actions, Page
+from app.ui.pages.logview import LogView
+from app.ui.pages.storage import Storage
 from app.ui.texts import tr
 from app.ui.theme import Theme
-from app.ui.theme.palette import SMALL
-from app.ui.theme.theme import mono
 from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule
 
 
@@ -45,12 +45,14 @@ class SettingsPage(Page):
         )
         self._nothing.hide()
         self.add(self._nothing)
-        self._help = self._log_and_help()
+        self._help = self._kept_and_help()
         self.add(self._help)
         self.body.addStretch(1)
 
     def show_view(self, view: View) -> None:
         self._view = view
+        self._storage.show_home(Path(view.home))
+        self._log.show_home(Path(view.home))
         for _, line in self._lines:
             if line.key in view.rules:
                 line.show_value(view.rules[line.key])
@@ -84,53 +86,37 @@ class SettingsPage(Page):
         self._nothing.setVisible(not seen)
         self._help.setVisible(not words)
 
-    def _log_and_help(self) -> QFrame:
-        self._text = QPlainTextEdit()
-        self._text.setReadOnly(True)
-        self._text.setAccessibleName(tr("Log"))
-        self._text.setStyleSheet(f'font-family: "{mono(SMALL).family()}"; font-size: {SMALL}px;')
-        self._text.setMinimumHeight(220)
-        self._text.hide()
-        self._toggle = button(tr("Show the log"), self._show_log)
-        self._save = button(tr("Save a report …"), self._show_report)
-        self._really = button(tr("Save it"), self._save_report, "primary")
-        self._really.hide()
-        what = column(
+    def _kept_and_help(self) -> QFrame:
+        self._storage = Storage(self.ask)
+        self._log = LogView(self.theme)
+        self._log.hide()
+        self._toggle = button(tr("Show the logs"), self._show_log)
+        kept = column(Label(tr("Where everything is kept"), "heading"), self._storage, gap=10)
+        help_ = column(
             Label(tr("Help"), "heading"),
             Label(
                 tr(
-                    "The report holds the log, the settings and facts about this computer. It is shown "
-                    "before anything is saved, and nothing is sent."
+                    "The diagnostics hold versions, settings, events and logs, for whoever looks for a fault. "
+                    "Every file is shown before anything is saved, and nothing is sent."
                 ),
                 "soft",
                 wrap=True,
             ),
-            gap=4,
+            row(self._toggle, button(tr("Diagnostics …"), self._show_bundle), 1),
+            self._log,
+            gap=12,
         )
-        return card(
-            column(what, row(self._toggle, self._save, self._really, 1), self._text, gap=14), padding=24
-        )
+        below = QFrame()
+        below.setLayout(column(card(kept, padding=24), card(help_, padding=24), gap=16))
+        return below
 
     def _show_log(self) -> None:
-        opened = not self._text.isVisible() or self._really.isVisible()
-        self._really.hide()
-        self._text.setVisible(opened)
-        self._toggle.setText(tr("Hide the log") if opened else tr("Show the log"))
-        if opened:
-            self._text.setPlainText(diagnostics.log(Path(self._view.home)) or tr("The log is empty."))
-            self._text.moveCursor(self._text.textCursor().MoveOperation.End)
+        opened = self._log.isHidden()
+        self._log.setVisible(opened)
+        self._toggle.setText(tr("Hide the logs") if opened else tr("Show the logs"))
 
-    def _show_report(self) -> None:
-        self._text.setPlainText(diagnostics.report(self._view))
-        self._text.setVisible(True)
-        self._really.show()
-
-    def _save_report(self) -> None:
-        path, _ = QFileDialog.getSaveFileName(
-            self, tr("Save the report"), str(Path.home() / "shoal-report.txt"), "*.txt"
-        )
-        if path:
-            Path(path).write_text(self._text.toPlainText(), encoding="utf-8")
+    def _show_bundle(self) -> None:
+        BundleDialog(self.window(), self._view).exec()
 
 
 class SettingRow(QWidget):

@@ -1,0 +1,105 @@
+"""The log files: what they are called, their ends, and the window's own.
+
+Nobody reads a state from them; they are for people who look for a fault."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from types import TracebackType
+
+from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
+
+LOGS = ("node.log", "trainer.log", "window.log", "relay.log")
+WINDOW = "window.log"
+MOST_BYTES = 2**20
+_HARMLESS = ("This plugin does not support propagateSizeHints()",)
+
+
+def tail(path: Path, most: int) -> str:
+    """The last `most` bytes of a log, from a whole line on; empty where there is none."""
+    try:
+        with path.open("rb") as file:
+            start = max(0, os.fstat(file.fileno()).st_size - most)
+            file.seek(start)
+            raw = file.read()
+    except OSError:
+        return ""
+    if start:
+        raw = raw.partition(b"\n")[2]
+    return raw.decode("utf-8", "replace")
+
+
+class Tail:
+    """A log that grows: `more` gives what came since the last time. A file that was begun anew is read from its
+    beginning."""
+
+    def __init__(self, path: Path, first: int) -> None:
+        self._path, self._first = path, first
+        self._at: int | None = None
+        self._number = 0
+        self._rest = b""
+
+    def more(self) -> tuple[str, bool]:
+        """Whole lines, and whether they take the place of all before."""
+        try:
+            with self._path.open("rb") as file:
+                found = os.fstat(file.fileno())
+                anew = self._at is None or found.st_ino != self._number or found.st_size < self._at
+                if anew:
+                    self._rest = b""
+                    self._number = found.st_ino
+                    self._at = max(0, found.st_size - self._first)
+                assert self._at is not None
+                file.seek(self._at)
+                raw = file.read()
+                cut = anew and self._at > 0
+                self._at += len(raw)
+        except OSError:
+            return "", False
+        raw = self._rest + (raw.partition(b"\n")[2] if cut else raw)
+        whole, end, self._rest = raw.rpartition(b"\n")
+        return (whole + end).decode("utf-8", "replace"), anew
+
+
+def keep_window_log(home: Path) -> None:
+    """From here on what Qt says and what goes wrong in this process is in HOME/logs/window.log; exceptions also
+    go to standard error, as before. A disk that takes nothing costs the log."""
+    try:
+        (home / "logs").mkdir(parents=True, exist_ok=True)
+        handler = RotatingFileHandler(
+            home / "logs" / WINDOW, maxBytes=MOST_BYTES, backupCount=1, encoding="utf-8", delay=True
+        )
+    except OSError:
+        return
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logging.raiseExceptions = False
+    log = logging.getLogger("shoal.window")
+    log.propagate = False
+    log.setLevel(logging.INFO)
+    log.handlers[:] = [handler]
+    log.info("window opened, process %d", os.getpid())
+    levels = {QtMsgType.QtInfoMsg: logging.INFO, QtMsgType.QtDebugMsg: logging.DEBUG}
+
+    def from_qt(kind: QtMsgType, context: QMessageLogContext, said: str | None) -> None:
+        if said and not any(words in said for words in _HARMLESS):
+            log.log(levels.get(kind, logging.WARNING), "Qt: %s", said)
+
+    qInstallMessageHandler(from_qt)
+    before = sys.excepthook
+
+    def went_wrong(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        log.error("unexpected", exc_info=(kind, error, trace))
+        before(kind, error, trace)
+
+    sys.excepthook = went_wrong
+
+
+def close_window_log() -> None:
+    """Lets go of the file, so that its folder can go elsewhere."""
+    for handler in logging.getLogger("shoal.window").handlers:
+        handler.close()
+    logging.getLogger("shoal.window").handlers.clear()

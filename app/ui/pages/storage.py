@@ -1,0 +1,155 @@
+"""The data folder: where it is, how large by kind, moving it, and removing everything."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QUrl, Signal
+from PySide6.QtGui import QDesktopServices, QShowEvent
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+
+from app.node import belongings, leaving
+from app.ui.pages.frame import Actions
+from app.ui.texts import mark, size, tr
+from app.ui.widgets.pieces import Elided, Label, button, column, row, rule
+
+_LABELS = {
+    "learned": mark("What the model learned, and its history"),
+    "models": mark("Downloaded models"),
+    "cache": mark("What can be made again"),
+    "swarm": mark("What the swarm needs"),
+    "logs": mark("Logs"),
+    "own": mark("Settings and this computer's name"),
+}
+
+
+class _Counted(QObject):
+    told = Signal(object)
+
+
+class Storage(QWidget):
+    """Of one data folder. Counting a large one takes a moment, so it is done beside the window."""
+
+    def __init__(self, actions: Actions) -> None:
+        super().__init__()
+        self._ask, self._home = actions, Path()
+        self._where = Elided("", "soft")
+        self._total = Label("", "strong")
+        self._sizes = column(gap=6)
+        self._lines: list[tuple[QWidget, Label, Label]] = []
+        self._counted = _Counted()
+        self._counted.told.connect(self._show)
+        head = row(self._where, self._total, gap=16)
+        head.setStretch(0, 1)
+        buttons = row(
+            button(tr("Open folder"), self._open),
+            button(tr("Move …"), self._move),
+            1,
+            button(tr("Remove everything …"), self._remove, "danger"),
+            gap=8,
+        )
+        self.setLayout(column(head, self._sizes, rule(), buttons, gap=12))
+
+    def show_home(self, home: Path) -> None:
+        if home != self._home:
+            self._home = home
+            self._where.say(str(home))
+            if self.isVisible():
+                self._count()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._count()
+
+    def _count(self) -> None:
+        home, counted = self._home, self._counted
+
+        def work() -> None:
+            found = belongings.sizes(home)
+            with suppress(RuntimeError):  # the window is gone
+                counted.told.emit(found)
+
+        threading.Thread(target=work, daemon=True).start()
+
+    def _show(self, sizes: Sequence[belongings.Size]) -> None:
+        self._total.say(size(sum(one.bytes for one in sizes)))
+        while len(self._lines) < len(sizes):
+            name, much, line = Label("", "soft"), Label("", "soft"), QWidget()
+            line.setLayout(row(name, 1, much))
+            self._sizes.addWidget(line)
+            self._lines.append((line, name, much))
+        for at, (line, name, much) in enumerate(self._lines):
+            line.setVisible(at < len(sizes))
+            if at < len(sizes):
+                name.say(tr(_LABELS.get(sizes[at].kind, sizes[at].label)))
+                much.say(size(sizes[at].bytes))
+
+    def _open(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._home)))
+
+    def _move(self) -> None:
+        chosen = QFileDialog.getExistingDirectory(self, tr("Move the data folder to"), str(self._home.parent))
+        if not chosen:
+            return
+        to = target(Path(chosen))
+        box = QMessageBox(self)
+        box.setWindowTitle("Shoal")
+        box.setText(tr("Move the data folder to {folder}?", folder=to))
+        box.setInformativeText(
+            tr(
+                "Learning stops. Everything is copied and checked first, and deleted here only then; until "
+                "then nothing has changed. Shoal opens again by itself."
+            )
+        )
+        really = box.addButton(tr("Move it"), QMessageBox.ButtonRole.AcceptRole)
+        box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
+        box.exec()
+        if box.clickedButton() is really:
+            self._ask.move_data(to)
+
+    def _remove(self) -> None:
+        plan = leaving.plan(self._home)
+        box = QMessageBox(self)
+        box.setWindowTitle("Shoal")
+        box.setText(tr("Remove everything that Shoal keeps, {size}?", size=size(plan.bytes)))
+        box.setInformativeText(told(plan))
+        really = box.addButton(tr("Remove everything"), QMessageBox.ButtonRole.DestructiveRole)
+        cancel = box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(cancel)
+        box.exec()
+        if box.clickedButton() is really:
+            self._ask.remove_all()
+
+
+def target(chosen: Path) -> Path:
+    """Where the data goes when this folder was chosen: into it where it is empty, else into one of its own."""
+    with suppress(OSError):
+        if not any(chosen.iterdir()):
+            return chosen
+    return chosen / "Shoal"
+
+
+def told(plan: leaving.Plan) -> str:
+    """What goes and what stays, for people."""
+    goes = [plan.folder, *(f"    {tr(_LABELS[one.kind])}: {size(one.bytes)}" for one in plan.sizes)]
+    if plan.key:
+        goes.append(tr("the key of {name} in the system's keyring", name=plan.key))
+    if plan.login:
+        goes.append(tr("the entry that starts Shoal at login"))
+    stays = [tr("{name}, which is not Shoal's", name=name) for name in plan.stays]
+    stays.append(tr("the program itself, in {folder}", folder=plan.program))
+    stays.append(tr("models and exports that you keep in other folders"))
+    return "\n".join(
+        [
+            tr("This goes, and cannot be had back:"),
+            *goes,
+            "",
+            tr("This stays:"),
+            *stays,
+            "",
+            tr("Shoal then ends."),
+        ]
+    )
