@@ -27,6 +27,7 @@ from engines.models.architecture import Architecture, read_architecture
 from engines.models.folder import Folder, fingerprint, open_folder, open_weights
 from engines.models.gguf_tensors import Array, Expected
 from engines.models.gguf_tokenizer import UnknownTokenizer, Vocabulary
+from engines.models.lora import Lora
 
 Kind = Literal["f32", "f16", "q8_0"]
 Progress = Callable[[float], None]
@@ -53,11 +54,13 @@ def write(
     *,
     ids_only: bool = False,
     about: Mapping[str, str] | None = None,
+    adapter: Lora | None = None,
 ) -> None:
     """The model in `folder` as one GGUF file, which has its name only when it is complete.
 
     With `ids_only`, a tokenizer that llama.cpp does not know is left out, so that the file takes and gives
-    token ids alone; else it is refused. `about` are further string values of the header. Raises EngineError."""
+    token ids alone; else it is refused. `about` are further string values of the header. An `adapter`
+    is added to the weights before they are rounded. Raises EngineError, AdapterError."""
     model = open_folder(folder)
     shape = architecture(model)
     gguf_tensors.check(shape, model.name)
@@ -68,7 +71,7 @@ def write(
     try:
         with ExitStack() as stack:
             files = [stack.enter_context(open_weights(file)) for file in model.files]
-            plan = _Plan(model, shape, files, kind)
+            plan = _Plan(model, shape, files, kind, adapter)
             _check_space(to, plan.bytes)
             with _told(to):  # inside, because open_weights takes any OSError for damaged weights
                 writer = _header(model, shape, vocabulary, kind, about or {})
@@ -193,7 +196,12 @@ def _header(
 class _Plan:
     """All tensors of one conversion, from open weight files."""
 
-    def __init__(self, model: Folder, shape: Architecture, files: list[Any], kind: Kind) -> None:
+    def __init__(
+        self, model: Folder, shape: Architecture, files: list[Any], kind: Kind, adapter: Lora | None
+    ) -> None:
+        if adapter is not None:
+            adapter.check({name: base.shape for name, base in gguf_tensors.linears(shape).items()})
+        self._adapter = adapter
         self._model = model
         self._shape = shape
         self._kind = kind
@@ -261,7 +269,11 @@ class _Plan:
                 f"{self._model.name} is quantised ({tensor.name}), and that cannot be converted: take the "
                 "unquantised model."
             )
-        values = gguf_tensors.interleaved(read.float().numpy(), tensor.heads)
+        values: Array = read.float().numpy()
+        layer = tensor.name.removesuffix(".weight")
+        if self._adapter is not None and layer in self._adapter.pairs:
+            values = values + self._adapter.delta(layer)
+        values = gguf_tensors.interleaved(values, tensor.heads)
         kind = self._types[tensor.name]
         if kind is gguf.GGMLQuantizationType.F16:
             values = values.clip(-_F16_MOST, _F16_MOST)

@@ -105,8 +105,13 @@ class ChatTokenizer:
         return text
 
     def _fill(self, messages: list[dict[str, str]]) -> str:
+        return self.render(messages, answering=True)
+
+    def render(self, messages: list[dict[str, str]], answering: bool) -> str:
+        """The chat template filled in; `answering` ends it where the model's answer begins. Raises
+        jinja2.TemplateError."""
         return self._template.render(
-            messages=messages, tools=None, documents=None, add_generation_prompt=True, **self._special
+            messages=messages, tools=None, documents=None, add_generation_prompt=answering, **self._special
         )
 
     def completion(self, text: str, finished: bool) -> list[int]:

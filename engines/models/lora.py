@@ -1,0 +1,140 @@
+"""A LoRA adapter in PEFT's files as plain matrices, whoever trained it.
+
+Scales that PEFT keeps in its settings (rank-stabilised LoRA, alphas of single layers) are multiplied into B, so
+that `alpha / rank` is the scale of every layer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+
+from engines.contract import AdapterError, EngineError
+from engines.models.checkpoint import ADAPTER, ADAPTER_CONFIG
+from engines.models.folder import read_json
+
+Array = NDArray[Any]
+
+PREFIX = "base_model.model."
+A, B = ".lora_A.weight", ".lora_B.weight"
+_UNKNOWN = ("use_dora", "modules_to_save", "layer_replication", "trainable_token_indices")
+"""Kinds of PEFT adapters that are more than two matrices a layer."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A (rank, in) and B (out, rank) of one layer, fp32."""
+
+    a: Array
+    b: Array
+
+    @property
+    def rank(self) -> int:
+        return int(self.a.shape[0])
+
+
+@dataclass(frozen=True)
+class Lora:
+    """`pairs` by the names of the base model's layers."""
+
+    pairs: Mapping[str, Pair]
+    alpha: float
+
+    def delta(self, layer: str) -> Array:
+        """What the adapter adds to a layer's weights, `alpha / rank * B A`, (out, in) fp32."""
+        pair = self.pairs[layer]
+        product: Array = pair.b @ pair.a
+        return product * np.float32(self.alpha / pair.rank)
+
+    def check(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Raises AdapterError unless every layer is one of a base with these `shapes` (out, in)."""
+        for layer, pair in self.pairs.items():
+            shape = shapes.get(layer)
+            if shape is None:
+                raise AdapterError(
+                    f"The adapter has {layer}, which this model has not: start with its own model."
+                )
+            if (pair.b.shape[0], pair.a.shape[1]) != tuple(shape):
+                raise AdapterError(f"The adapter's {layer} is of another model: start with its own.")
+
+
+def pairs(state: Mapping[str, Array]) -> dict[str, Pair]:
+    """Tensors under PEFT's names as pairs. Raises AdapterError for anything else among them."""
+    found = {}
+    for name, a in state.items():
+        if not name.endswith(A):
+            continue
+        layer = name.removeprefix(PREFIX).removesuffix(A)
+        b = state.get(f"{name.removesuffix(A)}{B}")
+        if b is None or a.ndim != 2 or b.ndim != 2 or a.shape[0] != b.shape[1]:
+            raise AdapterError(f"The adapter has only half of {layer}: take another copy.")
+        found[layer] = Pair(a, b)
+    if not found or 2 * len(found) != len(state):
+        raise AdapterError("The adapter holds no LoRA layers, or more than those: start with its own model.")
+    return found
+
+
+def read(folder: Path) -> Lora:
+    """The adapter in PEFT's folder. Raises AdapterError, one sentence."""
+    state, alpha = read_state(folder)
+    return Lora(pairs(state), alpha)
+
+
+def read_state(folder: Path) -> tuple[dict[str, Array], float]:
+    """PEFT's tensors as fp32 and the alpha that llama.cpp needs with them. Raises AdapterError."""
+    if not (folder / ADAPTER_CONFIG).is_file():
+        raise AdapterError(f"{folder} has no {ADAPTER_CONFIG}: give the folder of a PEFT adapter.")
+    try:
+        config = read_json(folder / ADAPTER_CONFIG)
+    except EngineError as error:
+        raise AdapterError(f"{ADAPTER_CONFIG} in {folder} is damaged: take another copy.") from error
+    for key in _UNKNOWN:
+        if config.get(key):
+            raise AdapterError(
+                f"The adapter in {folder} uses {key}, which is not known here: take a plain LoRA."
+            )
+    if config.get("peft_type") != "LORA" or config.get("bias", "none") != "none":
+        raise AdapterError(f"The adapter in {folder} is no plain LoRA: take one of that kind.")
+    state = _read_tensors(folder)
+    try:
+        alpha = float(config["lora_alpha"])
+        _fold_scales(state, alpha, config)
+    except (KeyError, TypeError, ValueError) as error:
+        raise AdapterError(f"{ADAPTER_CONFIG} in {folder} is damaged: take another copy.") from error
+    return state, alpha
+
+
+def _read_tensors(folder: Path) -> dict[str, Array]:
+    try:
+        with safe_open(str(folder / ADAPTER), framework="pt") as tensors:
+            state: dict[str, Array] = {
+                name: tensors.get_tensor(name).float().numpy()
+                for name in tensors.keys()  # noqa: SIM118 - not a dict
+            }
+    except (SafetensorError, OSError) as error:
+        raise AdapterError(f"{ADAPTER} in {folder} is missing or damaged: take another copy.") from error
+    for name, tensor in state.items():
+        if not np.isfinite(tensor).all():
+            raise AdapterError(f"{ADAPTER} in {folder} holds no numbers in {name}: take an earlier one.")
+    return state
+
+
+def _fold_scales(state: dict[str, Array], alpha: float, config: Mapping[str, Any]) -> None:
+    """Makes `alpha / rank` the right scale of every layer by multiplying B."""
+    alphas = dict(config.get("alpha_pattern") or {})
+    stabilised = bool(config.get("use_rslora"))
+    for name in list(state):
+        if not name.endswith(B):
+            continue
+        layer = name.removeprefix(PREFIX).removesuffix(B)
+        own = next((float(v) for k, v in alphas.items() if layer == k or layer.endswith(f".{k}")), alpha)
+        factor = own / alpha * (math.sqrt(state[name].shape[1]) if stabilised else 1.0)
+        if factor != 1.0:
+            state[name] = state[name] * np.float32(factor)
