@@ -73,14 +73,13 @@ def turns(tokenizer: ChatTokenizer) -> Turns:
 def _around(text: str, mark: str) -> tuple[str, str]:
     before, found, after = text.partition(mark)
     if not found:
-        raise EngineError(
-            "The model's chat template changes what it is given: use the merged model without it."
-        )
+        raise EngineError("The model's chat template changes what it is given.")
     return before, after
 
 
 def _render(tokenizer: ChatTokenizer, *texts: tuple[str, str], answering: bool = True) -> str:
-    """Without the token that begins a text: Ollama puts it there by itself. Empty where the template refuses."""
+    """Without the token that begins a text, which Ollama puts there by itself. Empty where the template
+    refuses."""
     try:
         rendered = tokenizer.render([{"role": role, "content": text} for role, text in texts], answering)
     except TemplateError:
@@ -94,13 +93,17 @@ def write(model: Folder, source: str, *, adapter: str | None = None, system: str
     `system` is the instruction that the model was trained with; left out where its template knows none."""
     tokenizer = ChatTokenizer(model)
     shape = read_architecture(model.config)
-    found = turns(tokenizer)
     lines = [f"FROM {source}"]
     if adapter is not None:
         lines.append(f"ADAPTER {adapter}")
-    lines.append(f"TEMPLATE {_quoted(found.template())}")
-    if system and found.system:
-        lines.append(f"SYSTEM {_quoted(system)}")
+    try:
+        found = turns(tokenizer)
+    except EngineError:
+        pass  # Ollama then goes by the chat template in the GGUF file
+    else:
+        lines.append(f"TEMPLATE {_quoted(found.template())}")
+        if system and found.system:
+            lines.append(f"SYSTEM {_quoted(system)}")
     stops = [tokenizer.library.id_to_token(stop) for stop in sorted(tokenizer.stops)]
     lines += [f"PARAMETER stop {_stop(stop)}" for stop in stops if stop]
     lines.append("PARAMETER temperature 1")
