@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch.nn import functional
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.95, 1e-8
 ALPHA_OVER_RANK = 2.0
@@ -87,6 +88,19 @@ class Adapter:
             rows = slice(start, start + width)
             ranks = slice(part * self.rank, (part + 1) * self.rank)
             yield rows, (pair.b[rows] @ pair.a[ranks]).mul_(self.scale)
+            start += width
+
+    def add_to(self, index: int, x_Bi: torch.Tensor, out_Bo: torch.Tensor) -> None:
+        """Adds a projection's `scale * B A x` to what the base made of these rows, without forming `B A`."""
+        pair, start = self.pairs[index], 0
+        low = functional.linear(x_Bi.to(pair.a.dtype), pair.a)
+        for part, width in enumerate(self.projections[index].widths_out):
+            columns = slice(start, start + width)
+            thin = low[:, part * self.rank : (part + 1) * self.rank]
+            if out_Bo.dtype == low.dtype:
+                out_Bo[:, columns].addmm_(thin, pair.b[columns].t(), alpha=self.scale)
+            else:
+                out_Bo[:, columns] += (thin @ pair.b[columns].t()).mul_(self.scale).to(out_Bo.dtype)
             start += width
 
     def clear_gradients(self) -> None:

@@ -6,7 +6,7 @@ rounding, which tests hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -61,6 +61,15 @@ class Weights:
     @property
     def dtype(self) -> torch.dtype:
         return self.embedding.dtype
+
+    def matrices(self) -> Iterator[torch.Tensor]:
+        """Each large tensor once."""
+        yield self.embedding
+        if self.head is not self.embedding:
+            yield self.head
+        for layer in self.layers:
+            for linear in layer.linears:
+                yield linear.weight
 
 
 def projections(shape: Architecture) -> list[Projection]:

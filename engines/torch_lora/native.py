@@ -10,12 +10,22 @@ from engines.torch_lora import decoder
 from engines.torch_lora.adapter import Adapter, Projection
 from engines.torch_lora.architecture import Architecture
 from engines.torch_lora.decoder import Weights
+from engines.torch_lora.device import SMALL, TINY, skinny_is_faster
 from engines.torch_lora.folder import Folder
 from engines.torch_lora.layout import Tokens, pack
 from engines.torch_lora.logprobs import States
+from engines.torch_lora.matrices import BesideWeights, MergedWeights, PlainWeights
 from engines.torch_lora.network import Rollout
-from engines.torch_lora.rollout import DecoderRollout, MergedWeights, PlainWeights
+from engines.torch_lora.rollout import DecoderRollout
 from engines.torch_lora.weights import read_weights
+
+MOST_NODES = 16
+"""Adapters that sample together where none needs a copy of the weights."""
+
+
+def merges(device: torch.device, parameters: int) -> bool:
+    """Whether adapters are merged into a copy of the weights for sampling; see engines.torch_lora.matrices."""
+    return device.type != "cpu" or parameters < SMALL
 
 
 class NativeNetwork:
@@ -30,6 +40,16 @@ class NativeNetwork:
         self._shape = shape
         self._weights: Weights = read_weights(folder, shape, device, dtype)
         self._merged: MergedWeights | None = None
+        parameters = sum(tensor.numel() for tensor in self._weights.matrices())
+        self.weight_bytes = parameters * dtype.itemsize
+        on_cpu = device.type == "cpu"
+        self._merges = merges(device, parameters)
+        self._skinny = (
+            on_cpu
+            and dtype == torch.float32
+            and parameters >= TINY
+            and skinny_is_faster(torch.get_num_threads())
+        )
 
     def states(
         self, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]], checkpointing: bool
@@ -38,14 +58,16 @@ class NativeNetwork:
         return States(decoder.hidden_states(self._weights, adapter, layout, checkpointing), self._weights.head)
 
     def rollout(self, adapters_N: Sequence[Adapter]) -> Rollout:
+        if not self._merges:
+            return DecoderRollout(BesideWeights(self._weights, adapters_N, self._skinny))
         if self._merged is None or self._merged.nodes != len(adapters_N):
             self._merged = None  # frees the old copies before the new ones are made
-            self._merged = MergedWeights(self._weights, len(adapters_N))
+            self._merged = MergedWeights(self._weights, len(adapters_N), self._skinny)
         self._merged.refresh(adapters_N)
         return DecoderRollout(self._merged)
 
     def plain_rollout(self) -> Rollout:
-        return DecoderRollout(PlainWeights(self._weights))
+        return DecoderRollout(PlainWeights(self._weights, self._skinny))
 
     def row_bytes(self, tokens: int) -> int:
         cache = (
@@ -60,5 +82,7 @@ class NativeNetwork:
         return kept * self.dtype.itemsize
 
     def nodes_per_pass(self, free_bytes: int) -> int:
+        if not self._merges:
+            return MOST_NODES
         matrices = [linear.weight for layer in self._weights.layers for linear in layer.linears]
         return max(1, int(free_bytes * 0.3) // sum(matrix.numel() * self.dtype.itemsize for matrix in matrices))

@@ -1,7 +1,7 @@
-"""Sampling with our own decoder: adapters merged into a copy of the weights, a static key-value cache.
+"""Sampling with our own decoder: a static key-value cache, and matrices that know the adapters.
 
-Everything has a leading dimension N of adapters, so that a swarm of nodes over one base samples in one pass of
-batched matrix products; a single engine is N = 1. Keys and values are stored with their rotation, the prompt at
+Everything has a leading dimension N of adapters, so that a swarm of nodes over one base samples in one pass; a
+single engine is N = 1. Keys and values are stored with their rotation, the prompt at
 columns [0, longest prompt) and generated tokens behind it, so a step writes one column for all rows; shorter
 prompts leave masked columns in between.
 """
@@ -14,58 +14,21 @@ import torch
 from torch.nn import functional
 
 from engines.torch_lora import architecture
-from engines.torch_lora.adapter import Adapter
-from engines.torch_lora.decoder import PROJECTIONS, Weights
 from engines.torch_lora.functions import turn
 from engines.torch_lora.layout import Tokens
+from engines.torch_lora.matrices import Matrices, linear
 
 PREFILL_TOKENS = 4096
 """Prompt tokens read at once; more would only make the activations larger."""
 
 
-class MergedWeights:
-    """`W + scale * B A` of all fused matrices for N adapters: per layer qkv, o, gate-up, down, (N, out, in)."""
-
-    def __init__(self, weights: Weights, nodes: int) -> None:
-        self.weights = weights
-        self.nodes = nodes
-        self.linears_L = [
-            tuple(linear.weight.new_empty(nodes, *linear.weight.shape) for linear in layer.linears)
-            for layer in weights.layers
-        ]
-        self._holds: list[tuple[Adapter, int] | None] = [None] * nodes
-
-    @torch.inference_mode()
-    def refresh(self, adapters_N: Sequence[Adapter]) -> None:
-        """Merges again whatever adapter changed since last time: in fp32, then cast to the base's format."""
-        for node, adapter in enumerate(adapters_N):
-            held = self._holds[node]
-            if held is not None and held[0] is adapter and held[1] == adapter.version:
-                continue
-            for index, layer in enumerate(self.weights.layers):
-                first = index * PROJECTIONS
-                for place, linear in enumerate(layer.linears):
-                    target = self.linears_L[index][place][node]
-                    for rows, delta in adapter.deltas(first + place):
-                        target[rows] = delta.add_(linear.weight[rows])
-            self._holds[node] = (adapter, adapter.version)
-
-
-class PlainWeights:
-    """The base's own matrices in the same places, uncopied, for one node without an adapter."""
-
-    def __init__(self, weights: Weights) -> None:
-        self.weights = weights
-        self.linears_L = [tuple(linear.weight[None] for linear in layer.linears) for layer in weights.layers]
-
-
 class DecoderRollout:
     """The Rollout of our own decoder."""
 
-    def __init__(self, merged: MergedWeights | PlainWeights) -> None:
-        self._merged = merged
-        self._weights = merged.weights
-        self._shape = merged.weights.shape
+    def __init__(self, matrices: Matrices) -> None:
+        self._matrices = matrices
+        self._weights = matrices.weights
+        self._shape = matrices.weights.shape
 
     @torch.inference_mode()
     def prefill(self, prompts_NP: Sequence[Sequence[Tokens]], n: int, max_tokens: int) -> torch.Tensor:
@@ -180,10 +143,10 @@ class DecoderRollout:
     ) -> torch.Tensor:
         shape = self._shape
         queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+        project = self._matrices.project
         for index, layer in enumerate(self._weights.layers):
-            qkv, out, gate_up, down = self._merged.linears_L[index]
             normed = functional.rms_norm(x_NBd, (shape.hidden,), layer.attention_norm, shape.eps)
-            mixed = _project(normed, qkv, layer.qkv.bias)
+            mixed = project(index, 0, normed).contiguous()
             heads = mixed[..., : queries + keys].view(*mixed.shape[:2], -1, shape.head_dim)
             if layer.query_norm is not None and layer.key_norm is not None:
                 q, k = torch.split(heads, [shape.heads, shape.kv_heads], 2)
@@ -192,20 +155,13 @@ class DecoderRollout:
                 heads = torch.cat([q, k], 2)
             q, k = torch.split(turn(heads, cos, sin), [shape.heads, shape.kv_heads], 2)
             attended = attend(index, q.reshape(*q.shape[:2], queries), k, mixed[..., queries + keys :])
-            x_NBd = x_NBd + _project(attended, out, layer.out.bias)
+            x_NBd = x_NBd + project(index, 1, attended)
             normed = functional.rms_norm(x_NBd, (shape.hidden,), layer.mlp_norm, shape.eps)
-            gate, up = _project(normed, gate_up, layer.gate_up.bias).chunk(2, -1)
-            x_NBd = x_NBd + _project(functional.silu(gate).mul_(up), down, layer.down.bias)
+            gate, up = project(index, 2, normed).chunk(2, -1)
+            x_NBd = x_NBd + project(index, 3, functional.silu(gate).mul_(up))
         return x_NBd
 
     def _logits(self, x_NBd: torch.Tensor) -> torch.Tensor:
         normed = functional.rms_norm(x_NBd, (self._shape.hidden,), self._weights.norm, self._shape.eps)
-        return functional.linear(normed, self._weights.head).float()
-
-
-def _project(x_NBi: torch.Tensor, weight_Noi: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-    """Each adapter's own matrix on its own rows."""
-    if x_NBi.shape[0] == 1:
-        return functional.linear(x_NBi[0], weight_Noi[0], bias)[None]
-    out = torch.bmm(x_NBi, weight_Noi.transpose(1, 2))
-    return out if bias is None else out.add_(bias)
+        logits = linear(normed.flatten(0, 1), self._weights.head, None, self._matrices.skinny)
+        return logits.contiguous().view(*normed.shape[:2], -1).float()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, NoReturn
 
 import torch
@@ -16,26 +16,44 @@ from engines.torch_lora.decoder import Layer, Linear, Weights
 
 def read_weights(folder: Folder, shape: Architecture, device: torch.device, dtype: torch.dtype) -> Weights:
     """The whole decoder on the device. Raises EngineError where tensors lack or have other shapes."""
-    with ExitStack() as stack:
-        files = [stack.enter_context(open_weights(file)) for file in folder.files]
-        holders = {name: file for file in files for name in file.keys()}  # noqa: SIM118 - not a dict
-        return _Reader(folder.name, holders, device, dtype).read(shape)
+    return _Reader(folder, device, dtype).read(shape)
 
 
 class _Reader:
-    def __init__(self, model: str, files: dict[str, Any], device: torch.device, dtype: torch.dtype) -> None:
-        self._model = model
-        self._files = files
+    """Opens the files anew for each part of the model: a mapped file's pages count as this process's memory
+    until it is closed, and would otherwise add up to the whole model beside its copy."""
+
+    def __init__(self, folder: Folder, device: torch.device, dtype: torch.dtype) -> None:
+        self._folder = folder
+        self._model = folder.name
+        self._files: dict[str, Any] = {}
         self._device = device
         self._dtype = dtype
 
+    @contextmanager
+    def _opened(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            files = [stack.enter_context(open_weights(file)) for file in self._folder.files]
+            self._files = {name: file for file in files for name in file.keys()}  # noqa: SIM118 - not a dict
+            try:
+                yield
+            finally:
+                del files
+                self._files = {}
+
     def read(self, shape: Architecture) -> Weights:
-        layers = tuple(self._layer(shape, f"model.layers.{index}") for index in range(shape.layers))
-        embedding = self._fused(["model.embed_tokens"], "weight", [shape.vocabulary], shape.hidden)
+        with self._opened():
+            embedding = self._fused(["model.embed_tokens"], "weight", [shape.vocabulary], shape.hidden)
+            norm = self._vector("model.norm", shape.hidden)
         head = embedding
-        if not shape.tied and "lm_head.weight" in self._files:
-            head = self._fused(["lm_head"], "weight", [shape.vocabulary], shape.hidden)
-        return Weights(shape, embedding, layers, self._vector("model.norm", shape.hidden), head)
+        with self._opened():
+            if not shape.tied and "lm_head.weight" in self._files:
+                head = self._fused(["lm_head"], "weight", [shape.vocabulary], shape.hidden)
+        layers = []
+        for index in range(shape.layers):
+            with self._opened():
+                layers.append(self._layer(shape, f"model.layers.{index}"))
+        return Weights(shape, embedding, tuple(layers), norm, head)
 
     def _layer(self, shape: Architecture, base: str) -> Layer:
         queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
