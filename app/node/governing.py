@@ -17,13 +17,15 @@ import msgspec
 from app.desktop.facts import Facts
 from app.node import commands, events, whole
 from app.node.orders import Moment, Orders, snooze_for, snooze_until_tomorrow
-from app.node.preferences import Preferences
+from app.node.preferences import GB, Preferences
 from app.node.reasons import Reason
 from app.node.rules import Decision, decide
 from app.node.snapshot import Ruling
+from app.node.thinning import thin
 
 ORDERS = "orders.json"
 PERIOD_S = 1.0
+THINNING_S = 1800.0
 
 
 class Provider(Protocol):
@@ -55,7 +57,7 @@ class Governor:
         tell: Callable[[events.Event], None],
         by_hand: bool = False,
     ) -> None:
-        self._orders_path = home / ORDERS
+        self._home, self._orders_path = home, home / ORDERS
         self._open_facts, self._obey, self._tell = open_facts, obey, tell
         self._facts: Provider | None = None
         self._preferences = Preferences(home)
@@ -65,6 +67,7 @@ class Governor:
         if by_hand and self._orders != Orders():
             self._orders = Orders()
             self._news.append("Started by hand, so the pause that was ordered before is over.")
+        self._cap_changed = asyncio.Event()
         self._decision: Decision | None = None
         self._ruling: Ruling | None = None
 
@@ -80,11 +83,29 @@ class Governor:
         try:
             facts.watch_apps(self._preferences.values["exclusive_apps"])
             await asyncio.to_thread(facts.start)
-            while True:
-                self._decide(facts.gather())
-                await asyncio.sleep(PERIOD_S)
+            thinning = asyncio.create_task(self._keep_small())
+            try:
+                while True:
+                    self._decide(facts.gather())
+                    await asyncio.sleep(PERIOD_S)
+            finally:
+                thinning.cancel()
         finally:
             facts.close()
+
+    async def _keep_small(self) -> None:
+        """Keeps the data folder within its limit, at once and from time to time."""
+        said = ""
+        while True:
+            cap = self._preferences.values["disk_cap_gb"] * GB
+            sentence = (await asyncio.to_thread(thin, self._home, cap)).sentence
+            if sentence and sentence != said:
+                self._say(sentence)
+            said = sentence
+            self._cap_changed.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(THINNING_S):
+                    await self._cap_changed.wait()
 
     def do(self, command: commands.Command) -> None:
         """Follows a command. Raises ValueError with a sentence for one that cannot be followed."""
@@ -125,6 +146,8 @@ class Governor:
             self._say(f"The settings cannot be saved ({error.strerror}): they hold until Shoal ends.")
         if "exclusive_apps" in changed and self._facts is not None:
             self._facts.watch_apps(self._preferences.values["exclusive_apps"])
+        if "disk_cap_gb" in changed:
+            self._cap_changed.set()
         self._tell_settings()
         self._decide_now()
 

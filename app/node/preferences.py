@@ -17,6 +17,7 @@ from app.node.setting import Setting, misfit
 FILE = "settings.json"
 
 WHEN, MUCH = "When to learn", "How much of the computer"
+GB = 10**9
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
@@ -155,6 +156,22 @@ SETTINGS: tuple[Setting, ...] = (
         ),
         words="quiet balanced full speed noise threads rest dial",
         options=((Dial.QUIET.value, "Quiet"), (Dial.BALANCED.value, "Balanced"), (Dial.FULL.value, "Full")),
+    ),
+    Setting(
+        key="disk_cap_gb",
+        kind="number",
+        default=0,
+        least=0,
+        most=10_000,
+        unit="GB",
+        group=MUCH,
+        label="Room on the disk",
+        help=(
+            "Above this, old answers, logs and files that can be made again are deleted, in this order. What "
+            "was learned, its curve and downloaded models never are. 0 switches this off."
+        ),
+        words="disk space storage limit quota cap size folder gigabytes",
+        options=((0, "No limit"), (1, "1 GB"), (2, "2 GB"), (5, "5 GB"), (10, "10 GB"), (50, "50 GB")),
     ),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
