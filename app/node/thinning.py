@@ -105,5 +105,5 @@ def _sentence(before: int, after: int, cap: int) -> str:
         return f"The data folder was larger than its limit of {cap / GB:g} GB: {freed}."
     return (
         f"The data folder takes {after / GB:.1f} GB, more than its limit of {cap / GB:g} GB; {freed}, and the "
-        "rest is what was learned and downloaded models: delete models that you do not need, or raise the limit."
+        "rest is what was learned and downloaded models: delete models that you do not need or raise the limit."
     )
