@@ -38,6 +38,7 @@ _NAMES = {
         "key-*.sealed",
         "settings.json",
         "orders.json",
+        "puzzles.json",
         "window.json",
         "window-state.json",
         "*.damaged",

@@ -33,6 +33,7 @@ def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], 
     from app.ui.pages.settings import SettingsPage
     from app.ui.pages.skills import Skills
     from app.ui.pages.swarm import SwarmPage
+    from app.ui.pages.tryit import TryIt
 
     return [
         ("overview", "overview", tr("Overview"), Overview),
@@ -40,6 +41,7 @@ def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], 
         ("skills", "skills", tr("Skills"), Skills),
         ("swarm", "swarm", tr("Swarm"), SwarmPage),
         ("history", "history", tr("History"), History),
+        ("tryit", "tryit", tr("Try it"), TryIt),
         ("privacy", "privacy", tr("Privacy"), Privacy),
         ("settings", "settings", tr("Settings"), SettingsPage),
     ]
@@ -90,9 +92,14 @@ class Window(QMainWindow):
             page = self._makers[key](self._theme, self._actions)
             self._pages[key] = page
             self._stack.addWidget(page)
-        self._stack.setCurrentWidget(self._pages[key])
+        before, page = self._stack.currentWidget(), self._pages[key]
+        self._stack.setCurrentWidget(page)
         self._sidebar.choose(key)
-        self._pages[key].show_view(self._view)
+        page.show_view(self._view)
+        if self.isVisible() and before is not page:
+            if isinstance(before, Page):
+                before.left()
+            page.arrived()
 
     def show_view(self, view: View) -> None:
         """The new picture of everything."""
@@ -101,6 +108,11 @@ class Window(QMainWindow):
         if self.isVisible():
             self._pages[self.page].show_view(view)
         self._keep_time()
+
+    def close_down(self) -> None:
+        """Ends what pages have started."""
+        for page in self._pages.values():
+            page.close_down()
 
     def saved_place(self) -> str:
         """Size and place as text, for `restore_place`."""
@@ -137,10 +149,12 @@ class Window(QMainWindow):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._pages[self.page].show_view(self._view)
+        self._pages[self.page].arrived()
         self._keep_time()
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
+        self._pages[self.page].left()
         self._keep_time()
 
     def closeEvent(self, event: QCloseEvent) -> None:

@@ -67,7 +67,6 @@ def main(folder: Path, width: int, height: int, home: Path | None = None) -> Non
     for name in ("light", "dark"):
         theme = Theme(application, name)  # type: ignore[arg-type]
         window = Window(theme, actions(folder))
-        assert len(pages(theme)) == 7
         window.resize(width, height)
         window.show()
         for scene, page, view in scenes(home):

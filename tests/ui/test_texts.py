@@ -14,6 +14,7 @@ TRANSLATED = {"tr", "mark", "counted"}
 NOT_TEXTS = {
     "theme/sheet.py": "a style sheet",
     "theme/theme.py": "names of fonts",
+    "display.py": "said in a terminal, before there is a window",
     "libraries.py": "names of packages; its one sentence is the launcher's",
     "past.py": "SQL",
     "measure.py": "figures for those who build Shoal",

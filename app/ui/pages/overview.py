@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.ui.model import State, View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions, Page
 from app.ui.pages.now import Now
+from app.ui.pages.welcome import Welcome
 from app.ui.texts import ago, counted, number, percent, span, tr
 from app.ui.theme import Theme
 from app.ui.widgets.curve import Curve
-from app.ui.widgets.icons import drawn
-from app.ui.widgets.pieces import Elided, Label, Notice, button, card, column, row
+from app.ui.widgets.pieces import Elided, Label, Notice, button, row
 from app.ui.widgets.stat import Stat
 
 
@@ -44,6 +44,7 @@ class Overview(Page):
         now = time.time()
         fresh = view.state is State.NEW and not view.curve
         self._notice.show_problem(view.problem)
+        self._welcome.show_view(view)
         self._welcome.setVisible(fresh)
         for part in (self._curve, self._stat_row):
             part.setVisible(not fresh)
@@ -60,6 +61,9 @@ class Overview(Page):
         self._foot.say(view.news)
         self._device.say(words.device(view))
         self._device.setToolTip(words.why_device(view))
+
+    def close_down(self) -> None:
+        self._welcome.close_down()
 
     def _say_stats(self, view: View, now: float) -> None:
         today, swarm = view.today, view.swarm
@@ -95,72 +99,3 @@ class Overview(Page):
         last.say(
             tr("Last safe point"), safe, ago(view.safe_at, now) if view.safe_at else tr("after the first round")
         )
-
-
-class Welcome(QFrame):
-    """Before anything has run: what this does, what leaves the computer, and one button."""
-
-    def __init__(self, theme: Theme, actions: Actions) -> None:
-        super().__init__()
-        self._theme = theme
-        self.setProperty("look", "card")
-        self._mark = Label("")
-        title = Label(tr("Raise a small model on this computer"), "hero", wrap=True)
-        lead = Label(
-            tr(
-                "It practises puzzles, checks its own answers and learns from them. Alone, or together "
-                "with other people's models."
-            ),
-            "lead",
-            wrap=True,
-        )
-        others = button(tr("Learn with others"), lambda: actions.learn("others"), "large")
-        alone = button(tr("Learn alone"), lambda: actions.learn("alone"), "second")
-        points = row(
-            self._point(
-                tr("What it does"),
-                tr(
-                    "Learns for ten minutes now, so that you see it; from then on only while nobody uses "
-                    "this computer. One press pauses it and frees the memory."
-                ),
-            ),
-            self._point(
-                tr("With others"),
-                tr(
-                    "Answers to generated puzzles leave this computer, as text. Never your files, never "
-                    "the model. No account."
-                ),
-            ),
-            self._point(
-                tr("Alone"),
-                tr(
-                    "Nothing leaves: no network connection is opened at all. You can change your mind at "
-                    "any time."
-                ),
-            ),
-            gap=16,
-        )
-        inside = column(
-            row(self._mark, 1),
-            title,
-            lead,
-            row(others, alone, 1, gap=10),
-            points,
-            gap=18,
-            margins=(40, 40, 40, 36),
-        )
-        inside.insertSpacing(4, 14)
-        inside.insertStretch(0, 2)
-        inside.addStretch(3)
-        self.setLayout(inside)
-        theme.changed.connect(self._draw)
-        self._draw()
-
-    @staticmethod
-    def _point(title: str, text: str) -> QFrame:
-        inside = column(Label(title, "strong"), Label(text, "soft", wrap=True), gap=6)
-        inside.addStretch(1)
-        return card(inside, "quiet", 18)
-
-    def _draw(self) -> None:
-        self._mark.setPixmap(drawn("mark", self._theme.palette.own, 72, 60))

@@ -24,6 +24,9 @@ QMainWindow, QDialog, QWidget[look="ground"] {{ background: {c.ground}; }}
 QWidget[look="side"] {{ background: {c.side}; border-right: 1px solid {c.line}; }}
 QFrame[look="card"] {{ background: {c.surface}; border: 1px solid {c.line}; border-radius: {RADIUS_CARD}px; }}
 QFrame[look="card"]:focus {{ border: 2px solid {c.accent}; }}
+QFrame[look="option"] {{ background: {c.surface}; border: 1px solid {c.line_strong}; border-radius: 9px; }}
+QFrame[look="option"]:hover {{ background: {c.hover}; }}
+QFrame[look="option-on"] {{ background: {c.accent_soft}; border: 1px solid {c.accent}; border-radius: 9px; }}
 QFrame[look="quiet"] {{ background: {c.sunken}; border: none; border-radius: {RADIUS_CARD}px; }}
 QFrame[look="problem"] {{ background: {c.bad_soft}; border: 1px solid {c.bad_line}; border-radius:
 {RADIUS_CARD}px; }} QFrame[look="waiting"] {{ background: {c.warn_soft}; border: none; border-radius:
@@ -60,6 +63,8 @@ QPushButton[look="primary"] {{ background: {c.accent}; color: {c.on_accent}; bor
     font-weight: 600; }}
 QPushButton[look="primary"]:hover {{ background: {c.accent_hover}; border-color: {c.accent_hover}; }}
 QPushButton[look="primary"]:focus {{ border: 2px solid {c.text}; }}
+QPushButton[look="primary"]:disabled, QPushButton[look="large"]:disabled {{ background: {c.sunken};
+    color: {c.text_faint}; border-color: {c.line}; }}
 QPushButton[look="large"] {{ background: {c.accent}; color: {c.on_accent}; border: 1px solid {c.accent};
     font-weight: 600; font-size: {LEAD}px; padding: 10px 22px; border-radius: 9px; }}
 QPushButton[look="large"]:hover {{ background: {c.accent_hover}; border-color: {c.accent_hover}; }}
@@ -101,6 +106,11 @@ QSlider::handle:horizontal:hover, QSlider::handle:horizontal:focus {{ border: 2p
 
 QProgressBar {{ background: {c.line}; border: none; border-radius: 2px; max-height: 4px; min-height: 4px; }}
 QProgressBar::chunk {{ background: {c.accent}; border-radius: 2px; }}
+
+QListWidget {{ background: {c.surface}; border: 1px solid {c.line_strong}; border-radius: {RADIUS_CONTROL}px;
+    padding: 4px; }}
+QListWidget::item {{ padding: 6px 8px; border-radius: 5px; color: {c.text}; }}
+QListWidget::item:selected {{ background: {c.accent_soft}; color: {c.text}; }}
 
 QTableView {{ background: {c.surface}; alternate-background-color: {c.surface}; border: none;
     gridline-color: transparent; selection-background-color: {c.accent_soft}; selection-color: {c.text}; }}

@@ -1,0 +1,181 @@
+"""One question with both answers side by side, the verdicts where it is a puzzle, and a person's own answer."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
+
+from app.chat.messages import Drawn, Said
+from app.ui.pages.live import plain
+from app.ui.texts import counted, number, tr
+from app.ui.theme import Theme
+from app.ui.theme.palette import BODY
+from app.ui.theme.theme import mono
+from app.ui.widgets.icons import drawn
+from app.ui.widgets.pieces import Label, column, row
+
+
+class Exchange(QFrame):
+    def __init__(self, theme: Theme, text: str, puzzle: Drawn | None) -> None:
+        super().__init__()
+        self.puzzle = puzzle
+        self.setProperty("look", "card")
+        question = Label(text, wrap=True)
+        question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._before, self._after = Answer(theme, tr("Before")), Answer(theme, tr("After"))
+        self._sides = QWidget()
+        sides = row(self._before, self._after, gap=12)
+        sides.setStretch(0, 1)
+        sides.setStretch(1, 1)
+        self._sides.setLayout(sides)
+        self._sides.hide()
+        self._own = Verdict(theme)
+        self._own.hide()
+        self._right, self._complaint = Label("", "soft", wrap=True), Label("", "bad", wrap=True)
+        self._right.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        for part in (self._right, self._complaint):
+            part.setContentsMargins(14, 0, 14, 0)
+            part.hide()
+        top = row(question, gap=12)
+        top.setStretch(0, 1)
+        if puzzle is not None:
+            name = tr(
+                "{family}, level {n} of {all}", family=tr(puzzle.title), n=puzzle.level + 1, all=puzzle.levels
+            )
+            chip = Label(name, "chip")
+            top.addWidget(chip, alignment=Qt.AlignmentFlag.AlignTop)
+        self.setLayout(
+            column(top, self._sides, self._own, self._right, self._complaint, gap=12, margins=(20, 16, 20, 16))
+        )
+        self.setAccessibleName(text)
+
+    def wait(self) -> None:
+        """Both sides are being asked."""
+        self._complaint.hide()
+        self._sides.show()
+        for side in (self._before, self._after):
+            side.wait()
+
+    def say(self, said: Said) -> None:
+        (self._before if said.side == "before" else self._after).say(said)
+
+    def person(self, answer: str | None, solved: bool | None) -> None:
+        """What a person answered, and the verdict once it is known."""
+        self._complaint.hide()
+        self._own.say(answer, solved)
+        self._own.show()
+
+    def solution(self, text: str) -> None:
+        self._right.say(tr("A right answer: {text}", text=text))
+        self._right.show()
+
+    def done(self, sentence: str) -> None:
+        """Nothing more comes; `sentence` says why, where something is missing."""
+        for side in (self._before, self._after):
+            side.give_up()
+        if self._own.open:
+            self._own.hide()
+        self._complaint.say(sentence)
+        self._complaint.setVisible(bool(sentence))
+
+
+class Answer(QFrame):
+    """One side's answer, with its verdict as a sign and in words."""
+
+    def __init__(self, theme: Theme, name: str) -> None:
+        super().__init__()
+        self.setProperty("look", "quiet")
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._theme, self._plain_name = theme, name
+        self._name, self._verdict, self._sign = Label(name, "strong"), Label("", "good"), Label("")
+        self._text, self._foot = Label("", wrap=True), Label("", "faint")
+        self._text.setStyleSheet(f'font-family: "{mono(BODY).family()}"; font-size: {BODY}px;')
+        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.setLayout(
+            column(
+                row(self._name, 1, self._sign, self._verdict, gap=6),
+                self._text,
+                1,
+                self._foot,
+                gap=8,
+                margins=(14, 12, 14, 10),
+            )
+        )
+        self._solved: bool | None = None
+        self._open = False
+        theme.changed.connect(self._draw)
+
+    def wait(self) -> None:
+        self._open = True
+        self._text.look("soft")
+        self._text.say(tr("thinking …"))
+        self._foot.say("")
+        self._solved = None
+        self._draw()
+
+    def say(self, said: Said) -> None:
+        self._open = False
+        self._solved = said.solved
+        if said.side == "after":
+            self._name.say(
+                counted("After {n} round", "After {n} rounds", said.learned)
+                if said.learned
+                else tr("After, nothing learned yet")
+            )
+        self._text.look("")
+        self._text.say((plain(said.text) or tr("(empty)")) + ("" if said.finished else " …"))
+        tokens = counted("{n} token", "{n} tokens", said.tokens)
+        seconds = tr("{n} s", n=number(said.seconds, 1))
+        cut = [] if said.finished else [tr("cut off at the longest answer")]
+        self._foot.say("  ·  ".join([tokens, seconds, *cut]))
+        self._draw()
+        self.setAccessibleName(
+            ", ".join(filter(None, (self._name.text(), self._verdict.text(), self._text.text())))
+        )
+
+    def give_up(self) -> None:
+        if self._open:
+            self._open = False
+            self._text.say(tr("no answer"))
+
+    def _draw(self) -> None:
+        show_verdict(self._theme, self._sign, self._verdict, self._solved)
+
+
+class Verdict(QWidget):
+    """A person's own answer and how it was judged. `open` until then."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._sign, self._verdict, self._text = Label(""), Label("", "good"), Label("", wrap=True)
+        inside = row(
+            Label(tr("You"), "strong"), self._text, self._sign, self._verdict, gap=8, margins=(14, 0, 14, 0)
+        )
+        inside.setStretch(1, 1)
+        self.setLayout(inside)
+        self.open = False
+        self._solved: bool | None = None
+        theme.changed.connect(self._draw)
+
+    def say(self, answer: str | None, solved: bool | None) -> None:
+        if answer is not None:
+            self._text.say(answer)
+        self._solved, self.open = solved, solved is None
+        self._draw()
+        self.setAccessibleName(f"{self._text.text()}: {self._verdict.text()}")
+
+    def _draw(self) -> None:
+        show_verdict(self._theme, self._sign, self._verdict, self._solved)
+
+
+def show_verdict(theme: Theme, sign: Label, words: Label, solved: bool | None) -> None:
+    """Right or wrong, by shape and in words; nothing while it is not known."""
+    sign.setVisible(solved is not None)
+    words.setVisible(solved is not None)
+    if solved is None:
+        return
+    colour = theme.palette.good if solved else theme.palette.bad
+    sign.setPixmap(drawn("check" if solved else "cross", colour, 16, 16))
+    words.look("good" if solved else "bad")
+    words.say(tr("right") if solved else tr("wrong"))

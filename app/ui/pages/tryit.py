@@ -1,0 +1,329 @@
+"""Try it: one question to the model as it came and to what it has become, side by side; puzzles with the
+verdict, for the model and for whoever sits in front of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFrame, QLineEdit, QPlainTextEdit
+
+from app.chat import messages
+from app.chat.messages import MAX_TEXT, Drawn, Reply
+from app.sapo.families import FAMILIES
+from app.sapo.prompts import MAX_ANSWER
+from app.ui.chatting import AWAY_S, Chatting, Stage
+from app.ui.model import View
+from app.ui.pages.exchange import Exchange
+from app.ui.pages.frame import Actions, Page
+from app.ui.pages.live import plain
+from app.ui.texts import counted, span, tr
+from app.ui.theme import Theme
+from app.ui.widgets.pieces import Elided, Empty, Label, Picker, button, column, row
+
+KEPT = 30
+"""So many questions stay on the page."""
+_SECOND_MS = 500
+
+
+class TryIt(Page):
+    def __init__(self, theme: Theme, actions: Actions, chatting: Chatting | None = None) -> None:
+        super().__init__(theme, actions, tr("Try it"))
+        self._home = ""
+        self._chatting = chatting or Chatting(actions.choices)
+        self._chatting.changed.connect(self._show_stage)
+        self._chatting.replied.connect(self._heard)
+        self._chatting.broke.connect(self._broke)
+        self._puzzle: Drawn | None = None
+        self._told = False
+        """Its right answer is on the page, so nobody can solve it any more."""
+        self._drawing = 0
+        self._waiting: dict[int, Exchange] = {}
+        self._who = Label("", "faint")
+        self._anew = button(
+            tr("New conversation"), self._forget, hint=tr("Forgets every question and answer on this page")
+        )
+        self.header.addWidget(self._who)
+        self.header.addWidget(self._anew)
+        self._card = self._question_card()
+        self.add(self._card)
+        self._exchanges: list[Exchange] = []
+        self._list = column(gap=14)
+        self.add(self._list)
+        self._empty = Empty(
+            theme,
+            "tryit",
+            tr("Nothing asked yet"),
+            tr(
+                "Draw a puzzle of a kind that the model practises, or ask something of your own. It answers "
+                "twice: as it came, and with what it has learned."
+            ),
+        )
+        self.add(self._empty, 1)
+        self.body.addStretch(1)
+        self._second = QTimer(self, interval=_SECOND_MS)
+        self._second.timeout.connect(self._say_state)
+        self._complain("")
+        self._show_stage()
+        self._show_list()
+
+    @property
+    def pid(self) -> int:
+        """Of the process that holds the model, 0 while there is none."""
+        return self._chatting.pid
+
+    def show_view(self, view: View) -> None:
+        self._home = view.home
+
+    def arrived(self) -> None:
+        self._chatting.come()
+
+    def left(self) -> None:
+        self._chatting.go_away()
+
+    def close_down(self) -> None:
+        self._second.stop()
+        self._chatting.close()
+
+    def _question_card(self) -> QFrame:
+        theme = self.theme
+        self._family = Picker(theme, tr("Family of puzzles"))
+        self._family.addItem(tr("Any that it practises"), None)
+        for family in sorted(FAMILIES.values(), key=lambda one: tr(one.title)):
+            self._family.addItem(tr(family.title), family.name)
+        self._family.setMinimumWidth(190)
+        self._family.currentIndexChanged.connect(lambda _: self._show_levels())
+        self._level = Picker(theme, tr("Level"))
+        self._level.setMinimumWidth(120)
+        self._draw_one = button(tr("Draw a puzzle"), self._draw)
+        self._question = Question(self._ask)
+        self._question.setPlaceholderText(tr("Draw a puzzle, or ask something of your own"))
+        self._question.textChanged.connect(self._edited)
+        self._chip, self._unseen = Label("", "chip"), Label(tr("a text it never trained on"), "faint")
+        self._state = Elided("", "soft")
+        self._complaint = Label("", "bad", wrap=True)
+        self._stop = button(tr("Stop"), self._chatting.stop)
+        self._send = button(tr("Ask both"), self._ask, "primary", tr("Enter"))
+        self._own = QLineEdit()
+        self._own.setPlaceholderText(tr("Or solve it yourself"))
+        self._own.setAccessibleName(tr("Your own answer"))
+        self._own.setMaxLength(MAX_ANSWER)
+        self._own.setFixedWidth(190)
+        self._own.returnPressed.connect(self._judge)
+        self._check = button(tr("Check mine"), self._judge)
+        said = row(self._state, self._stop, self._own, self._check, self._send, gap=8)
+        said.setStretch(0, 1)
+        frame = QFrame()
+        frame.setProperty("look", "card")
+        frame.setLayout(
+            column(
+                row(self._draw_one, self._family, self._level, 1, self._unseen, self._chip, gap=8),
+                self._question,
+                self._complaint,
+                said,
+                gap=11,
+                margins=(18, 16, 18, 14),
+            )
+        )
+        self._show_levels()
+        return frame
+
+    def _show_levels(self) -> None:
+        family = FAMILIES.get(self._family.currentData() or "")
+        self._level.clear()
+        self._level.addItem(tr("Its own level"), None)
+        for level in range(len(family.levels) if family else 0):
+            self._level.addItem(tr("Level {n}", n=level + 1), level)
+        self._level.setVisible(family is not None)
+
+    def _draw(self) -> None:
+        self._complain("")
+        family, level = self._family.currentData(), self._level.currentData()
+        self._drawing = self._chatting.ask(
+            self._home, lambda number: messages.Draw(number=number, family=family, level=level)
+        )
+        self._show_stage()
+
+    def _ask(self) -> None:
+        text = self._question.toPlainText().strip()
+        if not text or self._waiting:
+            return
+        if len(text) > MAX_TEXT:
+            self._complain(tr("A question has at most {n} characters: make it shorter.", n=MAX_TEXT))
+            return
+        self._complain("")
+        puzzle = self._puzzle
+        if puzzle is not None:
+            number = self._chatting.ask(
+                self._home, lambda number: messages.Solve(number=number, puzzle=puzzle.puzzle)
+            )
+        else:
+            number = self._chatting.ask(self._home, lambda number: messages.Ask(number=number, text=text))
+            self._question.clear()
+        self._waiting[number] = self._exchange(plain(text), puzzle)
+        self._waiting[number].wait()
+        self._show_stage()
+
+    def _judge(self) -> None:
+        puzzle, answer = self._puzzle, self._own.text().strip()
+        if puzzle is None or not answer or self._waiting:
+            return
+        self._complain("")
+        number = self._chatting.ask(
+            self._home, lambda number: messages.Judge(number=number, puzzle=puzzle.puzzle, answer=answer)
+        )
+        exchange = self._exchange(plain(puzzle.text), puzzle)
+        exchange.person(plain(answer), None)
+        self._waiting[number] = exchange
+        self._show_stage()
+
+    def _exchange(self, text: str, puzzle: Drawn | None) -> Exchange:
+        """The card of this question: the one there is for a puzzle, else a new one, in front."""
+        if puzzle is not None and self._exchanges and self._exchanges[0].puzzle == puzzle:
+            return self._exchanges[0]
+        made = Exchange(self.theme, text, puzzle)
+        self._exchanges.insert(0, made)
+        self._list.insertWidget(0, made)
+        while len(self._exchanges) > KEPT:
+            self._exchanges.pop().deleteLater()
+        self._show_list()
+        return made
+
+    def _forget(self) -> None:
+        for exchange in self._exchanges:
+            exchange.deleteLater()
+        self._exchanges.clear()
+        self._waiting.clear()
+        self._puzzle = None
+        self._question.clear()
+        self._complain("")
+        if self._chatting.stage in (Stage.READY, Stage.BUSY):
+            self._chatting.ask(self._home, lambda number: messages.Forget(number=number))
+        self._show_list()
+        self._show_stage()
+
+    def _heard(self, reply: Reply) -> None:
+        exchange = self._waiting.get(reply.number)
+        match reply:
+            case Drawn() if reply.number == self._drawing:
+                self._take(reply)
+            case messages.Said() if exchange is not None:
+                exchange.say(reply)
+            case messages.Judged() if exchange is not None:
+                exchange.person(None, reply.solved)
+            case messages.Solution() if exchange is not None:
+                exchange.solution(plain(reply.text))
+                self._told = True
+            case messages.Noted():
+                self._complain(plain(reply.sentence))
+            case messages.Failed():
+                self._end(reply.number, plain(reply.sentence))
+            case messages.Done():
+                self._end(reply.number, "")
+        self._show_stage()
+
+    def _take(self, puzzle: Drawn) -> None:
+        """A puzzle that was drawn comes into the box."""
+        self._puzzle = None
+        self._question.setPlainText(plain(puzzle.text))
+        self._puzzle, self._told = puzzle, False
+        self._own.clear()
+        self._question.setFocus()
+
+    def _end(self, number: int, sentence: str) -> None:
+        exchange = self._waiting.pop(number, None)
+        if exchange is not None:
+            exchange.done(sentence)
+        elif sentence:
+            self._complain(sentence)
+        if number == self._drawing:
+            self._drawing = 0
+
+    def _broke(self, sentence: str) -> None:
+        waiting, self._waiting = list(self._waiting.values()), {}
+        for exchange in waiting:
+            exchange.done(sentence)
+        if not waiting:
+            self._complain(sentence)
+        self._puzzle, self._drawing = None, 0
+        self._show_stage()
+
+    def _edited(self) -> None:
+        """Words of one's own are no puzzle any more."""
+        if self._puzzle is not None and self._question.toPlainText().strip() != plain(self._puzzle.text):
+            self._puzzle = None
+        self._show_stage()
+
+    def _complain(self, sentence: str) -> None:
+        self._complaint.say(sentence)
+        self._complaint.setVisible(bool(sentence))
+
+    def _show_list(self) -> None:
+        self._empty.setVisible(not self._exchanges)
+        self._anew.setVisible(bool(self._exchanges))
+
+    def _show_stage(self) -> None:
+        stage, puzzle = self._chatting.stage, self._puzzle
+        busy = bool(self._waiting) or bool(self._drawing)
+        self._send.setEnabled(not busy and bool(self._question.toPlainText().strip()))
+        self._draw_one.setEnabled(not busy)
+        self._check.setEnabled(not busy)
+        self._stop.setVisible(busy)
+        for part in (self._own, self._check):
+            part.setVisible(puzzle is not None and not busy and not self._told)
+        self._chip.setVisible(puzzle is not None)
+        self._unseen.setVisible(puzzle is not None and puzzle.unseen)
+        if puzzle is not None:
+            self._chip.say(
+                tr(
+                    "{family}, level {n} of {all}",
+                    family=tr(puzzle.title),
+                    n=puzzle.level + 1,
+                    all=puzzle.levels,
+                )
+            )
+        opened = self._chatting.opened
+        self._who.setVisible(opened is not None)
+        if opened is not None:
+            self._who.say(tr("{model} with {engine}", model=plain(opened.model), engine=opened.engine.name))
+        timed = busy or stage in (Stage.LOADING, Stage.BUSY)
+        if timed != self._second.isActive():
+            self._second.start() if timed else self._second.stop()
+        self._say_state()
+
+    def _say_state(self) -> None:
+        stage, waited = self._chatting.stage, span(self._chatting.waited_s)
+        busy = bool(self._waiting) or bool(self._drawing)
+        if stage is Stage.LOADING:
+            said = tr("Loading the model, {span}", span=waited)
+        elif stage is Stage.BUSY and busy:
+            said = tr("Answering, {span}", span=waited) if self._waiting else tr("Drawing a puzzle")
+        elif stage is Stage.AWAY:
+            said = tr("The model is not in memory; the first question loads it.")
+        else:
+            minutes = round(AWAY_S / 60)
+            said = counted(
+                "In memory until a minute after you leave this page.",
+                "In memory until {n} minutes after you leave this page.",
+                minutes,
+            )
+        self._state.say(said)
+
+
+class Question(QPlainTextEdit):
+    """Where a question is typed. Enter asks it, Shift and Enter begin a new line, Tab goes on."""
+
+    def __init__(self, ask: Callable[[], None]) -> None:
+        super().__init__()
+        self._ask = ask
+        self.setTabChangesFocus(True)
+        self.setAccessibleName(tr("Question"))
+        self.setFixedHeight(88)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        shift = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not shift:
+            self._ask()
+            return
+        super().keyPressEvent(event)

@@ -1,0 +1,366 @@
+"""The first minute: what this is and what leaves the computer, what the computer can do, and with whom to
+learn. Three short steps, none of which asks for an account; whoever is in a hurry needs one press."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+from PySide6.QtGui import QHideEvent
+from PySide6.QtWidgets import QFrame, QLayout, QLineEdit, QProgressBar, QStackedWidget, QVBoxLayout, QWidget
+
+from app.ui.model import View
+from app.ui.pages.frame import Actions
+from app.ui.texts import span, tr
+from app.ui.theme import Theme
+from app.ui.trial import Stage, Trial
+from app.ui.widgets.icons import drawn
+from app.ui.widgets.option import Option, Options
+from app.ui.widgets.pieces import Label, button, card, column, row
+
+STARTER = "starter"
+ALONE, FIND, INVITE = "alone", "find", "invite"
+_LEAST_TEXT = 320
+"""Narrower than this no sentence of the third step becomes, so that its height is not overrated."""
+Act = Callable[[], object]
+
+
+class Welcome(QFrame):
+    def __init__(self, theme: Theme, actions: Actions, trial: Trial | None = None) -> None:
+        super().__init__()
+        self.setProperty("look", "card")
+        self._actions = actions
+        self._view = View()
+        self.trial = trial or Trial()
+        self._what = What(theme, self._to_machine, lambda: self._learn(ALONE))
+        self._machine = Machine(theme, actions, self.trial, self._to_company, lambda: self._show(self._what))
+        self._company = Company(theme, self._learn, lambda: self._show(self._machine))
+        self._steps = QStackedWidget()
+        for step in (self._what, self._machine, self._company):
+            self._steps.addWidget(step)
+        self.setLayout(row(self._steps, gap=0))
+
+    def show_view(self, view: View) -> None:
+        self._view = view
+        self._machine.home = view.home
+
+    def close_down(self) -> None:
+        self.trial.stop()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Learning has begun: the measurement would only be in its way."""
+        super().hideEvent(event)
+        if self.isHidden():  # and not merely the window
+            self.trial.stop()
+
+    def _to_machine(self) -> None:
+        self._show(self._machine)
+        self._machine.begin()
+
+    def _to_company(self) -> None:
+        self._show(self._company)
+
+    def _show(self, step: QWidget) -> None:
+        self._steps.setCurrentWidget(step)
+        step.arrive()  # type: ignore[attr-defined]
+
+    def _learn(self, company: str, invite: str = "") -> None:
+        self.trial.stop()
+        if company == ALONE:
+            self._actions.learn("alone")
+        elif company == FIND:
+            self._actions.learn("others")
+        else:
+            self._actions.join(invite)
+
+
+class What(QWidget):
+    """What it does, what leaves the computer, and what it asks of it."""
+
+    def __init__(self, theme: Theme, go_on: Act, at_once: Act) -> None:
+        super().__init__()
+        self._theme = theme
+        self._mark = Label("")
+        title = Label(tr("Raise a small model on this computer"), "hero", wrap=True)
+        lead = Label(
+            tr(
+                "It practises puzzles, checks its own answers and learns from them. Alone, or together "
+                "with other people's models."
+            ),
+            "lead",
+            wrap=True,
+        )
+        self._on = button(tr("Set it up"), go_on, "large", tr("Two short questions, no account"))
+        alone = button(
+            tr("Learn alone"),
+            at_once,
+            "second",
+            tr("Begins at once with the model that comes with Shoal"),
+        )
+        points = row(
+            _point(
+                tr("What it does"),
+                tr(
+                    "Learns for ten minutes now, so that you see it; from then on only while nobody uses "
+                    "this computer. One press pauses it and frees the memory."
+                ),
+            ),
+            _point(
+                tr("What leaves this computer"),
+                tr(
+                    "Alone, nothing leaves: no network connection is opened at all. With others, answers to "
+                    "generated puzzles do, as text. Never your files, never the model."
+                ),
+            ),
+            _point(
+                tr("What it keeps"),
+                tr(
+                    "Everything lies in one folder, which can be moved or removed as a whole. No account, and "
+                    "nobody is told that you use it."
+                ),
+            ),
+            gap=16,
+        )
+        inside = column(
+            row(self._mark, 1),
+            title,
+            lead,
+            row(self._on, alone, 1, gap=10),
+            points,
+            gap=18,
+            margins=(40, 34, 40, 32),
+        )
+        inside.insertSpacing(4, 12)
+        inside.insertStretch(0, 2)
+        inside.addStretch(3)
+        self.setLayout(inside)
+        theme.changed.connect(self._draw)
+        self._draw()
+
+    def arrive(self) -> None:
+        self._on.setFocus()
+
+    def _draw(self) -> None:
+        self._mark.setPixmap(drawn("mark", self._theme.palette.own, 72, 60))
+
+
+class Machine(QWidget):
+    """What this computer can do, measured while one looks; and which model it shall be."""
+
+    def __init__(self, theme: Theme, actions: Actions, trial: Trial, go_on: Act, back: Act) -> None:
+        super().__init__()
+        self.home = ""
+        self._actions, self._trial = actions, trial
+        self._measured = ""
+        trial.changed.connect(self._show)
+        self._pace, self._engine = Label("", "figure"), Label("", "strong", wrap=True)
+        self._reason, self._memory = Label("", "soft", wrap=True), Label("", "soft", wrap=True)
+        self._bar = QProgressBar()
+        self._bar.setTextVisible(False)
+        self._bar.setRange(0, 1000)
+        self._bar.setAccessibleName(tr("Progress of the measurement"))
+        self._again = button(tr("Measure again"), self._measure)
+        speed = column(self._pace, self._bar, self._engine, self._reason, self._memory, gap=7)
+        speed.addLayout(row(self._again, 1))
+        speed.addStretch(1)
+        self._speed = card(speed, "quiet", 20)
+        self._models = Options(tr("Model"))
+        starter = Option(
+            theme,
+            tr("The starter, at once"),
+            tr("Small, comes with Shoal, and can be seen to learn within minutes on any computer."),
+        )
+        self._models.add(STARTER, starter)
+        self._picker = _picker(theme, actions)
+        if self._picker is not None:
+            other = Option(
+                theme,
+                tr("A larger one"),
+                tr("Downloaded first, and slower; those that fit this computer's memory and disk say so."),
+            )
+            self._models.add("", other)
+        models = column(self._models, gap=10)
+        if self._picker is not None:
+            models.addWidget(self._picker)
+            self._picker.hide()
+        models.addStretch(1)
+        self._models.chosen.connect(self._chosen)
+        sides = row(self._speed, models, gap=18)
+        sides.setStretch(0, 1)
+        sides.setStretch(1, 1)
+        self._on = button(tr("Go on"), go_on, "large")
+        self.setLayout(
+            _step(
+                tr("What this computer can do"),
+                tr("It is measured for a few seconds. You need not wait for it."),
+                sides,
+                row(button(tr("Back"), back, "second"), self._on, 1, gap=10),
+                2,
+            )
+        )
+        self._show()
+
+    def arrive(self) -> None:
+        self._on.setFocus()
+
+    def begin(self) -> None:
+        """Measures, once for each model."""
+        if self._measured != self._model():
+            self._measure()
+
+    def _model(self) -> str:
+        with contextlib.suppress(KeyError):
+            return str(self._actions.choices["model"])
+        return STARTER
+
+    def _measure(self) -> None:
+        self._measured = self._model()
+        engine = "auto"
+        with contextlib.suppress(KeyError):
+            engine = str(self._actions.choices["engine"])
+        self._trial.start(self.home, self._measured, engine)
+
+    def _chosen(self, value: object) -> None:
+        if self._picker is not None:
+            self._picker.setVisible(value != STARTER)
+        if value == STARTER and self._model() != STARTER:
+            with contextlib.suppress(OSError, KeyError, ValueError):
+                self._actions.set_choice("model", STARTER)
+
+    def _show(self) -> None:
+        trial, found = self._trial, self._trial.findings
+        running = trial.stage is Stage.RUNNING
+        self._bar.setVisible(running)
+        self._again.setVisible(trial.stage in (Stage.FAILED, Stage.DONE))
+        for part in (self._engine, self._reason, self._memory):
+            part.hide()
+        if trial.stage is Stage.DONE and found is not None:
+            self._pace.say(found.pace[:1].upper() + found.pace[1:] or tr("No estimate"))
+            for label, text in (
+                (self._engine, found.title),
+                (self._reason, found.reason),
+                (self._memory, found.memory),
+            ):
+                label.say(text)
+                label.setVisible(bool(text))
+        elif trial.stage is Stage.FAILED:
+            self._pace.say(tr("No estimate"))
+            self._reason.say(trial.sentence)
+            self._reason.show()
+        elif running:
+            self._pace.say(tr("Measuring …"))
+            self._bar.setValue(int(1000 * trial.share))
+            self._reason.say(
+                tr("{span} so far: a few answers, and a step of learning from them.", span=span(trial.seconds))
+            )
+            self._reason.show()
+        else:
+            self._pace.say(tr("Not measured yet"))
+        said = [self._pace.text(), self._engine.text(), self._reason.text()]
+        self._speed.setAccessibleName(". ".join(filter(None, said)))
+
+
+class Company(QWidget):
+    """With whom: alone unless somebody wants otherwise."""
+
+    def __init__(self, theme: Theme, learn: Callable[[str, str], None], back: Act) -> None:
+        super().__init__()
+        self._learn = learn
+        self._options = Options(tr("With whom"))
+        self._options.add(
+            ALONE,
+            Option(
+                theme,
+                tr("Alone"),
+                tr("Nothing leaves this computer. You can change your mind at any time."),
+            ),
+        )
+        self._options.add(
+            FIND,
+            Option(
+                theme,
+                tr("With others on this network"),
+                tr(
+                    "Joins a swarm that is found here. Where there is none, this computer hosts one and shows "
+                    "an invite for others. Answers to generated puzzles travel, as text."
+                ),
+            ),
+        )
+        invited = Option(
+            theme,
+            tr("With an invite"),
+            tr("Joins the swarm of the invite. Answers to generated puzzles travel, as text."),
+        )
+        self._invite = QLineEdit()
+        self._invite.setPlaceholderText(tr("Invite link or address"))
+        self._invite.setAccessibleName(tr("Invite link or address"))
+        self._invite.returnPressed.connect(self._go)
+        self._complaint = Label("", "bad", wrap=True)
+        self._complaint.hide()
+        invited.inside.addSpacing(4)
+        invited.inside.addWidget(self._invite)
+        invited.inside.addWidget(self._complaint)
+        self._options.add(INVITE, invited)
+        self._options.chosen.connect(self._chosen)
+        self._start = button(tr("Start learning"), self._go, "large")
+        self.setLayout(
+            _step(
+                tr("With whom?"),
+                tr("A swarm shares what its models find out. It is your choice, and it can be changed later."),
+                column(self._options),
+                row(button(tr("Back"), back, "second"), self._start, 1, gap=10),
+                3,
+            )
+        )
+        for option in self.findChildren(Option):
+            option.text.setMinimumWidth(_LEAST_TEXT)
+        self._chosen(ALONE)
+
+    def arrive(self) -> None:
+        self._start.setFocus()
+
+    def _chosen(self, value: object) -> None:
+        self._invite.setVisible(value == INVITE)
+        self._complaint.hide()
+        if value == INVITE:
+            self._invite.setFocus()
+
+    def _go(self) -> None:
+        company, text = str(self._options.value), self._invite.text().strip()
+        if company == INVITE:
+            from app.swarm.invite import InviteError, where
+
+            try:
+                where(text)
+            except InviteError as error:
+                self._complaint.say(str(error))
+                self._complaint.show()
+                self._invite.setFocus()
+                return
+        self._learn(company, text)
+
+
+def _point(title: str, text: str) -> QFrame:
+    inside = column(Label(title, "strong"), Label(text, "soft", wrap=True), gap=6)
+    inside.addStretch(1)
+    return card(inside, "quiet", 18)
+
+
+def _step(title: str, text: str, middle: QLayout, buttons: QLayout, at: int) -> QVBoxLayout:
+    """A step's heading, what is in it, and the buttons that go on and back."""
+    where = Label(tr("Step {n} of {all}", n=at, all=3), "faint")
+    return column(
+        where,
+        Label(title, "hero", wrap=True),
+        Label(text, "lead", wrap=True),
+        middle,
+        1,
+        buttons,
+        gap=12,
+        margins=(40, 26, 40, 26),
+    )
+
+
+def _picker(theme: Theme, actions: Actions) -> QWidget | None:
+    """Where a model of the catalogue is chosen."""
+    return None
