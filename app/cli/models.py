@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ import msgspec
 from app.cli import _hub_token
 from app.home import home as data_folder
 from app.node.home import folder as made_folder
-from app.node.library import Library, Model, survey
+from app.node.library import Library, Model
+from app.node.survey import survey
 from engines.contract import EngineError
 from engines.models.catalogue import STARTER, catalogue, find
 from engines.models.locate import locate
@@ -45,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--revision", metavar="R", help="get: this version instead of the catalogue's")
     parser.add_argument("--forget", action="store_true", help="token: take it out of the keyring")
     parser.add_argument("--attempts", type=int, default=8, help=argparse.SUPPRESS)
+    parser.add_argument("--attached", action="store_true", help=argparse.SUPPRESS)  # ends with its input
 
 
 def main(args: argparse.Namespace) -> int:
@@ -127,7 +130,7 @@ def _get(args: argparse.Namespace, home: Path) -> int:
         if isinstance(event, Done):
             done.append(event)
 
-    _stop_quietly()
+    _stop_quietly(args.attached)
     try:
         path = download(
             name,
@@ -199,8 +202,9 @@ class _Line:
             print(file=sys.stderr)
 
 
-def _stop_quietly() -> None:
-    """A request to stop is no error, and nothing is lost: what has come stays."""
+def _stop_quietly(attached: bool) -> None:
+    """A request to stop is no error, and nothing is lost: what has come stays. `attached`: the end of standard
+    input is one too, so that no download outlives its window."""
 
     def stop(*_: object) -> None:
         with contextlib.suppress(OSError):
@@ -210,6 +214,8 @@ def _stop_quietly() -> None:
     for name in ("SIGTERM", "SIGINT", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), stop)
+    if attached:
+        threading.Thread(target=lambda: stop(os.read(0, 1)), daemon=True).start()
 
 
 def _remove(args: argparse.Namespace, home: Path) -> int:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console
 
+from app.home import home as data_folder
 from app.node import commands, events, settings, solo
 from app.node.attached import SnapshotLines, listen, step_back
 from app.node.errors import NodeError, UsageError
@@ -105,7 +106,7 @@ def main(args: argparse.Namespace) -> int:
     try:
         _refuse(args)
         joins = None if args.solo else _joins(args)
-        model = locate(args.model)
+        model = locate(args.model, data_folder(args.home))
         if not (model / "config.json").is_file():
             raise NodeError(f"There is no model in {model}: it needs a config.json and weights beside it.")
         plan = _settings(args, model)

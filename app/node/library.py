@@ -1,24 +1,19 @@
-"""Which models there are for this data folder: the starter, those of the catalogue, those fetched, the owner's
-own folders; what each has learned here; and how much room is left. Opens no socket, loads no model library.
+"""What there is of models for one data folder, as one value for the command and the window. Light to
+import; app.node.survey finds it out.
 """
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import msgspec
 
-from app.node import checkpoint
 from app.node.home import model_folder, model_mark
 from engines.contract import EngineError
-from engines.models.architecture import read_architecture
-from engines.models.catalogue import STARTER, Entry, entries, find
-from engines.models.folder import count_parameters, open_folder
-from engines.models.locate import starter_folder
-from engines.models.needs import Dtype, Fit, Memory, Needs, Shape, fits, likely_dtype, memory_here, needs
-from engines.models.settings import read_settings
-from engines.models.shelf import Installed, Partial, Shelf, size
+from engines.models.catalogue import find
+from engines.models.locate import locate
+from engines.models.needs import Dtype, Fit, Memory
+from engines.models.shelf import Partial
 
 
 class Training(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,150 +58,15 @@ class Library(msgspec.Struct, frozen=True, kw_only=True):
     memory: Memory
     dtype: Dtype
 
-
-def survey(home: Path, memory: Memory | None = None, dtype: Dtype | None = None) -> Library:
-    """Reads it all anew; takes some tenths of a second, more on slow disks."""
-    shelf = Shelf(home)
-    room = _Room(memory or memory_here(), dtype or likely_dtype(), shelf.free())
-    trained = {row.folder: row for row in trainings(home)}
-    partials = {one.id: one for one in shelf.unfinished()}
-    installed = {one.name: one for one in shelf.installed()}
-    models = [_starter(room)]
-    models += [
-        _entry(entry, room, installed.pop(entry.id, None), partials.get(entry.id)) for entry in entries()
-    ]
-    models += [_other(one, room) for one in installed.values()]
-    named = {model.name for model in models}
-    models += [
-        Model(name=one.id, title=one.id, bytes=one.total, partial=one)
-        for one in partials.values()
-        if one.id not in named
-    ]
-    owned = []
-    for model in models:
-        place = _training_place(home, model)
-        row = trained.pop(str(place), None) if place else None
-        owned.append(msgspec.structs.replace(model, training=row))
-    every = [*trained.values(), *(model.training for model in owned if model.training)]
-    return Library(
-        models=tuple(owned),
-        orphans=tuple(trained.values()),
-        disk_free=room.disk,
-        hub_bytes=size(shelf.root),
-        training_bytes=sum(row.bytes for row in every),
-        memory=room.memory,
-        dtype=room.dtype,
-    )
+    def find(self, name: str) -> Model | None:
+        return next((model for model in self.models if model.name == name), None)
 
 
-def trainings(home: Path) -> list[Training]:
-    """Every model's training in this data folder."""
-    root = home / "models"
-    return [
-        Training(folder=str(folder), bytes=size(folder), rounds=_rounds(folder))
-        for folder in sorted(root.iterdir() if root.is_dir() else ())
-        if folder.is_dir()
-    ]
-
-
-def _rounds(folder: Path) -> int:
-    newest = next(iter(checkpoint.newest_first(folder / "checkpoints")), None)
-    found = re.search(r"(\d+)$", newest.name) if newest else None
-    return int(found[1]) if found else 0
-
-
-class _Room(msgspec.Struct, frozen=True):
-    memory: Memory
-    dtype: Dtype
-    disk: int
-
-    def judge(self, shape: Shape, stored: int, max_tokens: int, missing: int) -> tuple[Needs, Fit]:
-        found = needs(shape, self.dtype, stored_parameters=stored, max_tokens=max_tokens, disk=missing)
-        return found, fits(found, self.memory, self.disk)
-
-
-def _starter(room: _Room) -> Model:
-    try:
-        folder = starter_folder()
-    except EngineError:
-        return Model(name=STARTER, title="Starter", about="Missing from this installation.")
-    about = "Comes with Shoal. Tiny: it learns within minutes on any computer."
-    made = Model(
-        name=STARTER, title="Starter", about=about, installed=True, licence="Apache-2.0", bytes=size(folder)
-    )
-    return _judged(made, folder, room)
-
-
-def _entry(entry: Entry, room: _Room, here: Installed | None, partial: Partial | None) -> Model:
-    have = entry.bytes if here else partial.have if partial else 0
-    found, fit = room.judge(
-        entry.shape, entry.stored_parameters, entry.settings.max_tokens, max(0, entry.bytes - have)
-    )
-    return Model(
-        name=entry.id,
-        title=entry.title,
-        about=entry.about,
-        installed=here is not None,
-        folder=here.folder if here else "",
-        bytes=here.bytes if here else entry.bytes,
-        licence=entry.licence,
-        licence_url=entry.licence_url,
-        gated=entry.gated,
-        chat=entry.chat,
-        least=found.least,
-        learning=found.learning,
-        fit=fit,
-        commit=here.source.commit if here and here.source else "",
-        partial=partial,
-    )
-
-
-def _other(one: Installed, room: _Room) -> Model:
-    """A model that the catalogue does not know."""
-    title = Path(one.folder).name if one.local else one.name
-    made = Model(
-        name=one.name,
-        title=title,
-        installed=True,
-        local=one.local,
-        folder=one.folder,
-        bytes=one.bytes,
-        commit=one.source.commit if one.source else "",
-    )
-    return _judged(made, Path(one.folder), room)
-
-
-def _judged(model: Model, folder: Path, room: _Room) -> Model:
-    """With what its own config says of it; without where that cannot be read."""
-    try:
-        opened = open_folder(folder)
-        known = read_architecture(opened.config)
-        if known is None:
-            return msgspec.structs.replace(model, folder=str(folder))
-        shape = Shape(**{name: getattr(known, name) for name in Shape.__struct_fields__})
-        found, fit = room.judge(shape, count_parameters(opened), read_settings(folder).max_tokens, 0)
-    except EngineError as error:
-        return msgspec.structs.replace(model, about=str(error), folder=str(folder))
-    return msgspec.structs.replace(
-        model, folder=str(folder), least=found.least, learning=found.learning, fit=fit
-    )
-
-
-def _training_place(home: Path, model: Model) -> Path | None:
-    """Where its training is, by the name and the mark that `./shoal run` gives it."""
-    if not model.installed or not model.folder:
-        return None
-    folder = Path(model.folder)
-    name = folder.name if model.local else model.name
-    try:
-        return model_folder(home, name, model_mark(folder))
-    except OSError:
-        return None
-
-
-def titled(name: str) -> str:
-    """A model's name for people."""
+def history_of(home: Path, name: str) -> Path | None:
+    """Where the training of the model of that name is, or will be; None where the model itself is not here."""
     entry = find(name)
-    if entry is not None:
-        return entry.title
-    return "Starter" if name == STARTER else Path(name).name if Path(name).is_absolute() else name
+    try:
+        folder = locate(entry.id if entry else name, home)
+        return model_folder(home, folder.name if Path(name).is_absolute() else name, model_mark(folder))
+    except (EngineError, OSError):
+        return None

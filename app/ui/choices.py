@@ -75,6 +75,16 @@ SETTINGS: tuple[Setting, ...] = (
         options=(("default", mark("Recommended")), ("faithful", mark("Paper"))),
     ),
     Setting(
+        key="model",
+        kind="text",
+        default="starter",
+        group=mark("Learning"),
+        label=mark("Model"),
+        help=mark("Which one learns: starter, a name from the page Models, or the path of a model's folder."),
+        words=mark("base weights qwen llama smollm choose"),
+        restarts=True,
+    ),
+    Setting(
         key="engine",
         kind="choice",
         default="auto",
@@ -104,6 +114,18 @@ SETTINGS: tuple[Setting, ...] = (
         help=mark("The curve gets a point this often. Each one costs about as much time as a round."),
         words=mark("probe held-out curve points"),
         restarts=True,
+    ),
+    Setting(
+        key="mirror",
+        kind="text",
+        default="",
+        group=mark("Learning"),
+        label=mark("Fetch models from"),
+        help=mark(
+            "The address of a mirror. Empty: huggingface.co. A proxy is taken from HTTPS_PROXY, as your other "
+            "programs do."
+        ),
+        words=mark("download hub hugging face endpoint proxy"),
     ),
     Setting(
         key="close_to_tray",

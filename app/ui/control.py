@@ -14,13 +14,16 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.node.library import history_of
 from app.node.preferences import Preferences, check
 from app.ui import past
 from app.ui.choices import Choices
 from app.ui.fold import Fold, FoldError
+from app.ui.holdings import Holdings
 from app.ui.link import Link
 from app.ui.model import Problem, Round, State, Swarm, View
 from app.ui.texts import tr
+from engines.models.catalogue import STARTER
 
 TICK_MS = 200
 """Pages are redrawn at most this often."""
@@ -61,6 +64,7 @@ class Control(QObject):
         self._minute.timeout.connect(self._new_minute)
         self._minute.start()
         self._invite = ""
+        self._switched = False
         self._read.connect(self._recalled)
         link.line.connect(self._line)
         link.started.connect(self._starting)
@@ -131,6 +135,31 @@ class Control(QObject):
             Preferences(self._home).change({key: value})
         self._change(rules={**self.view.rules, key: value})
 
+    def show_models(self, models: Holdings) -> None:
+        """The library was read anew, or a download went on."""
+        self._change(models=models)
+
+    def change_model(self) -> None:
+        """Another model was chosen: its own past is shown, and a node that runs gives way to one with it."""
+        view, self._switched = self.view, True
+        state = State.PAUSED if view.state is State.FAILED else view.state
+        self._fold = Fold(
+            View(
+                home=view.home,
+                state=state,
+                reason=tr("Shoal waits until you start it.") if state is State.PAUSED else view.reason,
+                solo=view.solo,
+                rules=view.rules,
+                trial_until=view.trial_until,
+                swarm=view.swarm,
+                models=view.models,
+            )
+        )
+        self._recall()
+        if self._link.running:
+            self._launch()
+        self._soon()
+
     def close(self) -> None:
         """Ends the node and returns when it is gone. What was learning goes on learning at the next start.
         Nothing is told from here on: the window may be gone."""
@@ -187,7 +216,7 @@ class Control(QObject):
 
     def _options(self) -> list[str]:
         where = ["--relay", self._invite] if self._invite else []
-        engine = str(self._choices["engine"])
+        engine, model = str(self._choices["engine"]), str(self._choices["model"]) or STARTER
         return [
             *(["--solo"] if self._choices["company"] == "alone" else where),
             "--recipe",
@@ -195,6 +224,7 @@ class Control(QObject):
             "--probe-every",
             str(self._choices["probe_every"]),
             *(["--engine", engine] if engine != "auto" else []),
+            *(["--model", model] if model != STARTER else []),
         ]
 
     def _line(self, line: bytes) -> None:
@@ -232,13 +262,21 @@ class Control(QObject):
 
     def _recall(self) -> None:
         """Reads the history beside the window's own work: a large one takes a moment."""
+        model = str(self._choices["model"])
 
         def work() -> None:
-            found = past.read(past.newest(self._home))
+            found = past.read(self._past_of(model))
             with contextlib.suppress(RuntimeError):  # the window is gone
                 self._read.emit(found)
 
         threading.Thread(target=work, daemon=True).start()
+
+    def _past_of(self, model: str) -> Path | None:
+        """The chosen model's training; where nobody ever chose one, whatever was written last."""
+        folder = history_of(self._home, model)
+        if model == STARTER and not self._switched and (folder is None or not folder.is_dir()):
+            return past.newest(self._home)
+        return folder
 
     def _recalled(self, found: past.Past) -> None:
         if found.curve or found.rounds:

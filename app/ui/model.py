@@ -13,6 +13,7 @@ import msgspec
 
 from app.node.snapshot import Phase as Step
 from app.node.snapshot import Ruling
+from app.ui.holdings import Holdings
 from engines.contract import EngineInfo
 
 
@@ -224,6 +225,8 @@ class View(Value, frozen=True):
     """Oldest first."""
     today: Today = Today()
     swarm: Swarm | None = None
+    models: Holdings | None = None
+    """None until somebody has asked for them."""
 
 
 def wilson(share: float, n: int, z: float = 1.0) -> tuple[float, float]:

@@ -17,6 +17,7 @@ from app.node import moving
 from app.ui import uprooting
 from app.ui.choices import Choices
 from app.ui.control import Control
+from app.ui.fetching import Fetching
 from app.ui.language import speak
 from app.ui.link import ROOT, Link
 from app.ui.login import Login, home_option
@@ -28,6 +29,7 @@ from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.theme.theme import Choice
 from app.ui.tray import Tray, TrayActions
+from app.ui.widgets.model_actions import ModelActions
 from app.ui.window import Window
 
 
@@ -43,6 +45,8 @@ class Desktop:
         self._link = link or Link(home)
         self.control = Control(home, self.choices, self._link)
         self._home = home
+        self.fetching = Fetching(home, self.choices)
+        self.fetching.changed.connect(self.control.show_models)
         self._leaving = False
         self.again: list[str] | None = None
         """Options of the window that is to be opened when this one has ended."""
@@ -62,6 +66,16 @@ class Desktop:
             set_rule=self.control.set_rule,
             starts_at_login=self._login.on,
             choices=self.choices,
+            models=ModelActions(
+                refresh=self.fetching.refresh,
+                get=self.fetching.get,
+                cancel=self.fetching.cancel,
+                remove=self.fetching.remove,
+                choose=self._learn_with,
+                add_folder=self.fetching.add_folder,
+                keep_token=self.fetching.keep_token,
+                host=self.fetching.host,
+            ),
         )
         self.window = Window(self.theme, actions, self._closing)
         self.window.restore_place(self.choices.memory.geometry)
@@ -105,6 +119,7 @@ class Desktop:
         self.window.hide()
         self._application.processEvents()
         self.window.close_down()
+        self.fetching.close()
         self.control.close()
         self._application.quit()
 
@@ -129,6 +144,7 @@ class Desktop:
         self._leaving = True
         self.tray.hide()
         self.window.close_down()
+        self.fetching.close()
         self.control.close()
         close_window_log()
 
@@ -150,6 +166,11 @@ class Desktop:
         with contextlib.suppress(OSError):  # the switch goes back by itself
             self.control.set_rule("contribute_when_idle", not on)
 
+    def _learn_with(self, model: str) -> None:
+        with contextlib.suppress(OSError):  # the page goes on showing the one before
+            self.fetching.choose(model)
+            self.control.change_model()
+
     def _set(self, key: str, value: object) -> None:
         if key == "start_at_login":
             self._login.turn(bool(value))
@@ -157,6 +178,8 @@ class Desktop:
         self.choices.put(key, value)
         if key == "theme":
             self.theme.choose(self.choices["theme"])
+        elif key == "model":
+            self._learn_with(self.choices["model"])
 
     def _closing(self) -> bool:
         """Closing the window keeps the tray; without a tray it asks; and it never hides for good."""

@@ -28,6 +28,7 @@ def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], 
     seen."""
     from app.ui.pages.history import History
     from app.ui.pages.live import Live
+    from app.ui.pages.models import Models
     from app.ui.pages.overview import Overview
     from app.ui.pages.privacy import Privacy
     from app.ui.pages.settings import SettingsPage
@@ -41,6 +42,7 @@ def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], 
         ("skills", "skills", tr("Skills"), Skills),
         ("swarm", "swarm", tr("Swarm"), SwarmPage),
         ("history", "history", tr("History"), History),
+        ("models", "models", tr("Models"), Models),
         ("tryit", "tryit", tr("Try it"), TryIt),
         ("privacy", "privacy", tr("Privacy"), Privacy),
         ("settings", "settings", tr("Settings"), SettingsPage),

@@ -28,6 +28,8 @@ from engines.models.transfer import Damaged, fetch, part_of
 
 TELL_S = 0.25
 """Progress is told at most this often, and at the end of every file."""
+HANDOVER_S = 2.0
+"""So long one that is just being cancelled may take to end."""
 WINDOW_S = 10.0
 """Speed is measured over so long."""
 
@@ -136,7 +138,7 @@ def download(
     shelf, entry = Shelf(home), find(id)
     id = entry.id if entry else id
     partial = shelf.partial(id)
-    with held(partial) as ours:
+    with held(partial, wait_s=HANDOVER_S) as ours:
         if not ours:
             raise EngineError(f"{id} is being fetched by another process already: wait, or cancel that one.")
         wanted = revision or (entry.revision if entry else "main")

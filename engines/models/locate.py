@@ -15,7 +15,7 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 def locate(model: str | Path, home: Path | None = None) -> Path:
     """The folder of a model: "starter", a folder's path, or a hub's name: one that was fetched into the data
-    folder `home` (without it SHOAL_HOME), else one in Hugging Face's own cache.
+    folder `home` or SHOAL_HOME, else one in Hugging Face's own cache.
 
     Raises EngineError, one sentence, when there is none."""
     name = str(model)
@@ -38,8 +38,9 @@ def starter_folder() -> Path:
 
 
 def _fetched(name: str, home: Path | None) -> Path | None:
-    chosen = home or (Path(os.environ["SHOAL_HOME"]) if os.environ.get("SHOAL_HOME") else None)
-    return Shelf(chosen).find(name) if chosen is not None else None
+    named = os.environ.get("SHOAL_HOME")
+    places = (home, Path(named) if named else None)
+    return next((found for place in places if place and (found := Shelf(place).find(name))), None)
 
 
 def _cached(name: str) -> Path:

@@ -20,7 +20,6 @@ from typing import TypeVar
 import msgspec
 
 from engines.contract import EngineError
-from engines.models.folder import open_folder
 
 FOLDER = "hub"
 PARTIAL = ".partial"
@@ -137,6 +136,8 @@ class Shelf:
 
     def add_folder(self, folder: Path) -> Path:
         """Remembers a folder as a model. Raises EngineError when it is none, and OSError."""
+        from engines.models.folder import open_folder  # safetensors, which the window does without
+
         path = open_folder(folder.expanduser().resolve()).path
         kept = {str(one) for one in self.folders()} | {str(path)}
         write(self.root / FOLDERS, sorted(kept))
@@ -184,14 +185,15 @@ class Shelf:
 
 
 @contextlib.contextmanager
-def held(partial: Path) -> Iterator[bool]:
-    """Holds a download for this process; False where another has it. The system frees it however we end."""
+def held(partial: Path, wait_s: float = 0.0) -> Iterator[bool]:
+    """Holds a download for this process; False where another still has it after `wait_s`. The system frees it
+    however we end."""
     from filelock import FileLock, Timeout
 
     partial.mkdir(parents=True, exist_ok=True)
     lock = FileLock(_lock(partial))
     try:
-        lock.acquire(timeout=0)
+        lock.acquire(timeout=wait_s)
     except Timeout:
         yield False
         return

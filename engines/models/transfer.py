@@ -18,7 +18,6 @@ import httpx2
 
 from engines.models.hub import Hub, HubError, Piece
 
-CHUNK = 2**18
 READ = 2**20
 
 
@@ -61,7 +60,7 @@ def fetch(
     for old in folder.glob(f"{piece.name}.*.part"):
         if old != part:
             old.unlink()  # the hub has another file of that name now
-    with part.open("ab+") as file:
+    with part.open("ab+", buffering=0) as file:
         digest = _read_again(file, piece)
         tell(digest.bytes)
         while digest.bytes < piece.size or not piece.size:
@@ -105,7 +104,7 @@ def _continue(
         if digest.bytes and not _begins_at(response, digest.bytes):
             file.truncate(0)  # a mirror that knows no ranges gives everything again
             digest = Digest(piece)
-        for chunk in response.iter_bytes(CHUNK):
+        for chunk in response.iter_bytes():
             if digest.bytes + len(chunk) > piece.size:
                 file.truncate(0)
                 raise Damaged(f"{hub.host} sends more than {piece.name} of {id} has: try another mirror.")

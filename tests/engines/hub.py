@@ -1,5 +1,5 @@
-"""A stand-in for a model hub's HTTP interface: real sockets, two hosts (the hub, and the store it redirects to),
-and faults on demand. It answers as the hub does: /api/models/ID/revision/R?blobs=true, /ID/resolve/R/FILE."""
+"""A stand-in for a model hub's HTTP interface: real sockets, two hosts (the hub, and the store it redirects
+to), faults on demand. It answers as the hub does: /api/models/ID/revision/R?blobs=true, /ID/resolve/R/FILE."""
 
 from __future__ import annotations
 

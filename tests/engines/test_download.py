@@ -217,7 +217,7 @@ def test_a_body_that_never_ends_is_cut(hub: StandIn, tmp_path: Path) -> None:
     [
         (401, {}, "only to those who sign in"),
         (401, {"X-Error-Code": "GatedRepo"}, "accept the licence"),
-        (403, {}, "may not read it"),
+        (403, {}, "not the right to read it"),
         (404, {"X-Error-Code": "RepoNotFound"}, "has no model"),
         (404, {"X-Error-Code": "RevisionNotFound"}, "in that version"),
         (418, {}, "status 418"),
@@ -255,7 +255,7 @@ def test_a_wrong_token_and_an_account_without_leave(hub: StandIn, tmp_path: Path
     get(hub, tmp_path, token="hf_the_right_one")
     shutil.rmtree(tmp_path / "hub")
     hub.status = [(403, {"X-Error-Code": "GatedRepo"})]
-    assert "Your account was not given" in refused(hub, tmp_path, token="hf_the_right_one")
+    assert "has not been given" in refused(hub, tmp_path, token="hf_the_right_one")
 
 
 def test_pickles_are_never_fetched(hub: StandIn, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ from app.ui.theme import Theme
 from app.ui.window import Window, pages
 from tests.ui import views
 
-PAGES = ("overview", "live", "skills", "swarm", "history", "tryit", "privacy", "settings")
+PAGES = ("overview", "live", "skills", "swarm", "history", "models", "tryit", "privacy", "settings")
 SIZES = [(1024, 640), (1180, 780), (3840, 2160)]
 
 

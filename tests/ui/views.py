@@ -12,12 +12,14 @@ from pathlib import Path
 import msgspec
 
 from app.node.effort import EFFORTS, Dial
+from app.node.library import Library, Model, Training
 from app.node.preferences import DEFAULTS
 from app.node.reasons import Reason
 from app.node.snapshot import Ruling
 from app.swarm.names import name
 from app.ui import past
 from app.ui.fold import Fold
+from app.ui.holdings import Fetch, Holdings
 from app.ui.model import (
     Answer,
     Group,
@@ -34,6 +36,9 @@ from app.ui.model import (
     View,
 )
 from engines.contract import EngineInfo
+from engines.models.catalogue import entries
+from engines.models.needs import Fit, Memory, Verdict, fits, needs
+from engines.models.shelf import Partial
 
 NOW = time.time()
 ENGINE = EngineInfo(
@@ -275,6 +280,106 @@ def failed() -> View:
 
 
 @cache
+def holdings(chosen: str = "starter", **fields: object) -> Holdings:
+    """A library on a computer with 16 GB: two models here, one under way, one cut short, one with a licence."""
+    memory = Memory(free=9_400_000_000, most=12_100_000_000)
+    models = [
+        Model(
+            name="starter",
+            title="Starter",
+            about="Comes with Shoal. Tiny: it learns within minutes on any computer.",
+            installed=True,
+            bytes=6_744_257,
+            licence="Apache-2.0",
+            least=25_000_000,
+            learning=148_000_000,
+            fit=Fit(verdict=Verdict.FITS, sentence=""),
+            training=Training(
+                folder="/home/ada/.local/share/shoal/models/starter-1", bytes=14_200_000, rounds=160
+            ),
+        )
+    ]
+    for entry in entries():
+        need = needs(entry.shape, "float32", stored_parameters=entry.stored_parameters, disk=entry.bytes)
+        models.append(
+            Model(
+                name=entry.id,
+                title=entry.title,
+                about=entry.about,
+                installed="135M" in entry.id,
+                folder="/home/ada/hub" if "135M" in entry.id else "",
+                bytes=entry.bytes,
+                licence=entry.licence,
+                gated=entry.gated,
+                least=need.least,
+                learning=need.learning,
+                fit=fits(need, memory, 41_000_000_000),
+                partial=Partial(
+                    id=entry.id,
+                    have=312_000_000,
+                    total=entry.bytes,
+                    sentence="huggingface.co cannot be reached: check the network and try again.",
+                    running=False,
+                )
+                if "360M" in entry.id
+                else None,
+            )
+        )
+    orphan = Training(folder="/home/ada/.local/share/shoal/models/x-2", bytes=31_000_000, rounds=44)
+    library = Library(
+        models=tuple(models),
+        orphans=(orphan,),
+        disk_free=41_000_000_000,
+        hub_bytes=584_000_000,
+        training_bytes=45_200_000,
+        memory=memory,
+        dtype="float32",
+    )
+    made = Holdings(
+        chosen=chosen,
+        library=library,
+        fetch=Fetch(
+            name="Qwen/Qwen2.5-0.5B-Instruct",
+            have=431_000_000,
+            total=995_197_824,
+            per_second=4_200_000.0,
+            left_s=134.0,
+        ),
+        queue=("Qwen/Qwen3-0.6B",),
+    )
+    return msgspec.structs.replace(made, **fields)
+
+
+def crammed() -> Holdings:
+    """No memory, no disk, names that nobody would choose, and one of every kind of trouble."""
+    long = "an-extraordinarily-long-name-that-nobody-would-choose-" * 4
+    made = holdings()
+    library = made.library
+    assert library is not None
+    small = Memory(free=100_000_000, most=1_400_000_000)
+    models = []
+    for at, model in enumerate(library.models):
+        verdict = list(Verdict)[at % len(Verdict)]
+        models.append(
+            msgspec.structs.replace(
+                model,
+                title=model.title if at % 2 else long,
+                about=long.replace("-", " ") if at % 3 == 0 else model.about,
+                licence=long,
+                fit=Fit(verdict=verdict, sentence=""),
+            )
+        )
+    own = Model(
+        name=f"/home/{long}", title=long, installed=True, local=True, folder=f"/home/{long}", bytes=10**12
+    )
+    library = msgspec.structs.replace(library, models=(*models, own), memory=small, disk_free=0)
+    failed = {model.name: long for model in library.models[3:5]}
+    return msgspec.structs.replace(
+        made, library=library, fetch=None, queue=(), failed=failed, problem=long, said=long
+    )
+
+
+@cache
 def odd() -> dict[str, View]:
     """Everything a page must bear."""
     long = "an-extraordinarily-long-name-that-nobody-would-choose-" * 4
@@ -285,6 +390,9 @@ def odd() -> dict[str, View]:
     hostile = Answer(text="<img src=x><b>bold</b>\u202egnp.exe\x1b[2J" * 50, solved=False)
     return {
         "new": View(home="/tmp/shoal"),
+        "models": learning(models=holdings()),
+        "no models": learning(models=Holdings(chosen="starter", problem="The list of models cannot be read.")),
+        "crammed": learning(models=crammed()),
         "at rest": learning(
             state=State.PAUSED, step=None, ruling=None, reason="Shoal waits until you start it."
         ),

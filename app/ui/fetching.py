@@ -1,0 +1,219 @@
+"""The window's dealings with models: reading the library, fetching, removing, keeping the token. Each is a
+process of its own (./shoal models): only the one that fetches opens sockets, and only after the person
+agreed to it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.node.library import Library
+from app.ui.child import Child
+from app.ui.choices import Choices
+from app.ui.holdings import Fetch, Holdings
+from app.ui.texts import tr
+
+MAX_LINE = 2**22
+TICK_MS = 250
+"""Progress is shown at most this often."""
+
+MakeChild = Callable[[], Child]
+
+
+class Fetching(QObject):
+    """`changed` tells the new Holdings."""
+
+    changed = Signal(object)
+
+    def __init__(self, home: Path, choices: Choices, child: MakeChild = lambda: Child(MAX_LINE)) -> None:
+        super().__init__()
+        self._home, self._choices = home, choices
+        self.holdings = Holdings(chosen=str(choices["model"]))
+        self._reader, self._getter, self._doer = child(), child(), child()
+        self._reader.line.connect(self._read)
+        self._reader.ended.connect(self._has_read)
+        self._getter.line.connect(self._heard)
+        self._getter.ended.connect(self._fetched)
+        self._doer.ended.connect(self._did)
+        self._again = False
+        self._asked = False
+        self._sentence = ""
+        self._doing: tuple[str, str] = ("", "")
+        self._tick = QTimer(self, singleShot=True, interval=TICK_MS)
+        self._tick.timeout.connect(lambda: self.changed.emit(self.holdings))
+
+    def refresh(self) -> None:
+        """Reads the library anew, in the background."""
+        if self._reader.running:
+            self._again = True
+            return
+        self._again = False
+        self._reader.start(["models", "list", "--json", "--home", str(self._home)], self._log)
+
+    def get(self, name: str) -> None:
+        """Fetches a model, now or after the one before it. The person has agreed to it."""
+        holdings = self.holdings
+        if name in holdings.queue or (holdings.fetch is not None and holdings.fetch.name == name):
+            return
+        failed = {key: said for key, said in holdings.failed.items() if key != name}
+        self._change(failed=failed, problem="", said="")
+        if holdings.fetch is not None:
+            self._change(queue=(*holdings.queue, name))
+            return
+        model = holdings.library.find(name) if holdings.library is not None else None
+        partial = model.partial if model is not None else None
+        self._sentence = ""
+        self._change(
+            fetch=Fetch(name=name, have=partial.have if partial else 0, total=partial.total if partial else 0)
+        )
+        mirror = str(self._choices["mirror"])
+        self._getter.start(
+            ["models", "get", name, "--json", "--attached", "--home", str(self._home)]
+            + (["--mirror", mirror] if mirror else []),
+            self._log,
+        )
+
+    def cancel(self, name: str) -> None:
+        """Ends a download; what has come stays."""
+        holdings = self.holdings
+        if name in holdings.queue:
+            self._change(queue=tuple(one for one in holdings.queue if one != name))
+        elif holdings.fetch is not None and holdings.fetch.name == name:
+            self._getter.end()
+            self._next()
+
+    def remove(self, name: str) -> None:
+        """Deletes a model, or what was begun of it, or forgets a folder."""
+        self._do("remove", name, ["models", "remove", name, "--yes", "--json"])
+
+    def add_folder(self, folder: str) -> None:
+        """Takes a folder of the person's own into the list."""
+        self._do("add", folder, ["models", "get", folder])
+
+    def keep_token(self, token: str) -> None:
+        """Hands the access token to the keyring."""
+        self._do("token", "", ["models", "token"], token.strip().encode() + b"\n")
+
+    def choose(self, name: str) -> None:
+        """It learns from the next start on. Raises OSError where that cannot be saved."""
+        self._choices.put("model", name)
+        self._change(chosen=name, said="")
+
+    def host(self) -> str:
+        """Where models come from."""
+        mirror = str(self._choices["mirror"]) or os.environ.get("HF_ENDPOINT", "")
+        return urlsplit(mirror).hostname or mirror or "huggingface.co"
+
+    def close(self) -> None:
+        """For the window's end: returns when every process is gone."""
+        self.blockSignals(True)
+        self._tick.stop()
+        for one in (self._reader, self._getter, self._doer):
+            one.blockSignals(True)
+            one.end(wait=True)
+
+    @property
+    def _log(self) -> Path | None:
+        return self._home / "logs" / "models.log" if self._home.is_dir() else None
+
+    def _do(self, what: str, name: str, arguments: list[str], line: bytes = b"") -> None:
+        if self._doer.running:
+            return
+        self._doing = (what, name)
+        self._change(problem="", said="", failed={k: v for k, v in self.holdings.failed.items() if k != name})
+        self._doer.start([*arguments, "--home", str(self._home)], self._log)
+        if line:
+            self._doer.write(line)
+
+    def _did(self, code: int) -> None:
+        what, name = self._doing
+        if code == 0:
+            said = tr("The access token is in the keyring.") if what == "token" else ""
+            if what == "remove" and name == self.holdings.chosen:
+                self.choose("starter")
+            self._change(said=said)
+        elif what == "remove":
+            failed = tr("It could not be deleted; the log under Settings says why.")
+            self._change(failed={**self.holdings.failed, name: failed})
+        elif what == "add":
+            self._change(
+                problem=tr(
+                    "That folder holds no model that can be trained: it needs config.json and .safetensors "
+                    "files."
+                )
+            )
+        else:
+            self._change(
+                problem=tr(
+                    "The access token was not kept: it is none, or this computer has no keyring. HF_TOKEN "
+                    "does as well."
+                )
+            )
+        self.refresh()
+
+    def _read(self, line: bytes) -> None:
+        try:
+            library = msgspec.json.decode(line, type=Library)
+        except msgspec.MsgspecError:
+            return
+        self._asked = True
+        self._change(library=library, problem="")
+
+    def _has_read(self, code: int) -> None:
+        if code != 0 and not self._asked:
+            self._change(problem=tr("The list of models cannot be read; the log under Settings says why."))
+        if self._again:
+            self.refresh()
+
+    def _heard(self, line: bytes) -> None:
+        fetch = self.holdings.fetch
+        try:
+            event: dict[str, Any] = msgspec.json.decode(line, type=dict[str, Any])
+        except msgspec.MsgspecError:
+            return
+        if fetch is None:
+            return
+        match event.get("event"):
+            case "planned":
+                fetch = msgspec.structs.replace(fetch, have=event["have"], total=event["total"], note="")
+            case "progress":
+                fetch = msgspec.structs.replace(
+                    fetch,
+                    have=event["have"],
+                    total=event["total"],
+                    per_second=event["per_second"],
+                    left_s=event["left_s"],
+                    note="",
+                )
+            case "waiting":
+                fetch = msgspec.structs.replace(fetch, note=event["sentence"], per_second=None, left_s=None)
+            case "failed":
+                self._sentence = str(event["sentence"])
+        self.holdings = msgspec.structs.replace(self.holdings, fetch=fetch)
+        if not self._tick.isActive():
+            self._tick.start()
+
+    def _fetched(self, code: int) -> None:
+        fetch = self.holdings.fetch
+        if fetch is not None and code != 0:
+            said = self._sentence or tr("The download ended unexpectedly; what has come is kept.")
+            self._change(failed={**self.holdings.failed, fetch.name: said})
+        self._next()
+
+    def _next(self) -> None:
+        queue = self.holdings.queue
+        self._change(fetch=None, queue=queue[1:])
+        self.refresh()
+        if queue:
+            self.get(queue[0])
+
+    def _change(self, **fields: object) -> None:
+        self.holdings = msgspec.structs.replace(self.holdings, **fields)
+        self._tick.stop()
+        self.changed.emit(self.holdings)

@@ -1,0 +1,31 @@
+"""What pages may ask for concerning models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+def _nothing(*_: object) -> None:
+    pass
+
+
+def _hub() -> str:
+    return "huggingface.co"
+
+
+@dataclass(frozen=True)
+class ModelActions:
+    """`name` is what --model takes. Whoever calls `get` has shown the person what it means and was told yes."""
+
+    refresh: Callable[[], None] = _nothing
+    """Reads the library anew; View.models follows."""
+    get: Callable[[str], None] = _nothing
+    cancel: Callable[[str], None] = _nothing
+    remove: Callable[[str], None] = _nothing
+    choose: Callable[[str], None] = _nothing
+    """Learns with it; a node that runs changes over."""
+    add_folder: Callable[[str], None] = _nothing
+    keep_token: Callable[[str], None] = _nothing
+    host: Callable[[], str] = _hub
+    """Where models come from: the hub, or the mirror of the settings."""

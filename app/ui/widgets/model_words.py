@@ -1,0 +1,150 @@
+"""What is said about a model wherever one is shown: how large, whether it fits, what it has learned, how far
+its download is."""
+
+from __future__ import annotations
+
+from app.node.library import Library, Model
+from app.ui.holdings import Fetch
+from app.ui.texts import counted, number, percent, size, span, tr
+from engines.models.catalogue import STARTER
+from engines.models.needs import Verdict
+
+
+def fit(model: Model, library: Library) -> tuple[str, str, str]:
+    """The look, the word and the sentence of whether it can live here. Empty where nobody can tell."""
+    if model.fit is None:
+        return "", "", ""
+    memory = library.memory
+    match model.fit.verdict:
+        case Verdict.TOO_LARGE:
+            said = tr(
+                "It needs {need} of memory, and this computer can give {most}.",
+                need=size(model.least),
+                most=size(memory.most),
+            )
+            return "bad", tr("Too large"), said
+        case Verdict.NO_DISK:
+            said = tr(
+                "It takes {need} of disk, and {free} are free: make some room.",
+                need=size(missing(model)),
+                free=size(library.disk_free),
+            )
+            return "bad", tr("No room"), said
+        case Verdict.CROWDED:
+            said = tr(
+                "It needs {need} of memory, and {free} are free now: close other programs.",
+                need=size(model.least),
+                free=size(memory.free),
+            )
+            return "warn", tr("Not at the moment"), said
+        case Verdict.TIGHT:
+            said = tr(
+                "It runs, though slower: {need} of memory would be good, {free} are free.",
+                need=size(model.learning),
+                free=size(memory.free),
+            )
+            return "warn", tr("Tight"), said
+        case _:
+            said = tr(
+                "It needs {need} of memory, and {free} are free.",
+                need=size(model.learning),
+                free=size(memory.free),
+            )
+            return "good", tr("Fits"), said
+
+
+def facts(model: Model) -> str:
+    """Size, licence and what it has learned, on one line."""
+    parts = [size(model.bytes) if model.bytes else "", model.licence]
+    if model.training is not None:
+        rounds = counted("{n} round learned", "{n} rounds learned", model.training.rounds)
+        parts.append(tr("{rounds}, {size}", rounds=rounds, size=size(model.training.bytes)))
+    elif model.installed:
+        parts.append(tr("nothing learned yet"))
+    if model.local:
+        parts.append(model.folder)
+    return "  ·  ".join(part for part in parts if part)
+
+
+def about(model: Model) -> str:
+    """One line on what it is like; the catalogue's own, in the person's language where it was translated."""
+    if model.about:
+        return tr(model.about)
+    return tr("A folder of your own; it stays where it is.") if model.local else tr("Not in Shoal's catalogue.")
+
+
+def missing(model: Model) -> int:
+    """Bytes that would still have to come."""
+    return max(0, model.bytes - (model.partial.have if model.partial else 0))
+
+
+def progress(fetch: Fetch) -> str:
+    """How far a download is: "312 MB of 995 MB, 4.2 MB a second, about 3 min left"."""
+    if not fetch.total:
+        return tr("Asking what there is to fetch.")
+    line = tr(
+        "{have} of {total} ({share})",
+        have=size(fetch.have),
+        total=size(fetch.total),
+        share=percent(fetch.have / fetch.total),
+    )
+    if fetch.have >= fetch.total:
+        return tr("{line}, checking", line=line)
+    if fetch.per_second:
+        line = tr("{line}, {rate} a second", line=line, rate=size(fetch.per_second))
+    if fetch.left_s is not None and fetch.left_s >= 1:
+        line = tr("{line}, about {span} left", line=line, span=span(fetch.left_s))
+    return line
+
+
+def consent(model: Model, library: Library, host: str) -> str:
+    """What a download means, before it begins."""
+    asked = tr(
+        "To fetch {title}, this computer asks {host} for it. What leaves: your network address and the name of "
+        "the model. What comes: {size}; {free} are free on this disk.",
+        title=model.title,
+        host=host,
+        size=size(missing(model)),
+        free=size(library.disk_free),
+    )
+    apart = tr("A process of its own does it, and ends with it. Learning alone still opens no connection.")
+    return f"{asked} {apart}"
+
+
+def deleting(model: Model) -> str:
+    """What goes and what stays."""
+    if model.local:
+        return tr("{title} leaves this list. The folder and what it learned stay.", title=model.title)
+    if not model.installed:
+        return tr(
+            "What has come of {title} ({size}) is deleted.",
+            title=model.title,
+            size=size(model.partial.have if model.partial else 0),
+        )
+    goes = tr("{title} is deleted and {size} are free again.", title=model.title, size=size(model.bytes))
+    if model.training is None:
+        return goes
+    kept = tr(
+        "What it learned here ({rounds} rounds, {size}) is separate and stays; it can be used again once the "
+        "model is "
+        "fetched anew.",
+        rounds=number(model.training.rounds),
+        size=size(model.training.bytes),
+    )
+    return f"{goes} {kept}"
+
+
+def switching(model: Model, running: bool) -> str:
+    """What choosing another model does."""
+    own = (
+        tr("It goes on after round {n}.", n=number(model.training.rounds))
+        if model.training is not None and model.training.rounds
+        else tr("It begins at its first round.")
+    )
+    now = tr("Learning changes over at once.") if running else tr("It counts from the next start.")
+    kept = tr("Each model has its own history and keeps what it learned.")
+    return f"{kept} {own} {now}"
+
+
+def is_starter(model: Model) -> bool:
+    return model.name == STARTER
