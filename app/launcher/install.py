@@ -7,6 +7,7 @@ import platform
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from app.launcher.progress import Progress
@@ -29,9 +30,33 @@ UNREACHABLE = re.compile(
 
 
 def pins(file: Path) -> int:
-    """How many packages a requirement file names for this system (markers, after a semicolon, are Windows')."""
+    """How many packages a requirement file names for this system."""
     lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line.strip() and line[0] != "#"]
-    return sum(1 for line in lines if ";" not in line or sys.platform == "win32")
+    return sum(holds(line.partition(";")[2]) for line in lines)
+
+
+def holds(marker: str) -> bool:
+    """Whether a requirement's marker is true here: one comparison with a quoted text, as our files have
+    them. No marker is true.
+
+    >>> holds(""), holds(f' sys_platform == "{sys.platform}"'), holds(' python_version < "3.9"')
+    (True, True, False)
+    """
+    found = re.fullmatch(r'\s*(\w+)\s*(==|!=|<|>=)\s*"([^"]*)"\s*', marker)
+    if found is None:
+        return not marker.strip()
+    name, sign, wanted = found.groups()
+    if name == "python_version":
+        here: object = tuple(sys.version_info[:2])
+        there: object = tuple(map(int, wanted.split(".")))
+    else:
+        here, there = {"sys_platform": sys.platform, "platform_machine": platform.machine()}[name], wanted
+    return {
+        "==": here == there,
+        "!=": here != there,
+        "<": here < there,  # type: ignore[operator]
+        ">=": here >= there,  # type: ignore[operator]
+    }[sign]
 
 
 def has_pip(python: str) -> bool:
@@ -61,24 +86,38 @@ def pip_of(python: Path, outer: str) -> list[str]:
 def install(
     pip: list[str], arguments: list[str], progress: Progress, log: Path, keep_open: int | None = None
 ) -> None:
-    """Runs `pip install arguments`. Everything it says is kept in `log`. Settings of pip (PIP_*, pip.conf)
-    hold, except that packages never go into the user's own folder. `keep_open` is a descriptor the child keeps
-    (see lock).
+    """Runs `pip install arguments`; see `run`. Raises SetupError when pip fails or cannot be started."""
+    said, code = run(pip, ["install", *arguments], lambda line: show(line, progress), log, keep_open)
+    if code:
+        raise SetupError(explain(said, log))
 
-    Raises SetupError when pip fails or cannot be started.
+
+def run(
+    pip: list[str],
+    arguments: list[str],
+    tell: Callable[[str], None],
+    log: Path,
+    keep_open: int | None = None,
+    variables: Mapping[str, str] | None = None,
+) -> tuple[list[str], int]:
+    """Runs a command of pip that installs or builds, and returns what it said and its exit code. Everything is
+    kept in `log` too. Settings of pip (PIP_*, pip.conf) hold, except that packages never go into the user's own
+    folder. `keep_open` is a descriptor the child keeps (see lock).
+
+    Raises SetupError when pip cannot be started.
     """
     environment = {
         name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")
     }
-    environment.update(PYTHONUNBUFFERED="1", PYTHONUTF8="1", PIP_USER="0")
+    environment.update(PYTHONUNBUFFERED="1", PYTHONUTF8="1", PIP_USER="0", **(variables or {}))
     command = [
         *pip,
-        "install",
+        arguments[0],
         "--no-input",
         "--disable-pip-version-check",
         "--progress-bar",
         "off",
-        *arguments,
+        *arguments[1:],
     ]
     try:
         with log.open("a", encoding="utf-8") as kept:
@@ -99,17 +138,16 @@ def install(
                 for line in child.stdout or ():
                     kept.write(line)
                     said.append(line.rstrip())
-                    _show(said[-1], progress)
+                    tell(said[-1])
     except OSError as error:
         raise SetupError(
             f"Shoal could not install its packages ({error.strerror or error}); free some space or make "
             f"{log.parent} writable, then start it again: it goes on from here."
         ) from error
-    if child.returncode:
-        raise SetupError(explain(said, log))
+    return said, child.returncode
 
 
-def _show(line: str, progress: Progress) -> None:
+def show(line: str, progress: Progress) -> None:
     if found := COLLECTING.match(line) or FROM_FILE.match(line):
         progress.package(f"{found['name']} {found['version'] or ''}".rstrip())
     elif found := PRESENT.match(line):

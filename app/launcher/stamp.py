@@ -8,16 +8,28 @@ purpose: each one would delay every command.
 from __future__ import annotations
 
 import os
+import sys
+import time
 
 from app.launcher.pythons import SetupError
 
-PURPOSES: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
+Parts = tuple[tuple[str, tuple[str, ...]], ...]
+
+_MLX: Parts = (("mlx.txt", ("--only-binary", ":all:")),)
+
+APPLE_SILICON = sys.platform == "darwin" and os.uname().machine == "arm64"
+
+PURPOSES: dict[str, Parts] = {
     "run": (
         ("base.txt", ("--only-binary", ":all:")),
         # reasoning-gym names three source-only packages that Shoal never uses: its own list is not followed.
         ("gym.txt", ("--no-deps",)),
+        *(_MLX if APPLE_SILICON else ()),
     ),
     "test": (("test.txt", ("--only-binary", ":all:")),),
+    # What follows Shoal can do without; see app.launcher.optional.
+    "llamacpp": (("llamacpp.txt", ("--only-binary", ":all:", "--no-deps")),),
+    "mlx": _MLX,
 }
 """What is installed for what, in this order: the requirement file and the options pip gets with it."""
 
@@ -72,6 +84,22 @@ def remove(root: str, purpose: str) -> None:
     """Says that it is not, or not any more."""
     if os.path.exists(_path(root, purpose)):
         os.unlink(_path(root, purpose))
+
+
+def put_off(root: str, purpose: str, seconds: float) -> None:
+    """Says that installing something optional failed, and for how long it need not be tried again."""
+    with open(_path(root, purpose) + ".failed", "w", encoding="utf-8") as failed:
+        failed.write(f"{time.time() + seconds:.0f}\n{_content(root, purpose)}")
+
+
+def is_put_off(root: str, purpose: str) -> bool:
+    """Whether it was, not too long ago, and with the very requirements and interpreter that are there now."""
+    try:
+        with open(_path(root, purpose) + ".failed", encoding="utf-8") as failed:
+            until, _, content = failed.read().partition("\n")
+        return time.time() < float(until) and content == _content(root, purpose)
+    except (OSError, ValueError, SetupError):
+        return False
 
 
 def _path(root: str, purpose: str) -> str:

@@ -7,10 +7,17 @@ import sys
 
 from app.launcher import pythons, stamp
 
-SETUP_HELP = """usage: shoal setup
+SETUP_HELP = """usage: shoal setup [--engine NAME]
 
 Makes the folder .venv beside this program and installs what Shoal needs into it. Every other command does this
-by itself when it has to. Run it again to check and repair the installation."""
+by itself when it has to. Run it again to check and repair the installation.
+
+  --engine llamacpp   also build llama.cpp, which some minutes of the first start do in the background; needs a
+                      C++ compiler
+  --engine mlx        also install MLX, which Macs with Apple Silicon get anyway; elsewhere it is for tests"""
+
+BUILDS = ("run", "window")
+"""Commands whose first start begins to build llama.cpp in the background; `./shoal` alone is one of them."""
 
 
 def start(root: str, arguments: list[str]) -> int:
@@ -21,9 +28,15 @@ def start(root: str, arguments: list[str]) -> int:
     command = ["-m", "app.cli", *arguments]
     if arguments[:1] in (["-h"], ["--help"], ["help"]) and not stamp.ready(root, "run"):
         return pythons.hand_over(command, pythons.own(), variables(root))  # help needs nothing installed
+    fresh = False
     for purpose in ("run", "test") if arguments[:1] == ["test"] else ("run",):
         if not stamp.ready(root, purpose):
             _ensure(root, purpose)
+            fresh = True
+    if arguments[:1] == ["test"]:
+        _try_optional(root)
+    elif (not arguments or arguments[0] in BUILDS) and (fresh or "--solo" not in arguments):
+        _begin_building(root)  # alone, nothing is fetched that the set-up did not ask for anyway
     return pythons.hand_over(command, stamp.python_of(root), variables(root))
 
 
@@ -37,15 +50,66 @@ def _ensure(root: str, purpose: str, check: bool = False) -> None:
     Environment(Path(root)).ensure(purpose, check)
 
 
+def _begin_building(root: str) -> None:
+    if stamp.ready(root, "llamacpp") or stamp.is_put_off(root, "llamacpp"):
+        return
+    from app.launcher import optional
+
+    if optional.wanted(root):
+        optional.begin(root, variables(root))
+
+
+def _try_optional(root: str) -> None:
+    """The tests of an engine that is not there skip, and say why."""
+    if "SHOAL_NO_OPTIONAL" in os.environ:
+        return
+    names = [
+        name
+        for name in ("llamacpp", "mlx")
+        if os.path.isfile(os.path.join(root, "packaging", "requirements", f"{name}.txt"))
+        and not stamp.ready(root, name)
+        and not stamp.is_put_off(root, name)
+    ]
+    for name in names:
+        _provide(root, name, firmly=False)
+
+
+def _provide(root: str, name: str, firmly: bool) -> None:
+    """Installs something optional, waiting for another process that is at it. Raises SetupError only if
+    `firmly`."""
+    from pathlib import Path
+
+    from app.launcher import optional
+    from app.launcher.progress import say
+
+    say(f"Installing what the engine {name} needs{' (some minutes)' * (name == 'llamacpp')}.")
+    try:
+        optional.provide(Path(root), name, lambda: say("Another Shoal is at it; waiting until that is done."))
+    except pythons.SetupError as error:
+        if firmly:
+            raise
+        say(f"{error} The tests that need it are skipped.")
+
+
 def _setup(root: str, arguments: list[str]) -> int:
     if arguments in (["-h"], ["--help"]):
         print(SETUP_HELP)
         return 0
-    if arguments:
+    engine = arguments[1] if len(arguments) == 2 and arguments[0] == "--engine" else ""
+    if arguments and engine not in ("auto", "torch", "llamacpp", "mlx"):
         given = " ".join(arguments)
-        print(f"shoal setup: It takes no arguments, and got {given}; run ./shoal setup alone.", file=sys.stderr)
+        print(
+            f"shoal setup: It takes nothing or --engine with torch, llamacpp or mlx, and got {given}; "
+            "run ./shoal setup alone.",
+            file=sys.stderr,
+        )
         return 2
     _ensure(root, "run", check=True)
+    if engine in ("llamacpp", "mlx"):
+        stamp.remove(root, engine)
+        _provide(root, engine, firmly=True)
+    elif not engine:
+        _begin_building(root)
     print("Shoal is set up. ./shoal starts it, ./shoal --help shows the rest.", file=sys.stderr)
     return 0
 

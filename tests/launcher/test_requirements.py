@@ -29,7 +29,15 @@ def applies(requirement: Requirement, extras: set[str]) -> bool:
     )
 
 
-@pytest.mark.parametrize("name", ["base.txt", "gym.txt", "test.txt"])
+def installed(package: str) -> str:
+    """Its version, empty when it is not there."""
+    try:
+        return Version(importlib.metadata.version(package)).public
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+@pytest.mark.parametrize("name", ["base.txt", "gym.txt", "test.txt", "llamacpp.txt", "mlx.txt"])
 def test_every_line_names_one_exact_version_and_no_place_to_get_it(name: str) -> None:
     for line in (FOLDER / name).read_text(encoding="utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
@@ -39,7 +47,8 @@ def test_every_line_names_one_exact_version_and_no_place_to_get_it(name: str) ->
 
 def test_nothing_is_pinned_twice() -> None:
     assert not pinned("base.txt").keys() & pinned("test.txt").keys()
-    assert not pinned("base.txt").keys() & pinned("gym.txt").keys()
+    for optional in ("gym.txt", "llamacpp.txt", "mlx.txt"):
+        assert not pinned("base.txt").keys() & pinned(optional).keys()
 
 
 def test_torch_is_pinned_by_itself() -> None:
@@ -53,10 +62,25 @@ def test_what_is_installed_is_what_is_pinned() -> None:
             assert Version(importlib.metadata.version(name)).public == Version(wanted).public, name
 
 
-def test_nothing_needed_is_left_to_chance() -> None:
+@pytest.mark.parametrize("name", ["llamacpp.txt", "mlx.txt"])
+def test_what_is_optional_is_as_pinned_where_it_is_there(name: str) -> None:
+    for package, requirement in pinned(name).items():
+        if applies(requirement, set()):
+            if not installed(package):
+                pytest.skip(f"{package} is not installed")
+            assert installed(package) == next(iter(requirement.specifier)).version, package
+
+
+@pytest.mark.parametrize("optional", [(), ("llamacpp.txt",), ("mlx.txt",)])
+def test_nothing_needed_is_left_to_chance(optional: tuple[str, ...]) -> None:
     """Every dependency of a pinned package is pinned too, and the pin satisfies it. On Linux PyTorch's own
     NVIDIA packages are the exception, and PyTorch names those exactly."""
     pins = {**pinned("base.txt"), **pinned("gym.txt"), **pinned("test.txt")}
+    for name in optional:
+        pins |= pinned(name)
+        for package, requirement in pinned(name).items():
+            if applies(requirement, set()) and not installed(package):
+                pytest.skip(f"{package} is not installed")
     for name in pins:
         if not applies(pins[name], set()):
             continue

@@ -1,0 +1,268 @@
+"""What Shoal can do without: the sampler of the llama.cpp engine, built here, and on Linux MLX for the tests.
+
+Nothing waits for them and nothing fails without them. llama.cpp exists as source only, so a first start begins
+to build it in the background, politely, in a process of its own (`python -m app.launcher.optional ROOT`). That
+may be killed at any moment; the next start goes on or begins again. A failure is remembered with its sentence,
+which `./shoal doctor` shows, and is not repeated at every start.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from app.launcher import install, pythons, stamp, system
+from app.launcher.lock import lock
+from app.launcher.progress import Progress, say
+from app.launcher.pythons import SetupError
+
+SAYS = "shoal-llamacpp.says"
+"""A file in the environment with one sentence on how the building stands. engines.opening reads it."""
+
+LOG = "shoal-llamacpp.log"
+
+SLIM = {
+    # Without -march=native: it runs 8-bit weights slower, and the wheel suits other computers too.
+    "GGML_NATIVE": "OFF",
+    "LLAVA_BUILD": "OFF",
+    "LLAMA_BUILD_TESTS": "OFF",
+    "LLAMA_BUILD_EXAMPLES": "OFF",
+    "LLAMA_BUILD_TOOLS": "OFF",
+    "LLAMA_BUILD_SERVER": "OFF",
+    "LLAMA_OPENSSL": "OFF",
+}
+"""CMake's definitions: the library alone. packaging/requirements/llamacpp.cmake leaves out one part more."""
+
+_AGAIN_S = 7 * 24 * 3600.0
+"""After a build that failed, or without a compiler; a missing network is forgiven after an hour."""
+_STEP = re.compile(r"^\s*\[(\d+)/(\d+)\] ")
+_COMPLAINT = re.compile(r"(error: |CMake Error|Killed|cannot allocate|No space left)", re.IGNORECASE)
+
+
+class _Busy(Exception):
+    """Another process is at it."""
+
+
+def wanted(root: str) -> bool:
+    """Whether building llama.cpp in the background is worth beginning here: not where a better engine runs, not
+    what is there already, and not again soon after a failure."""
+    if stamp.APPLE_SILICON or os.path.exists("/dev/nvidiactl"):
+        return False
+    if not os.path.isfile(os.path.join(root, "packaging", "requirements", "llamacpp.txt")):
+        return False
+    return not stamp.ready(root, "llamacpp") and not stamp.is_put_off(root, "llamacpp")
+
+
+def begin(root: str, variables: dict[str, str]) -> None:
+    """Starts the building and returns at once."""
+    quiet: dict[str, object] = {"start_new_session": True}
+    if os.name == "nt":
+        flags = ("IDLE_PRIORITY_CLASS", "CREATE_NO_WINDOW", "CREATE_NEW_PROCESS_GROUP")
+        quiet = {"creationflags": sum(getattr(subprocess, flag) for flag in flags)}
+    try:
+        with open(os.path.join(root, ".venv", LOG), "ab") as log:
+            subprocess.Popen(
+                [stamp.python_of(root), "-m", "app.launcher.optional", root],
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                **quiet,  # type: ignore[call-overload]
+            )
+    except OSError:
+        pass  # a disk that is full or a folder that is not ours: whatever was asked for will say so
+
+
+def provide(root: Path, name: str, waiting: Callable[[], None]) -> None:
+    """Installs "llamacpp" or "mlx" in the foreground, with progress. Raises SetupError, after remembering it,
+    and whatever `waiting` raises, which is called when another process is already at it."""
+    with lock(root / f".venv-{name}.lock", waiting) as held:
+        if stamp.ready(str(root), name):
+            return
+        try:
+            _provide(root, name, held)
+        except SetupError as error:
+            unreachable = "could not be reached" in str(error)
+            stamp.put_off(str(root), name, 3600.0 if unreachable else _AGAIN_S)
+            if name == "llamacpp":
+                _says(root, str(error))
+            raise
+        stamp.write(str(root), name)
+        if name == "llamacpp":
+            (root / ".venv" / SAYS).unlink(missing_ok=True)
+
+
+def _provide(root: Path, name: str, held: int) -> None:
+    folder, python = root / ".venv", Path(stamp.python_of(str(root)))
+    pip = install.pip_of(python, pythons.own())
+    ((file, options),) = stamp.PURPOSES[name]
+    requirements = Path(stamp.requirement_file(str(root), file))
+    log = folder / (LOG if name == "llamacpp" else "shoal-setup.log")
+    with Progress(total=install.pins(requirements)) as progress:
+        found: list[str] = []
+        if name == "llamacpp":
+            found = ["--find-links", str(_wheel(root, pip, requirements, progress, log, held).parent)]
+        with lock(root / ".venv.lock", lambda: None) as also_held:
+            # By force: files of one that was killed while it put them in place may be cut off.
+            again = ["--force-reinstall"] if name == "llamacpp" else []
+            install.install(
+                pip, [*found, "-r", str(requirements), *options, *again], progress, log=log, keep_open=also_held
+            )
+
+
+def _wheel(root: Path, pip: list[str], requirements: Path, progress: Progress, log: Path, held: int) -> Path:
+    """llama-cpp-python built for this computer, or the wheel that an earlier start, or a pip that outlived one,
+    has built. Raises SetupError."""
+    folder = root / ".venv"
+    pin = next(
+        line for line in requirements.read_text(encoding="utf-8").splitlines() if line.startswith("llama")
+    )
+    name, _, version = pin.partition("==")
+    done, work = folder / "shoal-wheels", folder / "shoal-build"
+    done.mkdir(exist_ok=True)
+    for place in (done, work):
+        for wheel in place.glob(f"{name.replace('-', '_')}-{version}-*.whl"):
+            return wheel.replace(done / wheel.name)
+    if missing := no_compiler():
+        raise SetupError(missing)
+    _says(
+        root,
+        f"llama.cpp is being built in the background ({log} tells how far it is), and PyTorch samples until it "
+        "is there; a build that was interrupted begins anew at the next start.",
+    )
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    definitions = {
+        **SLIM,
+        **({} if has_avx2() else {"GGML_NATIVE": "ON"}),
+        "CMAKE_PROJECT_llama_cpp_INCLUDE": str(requirements.with_suffix(".cmake")),
+    }
+    try:
+        said, code = install.run(
+            pip,
+            [
+                "wheel",
+                "--verbose",
+                "--no-deps",
+                "--wheel-dir",
+                str(work),
+                *(word for pair in definitions.items() for word in ("-C", "cmake.define.{}={}".format(*pair))),
+                pin,
+            ],
+            Steps(progress),
+            log,
+            keep_open=held,
+            variables={"TMPDIR": str(work), "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs())},
+        )
+        built = next(work.glob("*.whl"), None)
+        if code or built is None:
+            raise SetupError(explain(said, log))
+        return built.replace(done / built.name)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+class Steps:
+    """Takes pip's lines and tells of every tenth of the files compiled."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._told = progress, -1
+
+    def __call__(self, line: str) -> None:
+        if found := _STEP.match(line):
+            tenth = 10 * int(found[1]) // max(1, int(found[2]))
+            if tenth > self._told:
+                self._told = tenth
+                self._progress.step(f"building llama.cpp: file {found[1]} of {found[2]}")
+        else:
+            install.show(line, self._progress)
+
+
+def explain(said: list[str], log: Path) -> str:
+    """Why it could not be built, as a sentence."""
+    text = "\n".join(said)
+    if install.UNREACHABLE.search(text) or "No space left" in text or "CERTIFICATE_VERIFY" in text:
+        return f"llama.cpp could not be built: {install.explain(said, log)}"
+    complaints = [line.strip() for line in said if _COMPLAINT.search(line)] or said[-1:] or ["nothing said"]
+    return (
+        f"llama.cpp could not be built for this computer ({complaints[0][:200]}); look into {log}, and "
+        "./shoal setup --engine llamacpp tries again."
+    )
+
+
+def no_compiler() -> str:
+    """Empty where a C++ compiler is there, else the sentence that says what to install."""
+    if sys.platform == "win32":
+        where = Path(os.environ.get("PROGRAMFILES(X86)", "C:/Program Files (x86)"))
+        there = (where / "Microsoft Visual Studio" / "Installer" / "vswhere.exe").exists()
+        how = "`winget install Microsoft.VisualStudio.2022.BuildTools`"
+    elif sys.platform == "darwin":  # its c++ is a shim that opens a dialogue where there is none
+        there = subprocess.run(["/usr/bin/xcode-select", "-p"], capture_output=True).returncode == 0
+        how = "`xcode-select --install`"
+    else:
+        there = any(shutil.which(name) for name in (os.environ.get("CXX") or "c++", "g++", "clang++"))
+        how = {
+            "apt-get": "`sudo apt-get install build-essential`",
+            "dnf": "`sudo dnf install gcc-c++`",
+            "yum": "`sudo yum install gcc-c++`",
+            "zypper": "`sudo zypper install gcc-c++`",
+            "pacman": "`sudo pacman -S base-devel`",
+        }.get(system.manager(), "your system's package manager")
+    if there:
+        return ""
+    return (
+        "llama.cpp is not built, because this computer has no C++ compiler: install one with "
+        f"{how} and run ./shoal setup --engine llamacpp."
+    )
+
+
+def has_avx2(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether this processor runs what is built without -march=native: an x86 one of about 2013 or later. The
+    systems that do not tell run on no older ones."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return False
+    try:
+        flags = re.search(r"^flags\s*:(.*)$", cpuinfo.read_text(errors="replace"), re.MULTILINE)
+    except OSError:
+        return True
+    return flags is None or {"avx2", "fma", "f16c", "bmi2"} <= set(flags[1].split())
+
+
+def jobs() -> int:
+    """Files compiled at once: one for each core but one, and for each 2 GB of memory."""
+    cores = (os.cpu_count() or 2) - 1
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        cores = min(cores, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**31)
+    return max(1, cores)
+
+
+def _says(root: Path, sentence: str) -> None:
+    (root / ".venv" / SAYS).write_text(sentence + "\n", encoding="utf-8")
+
+
+def _leave() -> None:
+    raise _Busy
+
+
+def main(root: str) -> int:
+    """The process in the background. Returns 1 after a failure, which it has remembered."""
+    if hasattr(os, "nice"):
+        os.nice(19)
+    try:
+        provide(Path(root), "llamacpp", _leave)
+    except _Busy:
+        return 0
+    except SetupError as error:
+        say(str(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

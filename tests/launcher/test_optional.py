@@ -1,0 +1,245 @@
+"""llama.cpp built in the background, by the real launcher and pip, with a source package of our own that stands
+in: it needs no compiler, and does what FAKE_BUILD says."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import tarfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from app.launcher import install, optional, stamp
+from tests.launcher.conftest import LIMIT, Launch, make_wheel, packages_of
+from tests.launcher.test_setup import finish
+
+BACKEND = """
+import base64, hashlib, os, sys, time, zipfile
+sys.path.insert(0, os.path.dirname(__file__))
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    trouble, marker = os.environ.get("FAKE_BUILD", ""), os.environ.get("FAKE_MARKER")
+    if marker:
+        with open(marker, "a") as file:
+            file.write(f"{os.nice(0)} {config_settings}\\n")
+    print("[1/20] Building CXX object a.o", flush=True)
+    print("[20/20] Linking CXX shared library", flush=True)
+    if trouble == "fail":
+        print("ggml.c:7:1: error: unknown type name 'float128'", flush=True)
+        raise SystemExit(1)
+    while trouble == "wait" and os.path.exists(os.environ["FAKE_GATE"]):
+        time.sleep(0.05)
+    name, info = "llama_cpp_python-0.3.36-py3-none-any.whl", "llama_cpp_python-0.3.36.dist-info"
+    files = {
+        "llama_cpp/__init__.py": ["VERSION = 1"],
+        f"{info}/METADATA": ["Metadata-Version: 2.1", "Name: llama-cpp-python", "Version: 0.3.36"],
+        f"{info}/WHEEL": ["Wheel-Version: 1.0", "Generator: t", "Root-Is-Purelib: true", "Tag: py3-none-any"],
+    }
+    files[f"{info}/RECORD"] = [f"{path},," for path in (*files, f"{info}/RECORD")]
+    with zipfile.ZipFile(os.path.join(folder, name), "w") as wheel:
+        for path, lines in files.items():
+            wheel.writestr(path, "".join(line + "\\n" for line in lines))
+    return name
+"""
+
+built_here = pytest.mark.skipif(
+    os.name == "nt" or stamp.APPLE_SILICON or os.path.exists("/dev/nvidiactl"),
+    reason="the stand-in for a compiler is a shell script, and beside a better engine nothing is built",
+)
+
+
+@pytest.fixture
+def project(ready: Path, tmp_path: Path) -> Path:
+    """A project that is set up and may build."""
+    requirements = ready / "packaging" / "requirements"
+    (requirements / "llamacpp.txt").write_text("# a comment\nllama-cpp-python==0.3.36\ndiskcache==5.6.3\n")
+    (requirements / "llamacpp.cmake").write_text("")
+    return ready
+
+
+@pytest.fixture
+def world(wheels: Path, tmp_path: Path) -> dict[str, str]:
+    """Variables: where pip finds the source package, and a compiler that is there."""
+    links = tmp_path / "links"
+    links.mkdir()
+    make_wheel(links, "diskcache", "5.6.3")
+    for wheel in wheels.iterdir():
+        (links / wheel.name).write_bytes(wheel.read_bytes())
+    source = tmp_path / "llama_cpp_python-0.3.36"
+    source.mkdir()
+    (source / "pyproject.toml").write_text(
+        '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    )
+    (source / "backend.py").write_text(BACKEND)
+    (source / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: llama-cpp-python\nVersion: 0.3.36\n")
+    with tarfile.open(links / "llama_cpp_python-0.3.36.tar.gz", "w:gz") as archive:
+        archive.add(source, source.name)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "c++").write_text("#!/bin/sh\n")
+    (tools / "c++").chmod(0o755)
+    return {
+        "PIP_FIND_LINKS": str(links),
+        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+        "FAKE_MARKER": str(tmp_path / "marker"),
+        "FAKE_GATE": str(tmp_path / "gate"),
+    }
+
+
+def until(true: Callable[[], bool]) -> None:
+    ends = time.monotonic() + LIMIT
+    while not true():
+        assert time.monotonic() < ends, "it never happened"
+        time.sleep(0.05)
+
+
+def builds(world: dict[str, str]) -> list[str]:
+    marker = Path(world["FAKE_MARKER"])
+    return marker.read_text().splitlines() if marker.exists() else []
+
+
+def says(project: Path) -> str:
+    file = project / ".venv" / optional.SAYS
+    return file.read_text() if file.exists() else ""
+
+
+def is_there(project: Path) -> bool:
+    return stamp.ready(str(project), "llamacpp")
+
+
+@built_here
+def test_the_first_start_goes_on_at_once_while_it_is_built(
+    project: Path, world: dict[str, str], launch: Launch
+) -> None:
+    gate = Path(world["FAKE_GATE"])
+    gate.touch()
+    code, out, err = finish(launch(project, "run", "--json", FAKE_BUILD="wait", **world))
+    assert code == 0 and err == "" and json.loads(out)["arguments"] == ["run", "--json"]  # pip still builds
+    until(lambda: bool(builds(world)))
+    assert "is being built in the background" in says(project)
+    nice, _, settings = builds(world)[0].partition(" ")
+    assert nice == "19" and "'cmake.define.GGML_NATIVE'" in settings and "llamacpp.cmake" in settings
+    code, _, err = finish(launch(project, "run", FAKE_BUILD="wait", **world))  # a second start leaves it alone
+    assert code == 0 and err == ""
+    gate.unlink()
+    until(lambda: is_there(project))
+    assert len(builds(world)) == 1 and says(project) == ""
+    assert (packages_of(project) / "llama_cpp" / "__init__.py").exists()
+    assert (packages_of(project) / "diskcache" / "__init__.py").exists()
+    assert not (project / ".venv" / "shoal-build").exists()
+
+
+@built_here
+def test_alone_nothing_is_fetched(project: Path, world: dict[str, str], launch: Launch) -> None:
+    assert finish(launch(project, "run", "--solo", **world))[0] == 0
+    assert finish(launch(project, "doctor", **world))[0] == 0
+    time.sleep(1.0)
+    assert not (project / ".venv" / optional.LOG).exists() and not builds(world)
+
+
+@built_here
+def test_a_failed_build_is_told_and_not_repeated_until_asked_for(
+    project: Path, world: dict[str, str], launch: Launch
+) -> None:
+    assert finish(launch(project, "run", FAKE_BUILD="fail", **world))[0] == 0
+    until(lambda: "could not be built" in says(project))
+    assert "error: unknown type name" in says(project) and "setup --engine llamacpp tries again" in says(
+        project
+    )
+    until(lambda: stamp.is_put_off(str(project), "llamacpp"))
+    assert finish(launch(project, "run", **world))[0] == 0
+    time.sleep(1.0)
+    assert len(builds(world)) == 1 and not is_there(project)
+    code, _, err = finish(launch(project, "setup", "--engine", "llamacpp", FAKE_BUILD="fail", **world))
+    assert code == 1 and "could not be built for this computer" in err.splitlines()[-1]
+    code, _, err = finish(launch(project, "setup", "--engine", "llamacpp", **world))
+    assert code == 0 and "building llama.cpp: file 20 of 20" in err, err
+    assert is_there(project) and says(project) == ""
+
+
+@built_here
+def test_killed_half_way_the_next_start_begins_anew(
+    project: Path, world: dict[str, str], launch: Launch
+) -> None:
+    Path(world["FAKE_GATE"]).touch()
+    assert finish(launch(project, "run", FAKE_BUILD="wait", **world))[0] == 0
+    until(lambda: bool(builds(world)))
+    for process in psutil.process_iter(["cmdline"]):  # the builder and its pip, as a shutdown ends both
+        if str(project) in " ".join(process.info["cmdline"] or []) and process.pid != os.getpid():
+            process.send_signal(signal.SIGKILL)
+    assert not is_there(project)
+    assert finish(launch(project, "run", **world))[0] == 0
+    until(lambda: is_there(project))
+    assert len(builds(world)) == 2
+
+
+@built_here
+def test_a_wheel_that_was_finished_is_put_in_place_without_building(
+    project: Path, world: dict[str, str], launch: Launch
+) -> None:
+    assert finish(launch(project, "setup", "--engine", "llamacpp", **world))[0] == 0
+    (packages_of(project) / "llama_cpp" / "__init__.py").write_text("cut")  # killed while it was put in place
+    stamp.remove(str(project), "llamacpp")
+    assert finish(launch(project, "run", **world))[0] == 0
+    until(lambda: is_there(project))
+    assert len(builds(world)) == 1
+    assert (packages_of(project) / "llama_cpp" / "__init__.py").read_text() == "VERSION = 1\n"
+
+
+@built_here
+def test_without_a_compiler_it_says_what_to_install(
+    project: Path, world: dict[str, str], launch: Launch, tmp_path: Path
+) -> None:
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    code, _, err = finish(launch(project, "setup", "--engine", "llamacpp", **{**world, "PATH": str(bare)}))
+    assert code == 1 and "no C++ compiler: install one" in err.splitlines()[-1]
+    assert "no C++ compiler" in says(project) and not builds(world)
+
+
+@built_here
+def test_tests_go_on_without_it(project: Path, world: dict[str, str], launch: Launch) -> None:
+    code, out, err = finish(launch(project, "test", "-k", "x", FAKE_BUILD="fail", **world))
+    assert code == 0 and json.loads(out)["arguments"] == ["test", "-k", "x"]
+    assert "could not be built" in err and "are skipped" in err
+    code, _, err = finish(launch(project, "test", FAKE_BUILD="fail", **world))
+    assert code == 0 and err == "" and len(builds(world)) == 1
+
+
+def test_setup_knows_its_engines(ready: Path, launch: Launch) -> None:
+    code, out, err = finish(launch(ready, "setup", "--engine", "tensorflow"))
+    assert (code, out) == (2, "") and "tensorflow" in err and "llamacpp" in err
+
+
+def test_what_the_build_may_assume_of_the_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = tmp_path / "cpuinfo"
+    monkeypatch.setattr(optional.platform, "machine", lambda: "x86_64")
+    info.write_text("flags\t\t: fpu sse4_2 avx\n")
+    assert not optional.has_avx2(info)
+    info.write_text("flags\t\t: fpu avx avx2 fma f16c bmi2 avx512f\n")
+    assert optional.has_avx2(info) and optional.has_avx2(tmp_path / "missing")
+    monkeypatch.setattr(optional.platform, "machine", lambda: "aarch64")
+    assert not optional.has_avx2(info)
+    assert optional.jobs() >= 1
+
+
+@pytest.mark.parametrize(
+    ("marker", "here"),
+    [
+        ("", True),
+        (' sys_platform == "no such system"', False),
+        (' sys_platform != "no such system"', True),
+        (' python_version < "3.10"', False),
+        (' python_version >= "3.10"', True),
+        (' platform_machine == "pdp11"', False),
+    ],
+)
+def test_markers(marker: str, here: bool, tmp_path: Path) -> None:
+    assert install.holds(marker) is here
+    file = tmp_path / "some.txt"
+    file.write_text(f"# a comment\none==1.0\ntwo==2.0{';' if marker else ''}{marker}\n")
+    assert install.pins(file) == 1 + here
