@@ -15,7 +15,7 @@ from torch.nn import functional
 from engines.torch_lora import architecture
 from engines.torch_lora.adapter import Adapter, Pair, Projection
 from engines.torch_lora.architecture import Architecture
-from engines.torch_lora.functions import lora_linear, rms_norm, rotate, swiglu
+from engines.torch_lora.functions import gated_lora, lora_linear, normed_lora, rms_norm, rotate
 from engines.torch_lora.layout import Layout
 
 PROJECTIONS = 4
@@ -128,10 +128,10 @@ def _layer(
     queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
     qkv_pair, out_pair, gate_up_pair, down_pair = pairs
 
-    normed = rms_norm(x_Md, layer.attention_norm, shape.eps)
-    qkv = lora_linear(
-        normed, layer.qkv.weight, layer.qkv.bias, qkv_pair.a, qkv_pair.b, scale, (queries, keys, keys)
-    )
+    def normed(x: torch.Tensor, norm: torch.Tensor, into: Linear, pair: Pair, *widths: int) -> torch.Tensor:
+        return normed_lora(x, norm, shape.eps, into.weight, into.bias, pair.a, pair.b, scale, widths)
+
+    qkv = normed(x_Md, layer.attention_norm, layer.qkv, qkv_pair, queries, keys, keys)
     q, k, v = torch.split(qkv, [queries, keys, keys], 1)
     q = q.view(-1, shape.heads, shape.head_dim)
     k = k.view(-1, shape.kv_heads, shape.head_dim)
@@ -142,18 +142,9 @@ def _layer(
         attended, layer.out.weight, layer.out.bias, out_pair.a, out_pair.b, scale, (shape.hidden,)
     )
 
-    normed = rms_norm(x_Md, layer.mlp_norm, shape.eps)
-    gate_up = lora_linear(
-        normed,
-        layer.gate_up.weight,
-        layer.gate_up.bias,
-        gate_up_pair.a,
-        gate_up_pair.b,
-        scale,
-        (shape.inner, shape.inner),
-    )
-    return x_Md + lora_linear(
-        swiglu(gate_up), layer.down.weight, layer.down.bias, down_pair.a, down_pair.b, scale, (shape.hidden,)
+    gate_up = normed(x_Md, layer.mlp_norm, layer.gate_up, gate_up_pair, shape.inner, shape.inner)
+    return x_Md + gated_lora(
+        gate_up, layer.down.weight, layer.down.bias, down_pair.a, down_pair.b, scale, (shape.hidden,)
     )
 
 

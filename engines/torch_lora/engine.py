@@ -21,6 +21,7 @@ from engines.torch_lora.architecture import read_architecture
 from engines.torch_lora.device import MB, SMALL, Placement, free_memory, is_out_of_memory, place
 from engines.torch_lora.folder import count_parameters, fingerprint, open_folder
 from engines.torch_lora.learner import Limits
+from engines.torch_lora.matrices import merges
 from engines.torch_lora.network import Network, Rollout
 from engines.torch_lora.sampler import Request, Sampled, sample
 from engines.torch_lora.tokens import ChatTokenizer
@@ -29,7 +30,8 @@ from engines.torch_lora.tokens import ChatTokenizer
 class Base:
     """A frozen model on its device with its tokenizer: what one engine or a whole swarm of adapters stands on.
 
-    `notes` collects sentences for the owner, such as memory running short."""
+    `notes` collects sentences for the owner, such as memory running short. `sampler_bytes` is what another
+    program takes that samples instead of this one."""
 
     def __init__(
         self,
@@ -40,6 +42,7 @@ class Base:
         threads: int | None = None,
         thread_share: float | None = None,
         batch_share: float = 1.0,
+        sampler_bytes: int | None = None,
     ) -> None:
         path = locate(model)
         self.folder = open_folder(path)
@@ -48,7 +51,7 @@ class Base:
         on_cpu = self.placement.device.type == "cpu"
         self.rank = rank or read_settings(path).rank or (8 if on_cpu and parameters >= SMALL else 16)
         self.notes: list[str] = []
-        self._check_memory(parameters)
+        self._check_memory(parameters, sampler_bytes)
         self.tokenizer = ChatTokenizer(self.folder)
         self.network: Network = self._load()
         self.fingerprint = fingerprint(self.folder)
@@ -58,9 +61,10 @@ class Base:
             self.note("Memory is short: the learner computes layers twice instead of keeping them.")
         self.parameters = parameters
 
-    def _check_memory(self, parameters: int) -> None:
-        """Weights, and the merged copy of them that samples."""
-        needed = 2 * parameters * self.placement.dtype.itemsize
+    def _check_memory(self, parameters: int, sampler_bytes: int | None) -> None:
+        """Weights, with the merged copy of them that samples where there is one, or what learning keeps."""
+        copies = 2 if merges(self.placement.device, parameters) and sampler_bytes is None else 1.5
+        needed = int(copies * parameters * self.placement.dtype.itemsize) + (sampler_bytes or 0)
         if needed > self.placement.budget_bytes:
             raise EngineError(
                 f"{self.folder.name} needs {needed // MB} MB and {self.placement.budget_bytes // MB} MB are "
@@ -118,17 +122,7 @@ class Base:
         """Completions as [node][prompt][completion], all adapters in one pass where memory allows.
 
         `plain` takes the one adapter given for none."""
-        if n < 1 or max_tokens < 1:
-            raise EngineError(
-                f"{n} completions of {max_tokens} tokens cannot be sampled: both must be at least 1."
-            )
-        tokens_NP = [[self.tokenizer.prompt(prompt) for prompt in prompts] for prompts in prompts_NP]
-        longest = max((len(tokens) for row in tokens_NP for tokens in row), default=0)
-        if longest + max_tokens > self.network.context:
-            raise EngineError(
-                f"A prompt of {longest} tokens and {max_tokens} more exceed the {self.network.context} tokens "
-                f"that {self.folder.name} can read: choose shorter answers or another task."
-            )
+        tokens_NP = [self.read(prompts, n, max_tokens) for prompts in prompts_NP]
         found: list[list[list[Sampled]]] = []
         together = self.network.nodes_per_pass(free_memory(self.placement.device))
         for first in range(0, len(adapters_N), together):
@@ -136,17 +130,32 @@ class Base:
             found += self._sample_together(
                 adapters_N[part], tokens_NP[part], n, max_tokens, seeds_N[part], plain
             )
-        flat = [ids for groups in found for group in groups for ids, _, _ in group]
-        texts = iter(self.tokenizer.texts(flat))
+        return [self.write(groups) for groups in found]
+
+    def read(self, prompts_P: Sequence[Messages], n: int, max_tokens: int) -> list[list[int]]:
+        """Token ids of every prompt. Raises EngineError for what cannot be sampled from this model."""
+        if n < 1 or max_tokens < 1:
+            raise EngineError(
+                f"{n} completions of {max_tokens} tokens cannot be sampled: both must be at least 1."
+            )
+        tokens_P = [self.tokenizer.prompt(prompt) for prompt in prompts_P]
+        longest = max(map(len, tokens_P), default=0)
+        if longest + max_tokens > self.network.context:
+            raise EngineError(
+                f"A prompt of {longest} tokens and {max_tokens} more exceed the {self.network.context} tokens "
+                f"that {self.folder.name} can read: choose shorter answers or another task."
+            )
+        return tokens_P
+
+    def write(self, groups_P: Sequence[Sequence[Sampled]]) -> list[list[Completion]]:
+        """Sampled tokens with their text."""
+        texts = iter(self.tokenizer.texts([ids for group in groups_P for ids, _, _ in group]))
         return [
             [
-                [
-                    Completion(tokens_T=ids, logprobs_T=logps, finished=finished, text=next(texts))
-                    for ids, logps, finished in group
-                ]
-                for group in groups
+                Completion(tokens_T=ids, logprobs_T=logps, finished=finished, text=next(texts))
+                for ids, logps, finished in group
             ]
-            for groups in found
+            for group in groups_P
         ]
 
     def _sample_together(

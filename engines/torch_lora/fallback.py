@@ -35,6 +35,7 @@ class TransformersNetwork:
         self._depth = int(getattr(config, "num_hidden_layers", 24))
         self._model: Any = _with_lora(model, rank, folder.name).to(device)
         self._model.eval()
+        self.weight_bytes = sum(p.numel() * p.element_size() for p in self._model.parameters())
         self._layers = [
             (name.removeprefix("base_model.model."), module)
             for name, module in self._model.named_modules()

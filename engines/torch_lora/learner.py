@@ -27,6 +27,14 @@ MOST_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
 """Tokens of a micro-batch above which nothing gets faster; on a processor, smaller ones stay in its caches."""
 
 
+MOST_SHARE = 0.5
+"""Of the size of the weights: what a micro-batch may take on a processor, where larger ones gain nothing and
+other programs want the memory."""
+
+LEAST_BYTES = 2**29
+"""Small models are not held to that share."""
+
+
 @dataclass
 class Limits:
     """How large a micro-batch may be, and whether layers are recomputed. Only ever steps down."""
@@ -36,10 +44,15 @@ class Limits:
 
     @classmethod
     def measured(cls, network: Network, free_bytes: int) -> Limits:
-        """From the free memory: half is for activations; layers are recomputed where 1024 tokens do not fit."""
+        """From the free memory: half is for activations; layers are recomputed where 1024 tokens do not fit.
+
+        On a processor a micro-batch takes no more than half of what the weights do."""
         most = MOST_TOKENS[network.device.type]
         fitting = int(free_bytes * 0.5 / network.token_bytes(checkpointing=False))
         if fitting >= min(1024, most):
+            if network.device.type == "cpu":
+                allowed = max(LEAST_BYTES, int(network.weight_bytes * MOST_SHARE))
+                most = min(most, max(256, allowed // network.token_bytes(checkpointing=False)))
             return cls(min(most, fitting))
         fitting = int(free_bytes * 0.5 / network.token_bytes(checkpointing=True))
         return cls(max(1, min(most, fitting)), checkpointing=True)

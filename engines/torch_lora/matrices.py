@@ -17,10 +17,15 @@ from torch.nn import functional
 
 from engines.torch_lora.adapter import Adapter
 from engines.torch_lora.decoder import PROJECTIONS, Weights
-from engines.torch_lora.device import skinny_linear
+from engines.torch_lora.device import SMALL, skinny_linear
 
 FEWEST_ROWS, MOST_ROWS = 3, 48
 """Rows between which `skinny_linear` pays."""
+
+
+def merges(device: torch.device, parameters: int) -> bool:
+    """Whether adapters are merged into a copy of the weights for sampling."""
+    return device.type != "cpu" or parameters < SMALL
 
 
 class Matrices(Protocol):

@@ -10,22 +10,17 @@ from engines.torch_lora import decoder
 from engines.torch_lora.adapter import Adapter, Projection
 from engines.torch_lora.architecture import Architecture
 from engines.torch_lora.decoder import Weights
-from engines.torch_lora.device import SMALL, TINY, skinny_is_faster
+from engines.torch_lora.device import TINY, skinny_is_faster
 from engines.torch_lora.folder import Folder
 from engines.torch_lora.layout import Tokens, pack
 from engines.torch_lora.logprobs import States
-from engines.torch_lora.matrices import BesideWeights, MergedWeights, PlainWeights
+from engines.torch_lora.matrices import BesideWeights, MergedWeights, PlainWeights, merges
 from engines.torch_lora.network import Rollout
 from engines.torch_lora.rollout import DecoderRollout
 from engines.torch_lora.weights import read_weights
 
 MOST_NODES = 16
 """Adapters that sample together where none needs a copy of the weights."""
-
-
-def merges(device: torch.device, parameters: int) -> bool:
-    """Whether adapters are merged into a copy of the weights for sampling; see engines.torch_lora.matrices."""
-    return device.type != "cpu" or parameters < SMALL
 
 
 class NativeNetwork:
@@ -76,9 +71,12 @@ class NativeNetwork:
         return cache + 12 * self.vocabulary
 
     def token_bytes(self, checkpointing: bool) -> int:
+        """Of a layer: its two inputs, queries, keys and values before and after attention, gate and up; most
+        of that again for the gradients of the one that is going backward."""
         shape = self._shape
-        widest = 8 * shape.hidden + 12 * (shape.heads + shape.kv_heads) * shape.head_dim + 6 * shape.inner
-        kept = shape.layers * shape.hidden + widest if checkpointing else shape.layers * widest
+        heads = (3 * shape.heads + 4 * shape.kv_heads) * shape.head_dim
+        layer = 2 * shape.hidden + heads + 2 * shape.inner
+        kept = shape.layers * (shape.hidden if checkpointing else layer) + 2 * layer
         return kept * self.dtype.itemsize
 
     def nodes_per_pass(self, free_bytes: int) -> int:

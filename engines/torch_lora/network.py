@@ -38,6 +38,7 @@ class Network(Protocol):
     projections: Sequence[Projection]
     device: torch.device
     dtype: torch.dtype
+    weight_bytes: int
 
     def states(
         self, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]], checkpointing: bool

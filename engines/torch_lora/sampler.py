@@ -45,7 +45,7 @@ def sample(
     Starts with `prompts_per_pass` and halves it when memory runs out. Raises EngineError when not even one
     prompt fits, or when the model's logits are not finite."""
     uniforms_N = [
-        torch.rand(len(prompts), request.n, request.max_tokens, dtype=torch.float64, generator=_generator(seed))
+        quantiles(seed, len(prompts), request.n, request.max_tokens)
         for prompts, seed in zip(request.prompts_NP, request.seeds_N, strict=True)
     ]
     size = max(1, prompts_per_pass)
@@ -85,8 +85,11 @@ def release(device: torch.device) -> None:
         torch.cuda.empty_cache()
 
 
-def _generator(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(fold(seed))
+def quantiles(seed: int, prompts: int, n: int, max_tokens: int) -> torch.Tensor:
+    """The quantile in [0, 1) of every token, (P, G, T): fp64 that fp32 holds too, and never rounds up to 1."""
+    generator = torch.Generator().manual_seed(fold(seed))
+    drawn = torch.rand(prompts, n, max_tokens, dtype=torch.float64, generator=generator)
+    return drawn.float().clamp_(max=1 - 2**-24).double()
 
 
 @torch.inference_mode()
@@ -102,7 +105,7 @@ def _run(
     uniforms_NRT = torch.zeros(nodes, rows, request.max_tokens)
     for node, uniforms in enumerate(uniforms_N):
         uniforms_NRT[node, : len(prompts_NP[node]) * request.n] = uniforms.flatten(0, 1)
-    uniforms_NRT = uniforms_NRT.clamp_(max=1 - 2**-24).to(device)
+    uniforms_NRT = uniforms_NRT.to(device)
     there_NR = torch.tensor([[row < len(prompts) * request.n for row in range(rows)] for prompts in prompts_NP])
     alive_NR = there_NR.to(device)
     stops = torch.tensor(sorted(request.stops), device=device)

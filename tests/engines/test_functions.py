@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
-from engines.torch_lora.functions import lora_linear, rms_norm, rotate, swiglu
+from engines.torch_lora.functions import gated_lora, lora_linear, normed_lora, rms_norm, rotate
 
 
 def random(*shape: int, grad: bool = True) -> torch.Tensor:
@@ -34,10 +34,30 @@ def test_rotate() -> None:
     torch.testing.assert_close(turned, torch.tensor([[[0.0, 1.0]]]))
 
 
-def test_swiglu() -> None:
-    assert gradcheck(swiglu, (random(5, 8),))
-    # silu(1) * 3 = 3 / (1 + 1/e)
-    assert swiglu(torch.tensor([[1.0, 3.0]])).item() == pytest.approx(2.19318, abs=1e-5)
+def test_gated_lora() -> None:
+    weight, offset, rank = random(6, 4, grad=False), random(6, grad=False), 2
+    inputs = random(5, 8), random(rank, 4), random(6, rank)
+    assert gradcheck(lambda x, a, b: gated_lora(x, weight, offset, a, b, 2.0, (6,)), inputs)
+    # silu(1) * 3 = 3 / (1 + 1/e), through a matrix of one and no adapter
+    one, none = torch.ones(1, 1), torch.zeros(1, 1)
+    found = gated_lora(torch.tensor([[1.0, 3.0]]), one, None, none, none, 2.0, (1,))
+    assert found.item() == pytest.approx(2.19318, abs=1e-5)
+
+
+def test_normed_lora() -> None:
+    norm, weight, offset, widths = (
+        random(6, grad=False),
+        random(7, 6, grad=False),
+        random(7, grad=False),
+        (3, 4),
+    )
+    inputs = random(5, 6), random(4, 6), random(7, 2)
+    assert gradcheck(lambda x, a, b: normed_lora(x, norm, 1e-3, weight, offset, a, b, 2.0, widths), inputs)
+    x, a, b = inputs
+    torch.testing.assert_close(
+        normed_lora(x, norm, 1e-3, weight, offset, a, b, 2.0, widths),
+        lora_linear(rms_norm(x, norm, 1e-3), weight, offset, a, b, 2.0, widths),
+    )
 
 
 @pytest.mark.parametrize("widths", [(5,), (4, 3, 3)])

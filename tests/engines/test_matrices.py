@@ -10,8 +10,8 @@ import torch
 from engines.torch_lora.adapter import Adapter
 from engines.torch_lora.device import SMALL, skinny_linear
 from engines.torch_lora.engine import Base
-from engines.torch_lora.matrices import linear
-from engines.torch_lora.native import NativeNetwork, merges
+from engines.torch_lora.matrices import linear, merges
+from engines.torch_lora.native import NativeNetwork
 from tests.engines.models import MakeModel
 
 PROMPTS = [[[3, 4, 5], [6, 7]], [[8, 9, 10, 11]]]
