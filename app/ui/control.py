@@ -30,6 +30,8 @@ TICK_MS = 200
 MINUTE_MS = 60_000
 TRIAL_S = 600.0
 """So long the very first start learns also while its owner looks on: nobody should have to leave to see it."""
+READING_S = 5.0
+"""So long the window's end waits for a history that is still being read."""
 _WHEN_IDLE = "contribute_when_idle"
 
 
@@ -65,6 +67,7 @@ class Control(QObject):
         self._minute.start()
         self._invite = ""
         self._switched = False
+        self._readers: list[threading.Thread] = []
         self._read.connect(self._recalled)
         link.line.connect(self._line)
         link.started.connect(self._starting)
@@ -167,6 +170,8 @@ class Control(QObject):
         self.blockSignals(True)
         self._tick.stop()
         self._minute.stop()
+        for reader in self._readers:  # the last to hold this object must not be another thread
+            reader.join(READING_S)
 
     def _go(self, invite: str, company: str) -> None:
         with contextlib.suppress(OSError):
@@ -269,7 +274,9 @@ class Control(QObject):
             with contextlib.suppress(RuntimeError):  # the window is gone
                 self._read.emit(found)
 
-        threading.Thread(target=work, daemon=True).start()
+        self._readers = [reader for reader in self._readers if reader.is_alive()]
+        self._readers.append(threading.Thread(target=work, daemon=True))
+        self._readers[-1].start()
 
     def _past_of(self, model: str) -> Path | None:
         """The chosen model's training; where nobody ever chose one, whatever was written last."""
