@@ -3,7 +3,6 @@ nobody looks any more. What was asked and answered is nobody's but the page's, a
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable
 from enum import Enum
@@ -106,11 +105,8 @@ class Chatting(QObject):
         self._child.end(wait=True)
 
     def _wanted(self, home: str) -> list[str]:
-        options = ["chat", "--json", "--attached", "--home", home]
-        for key in ("model", "engine"):
-            with contextlib.suppress(KeyError):
-                options += [f"--{key}", str(self._choices[key])]
-        return options
+        chosen = [part for key in ("model", "engine") for part in (f"--{key}", str(self._choices[key]))]
+        return ["chat", "--json", "--attached", "--home", home, *chosen]
 
     def _line(self, line: bytes) -> None:
         try:

@@ -70,12 +70,14 @@ class Child(QObject):
         elif not wait:
             process.finished.connect(process.deleteLater)
 
-    def kill(self) -> None:
-        """Ends it in the middle of whatever it does; `ended` does not come."""
+    def kill(self, wait: bool = False) -> None:
+        """Ends it in the middle of whatever it does; `ended` does not come. `wait`: returns when it is gone."""
         process, self._process = self._process, None
         if process is not None:
             process.finished.connect(process.deleteLater)
             process.kill()
+            if wait:
+                process.waitForFinished(GRACE_MS)
 
     def _read(self, process: QProcess) -> None:
         while process is self._process and process.canReadLine():

@@ -112,10 +112,10 @@ class Trial(QObject):
         self._tick.start()
         self._go(Stage.RUNNING)
 
-    def stop(self) -> None:
-        """Ends it; the model's own process wants the memory."""
+    def stop(self, wait: bool = False) -> None:
+        """Ends it: the node's own trainer wants the memory. `wait`: returns when it is gone."""
         self._tick.stop()
-        self._child.kill()
+        self._child.kill(wait)
         if self.stage is Stage.RUNNING:
             self._go(Stage.NONE)
 

@@ -3,7 +3,6 @@ learn. Three short steps, none of which asks for an account; whoever is in a hur
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 
 from PySide6.QtGui import QHideEvent
@@ -15,10 +14,11 @@ from app.ui.texts import span, tr
 from app.ui.theme import Theme
 from app.ui.trial import Stage, Trial
 from app.ui.widgets.icons import drawn
+from app.ui.widgets.model_picker import ModelPicker
 from app.ui.widgets.option import Option, Options
 from app.ui.widgets.pieces import Label, button, card, column, row
 
-STARTER = "starter"
+STARTER, LARGER = "starter", "larger"
 ALONE, FIND, INVITE = "alone", "find", "invite"
 _LEAST_TEXT = 320
 """Narrower than this no sentence of the third step becomes, so that its height is not overrated."""
@@ -42,10 +42,10 @@ class Welcome(QFrame):
 
     def show_view(self, view: View) -> None:
         self._view = view
-        self._machine.home = view.home
+        self._machine.show_view(view)
 
     def close_down(self) -> None:
-        self.trial.stop()
+        self.trial.stop(wait=True)
 
     def hideEvent(self, event: QHideEvent) -> None:
         """Learning has begun: the measurement would only be in its way."""
@@ -149,7 +149,7 @@ class Machine(QWidget):
 
     def __init__(self, theme: Theme, actions: Actions, trial: Trial, go_on: Act, back: Act) -> None:
         super().__init__()
-        self.home = ""
+        self._view = View()
         self._actions, self._trial = actions, trial
         self._measured = ""
         trial.changed.connect(self._show)
@@ -171,19 +171,16 @@ class Machine(QWidget):
             tr("Small, comes with Shoal, and can be seen to learn within minutes on any computer."),
         )
         self._models.add(STARTER, starter)
-        self._picker = _picker(theme, actions)
-        if self._picker is not None:
-            other = Option(
-                theme,
-                tr("A larger one"),
-                tr("Downloaded first, and slower; those that fit this computer's memory and disk say so."),
-            )
-            self._models.add("", other)
-        models = column(self._models, gap=10)
-        if self._picker is not None:
-            models.addWidget(self._picker)
-            self._picker.hide()
-        models.addStretch(1)
+        larger = Option(
+            theme,
+            tr("A larger one"),
+            tr("Knows more, learns more slowly, and is downloaded first."),
+        )
+        self._models.add(LARGER, larger)
+        self._picker = ModelPicker(theme, actions.models)
+        self._picker.picked.connect(lambda _: self._picked())
+        self._picker.hide()
+        models = column(self._models, self._picker, 1, gap=12)
         self._models.chosen.connect(self._chosen)
         sides = row(self._speed, models, gap=18)
         sides.setStretch(0, 1)
@@ -203,29 +200,36 @@ class Machine(QWidget):
     def arrive(self) -> None:
         self._on.setFocus()
 
+    def show_view(self, view: View) -> None:
+        self._view = view
+        self._show_models()
+
+    def _show_models(self) -> None:
+        if self._models.value == LARGER:
+            self._picker.show_holdings(self._view.models)
+
     def begin(self) -> None:
         """Measures, once for each model."""
         if self._measured != self._model():
             self._measure()
 
+    def _picked(self) -> None:
+        if self.isVisible():  # a download may end long after learning has begun
+            self._measure()
+
     def _model(self) -> str:
-        with contextlib.suppress(KeyError):
-            return str(self._actions.choices["model"])
-        return STARTER
+        return str(self._actions.choices["model"])
 
     def _measure(self) -> None:
         self._measured = self._model()
-        engine = "auto"
-        with contextlib.suppress(KeyError):
-            engine = str(self._actions.choices["engine"])
-        self._trial.start(self.home, self._measured, engine)
+        self._trial.start(self._view.home, self._measured, str(self._actions.choices["engine"]))
 
     def _chosen(self, value: object) -> None:
-        if self._picker is not None:
-            self._picker.setVisible(value != STARTER)
+        self._picker.setVisible(value == LARGER)
+        self._show_models()
         if value == STARTER and self._model() != STARTER:
-            with contextlib.suppress(OSError, KeyError, ValueError):
-                self._actions.set_choice("model", STARTER)
+            self._actions.models.choose(STARTER)
+            self._measure()
 
     def _show(self) -> None:
         trial, found = self._trial, self._trial.findings
@@ -359,8 +363,3 @@ def _step(title: str, text: str, middle: QLayout, buttons: QLayout, at: int) -> 
         gap=12,
         margins=(40, 26, 40, 26),
     )
-
-
-def _picker(theme: Theme, actions: Actions) -> QWidget | None:
-    """Where a model of the catalogue is chosen."""
-    return None
