@@ -1,0 +1,17 @@
+"""llama.cpp samples, torch learns: for processors, where llama.cpp's kernels are the faster ones.
+
+The base model is converted to GGUF once and loaded once; after each step the adapter follows. The two programs
+differ by rounding, so `EngineInfo.sampler` is set, and rows should carry the sampler's log-probabilities.
+"""
+
+from __future__ import annotations
+
+import os
+
+# Waiting OpenMP threads spin by default, in llama.cpp as in torch. Read when either is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+from engines.llamacpp.engine import LlamaEngine, open_engine
+from engines.llamacpp.library import available
+
+__all__ = ["LlamaEngine", "available", "open_engine"]

@@ -1,0 +1,202 @@
+"""The llama.cpp engine: torch learns, llama.cpp samples. Implements `engines.contract.Engine`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from engines.contract import Batch, Completion, EngineError, Messages, StepStats, TokenSequence
+from engines.llamacpp.library import available
+from engines.llamacpp.model import CELLS, MOST_SEQUENCES, Context, LoadedAdapter, Model
+from engines.llamacpp.sampler import sample
+from engines.models import gguf, gguf_adapter, gguf_tensors, locate
+from engines.models.architecture import Architecture
+from engines.models.folder import Folder, count_parameters, open_folder
+from engines.models.gguf import Kind
+from engines.torch_lora.adapter import Adapter
+from engines.torch_lora.device import SMALL, free_memory
+from engines.torch_lora.engine import Base
+from engines.torch_lora.sampler import quantiles
+
+_BYTES = {"f32": 4.0, "f16": 2.0, "q8_0": 1.0625}
+"""Of one weight; q8_0 keeps a scale for every 32."""
+
+
+class Follower:
+    """llama.cpp's copy of the model, which follows the learner's adapter: it is swapped when next needed.
+
+    f32 weights come with exact attention, so that small models sample from the learner's own distribution."""
+
+    def __init__(self, folder: Folder, shape: Architecture, kind: Kind, threads: int) -> None:
+        self._shape = shape
+        self._exact = kind == "f32"
+        self._threads = threads
+        self._model, self.repaired = _open(folder, kind)
+        self._context: Context | None = None
+        self._loaded: LoadedAdapter | None = None
+        self._follows: tuple[Adapter, int] | None = None
+        self._active = False
+
+    def row_bytes(self, tokens: int) -> int:
+        """Memory of one row: its keys and values, and the logits that its next token is drawn from."""
+        cells = -(-tokens // CELLS) * CELLS
+        values = 2 * self._shape.layers * self._shape.kv_heads * self._shape.head_dim * cells
+        return values * (4 if self._exact else 2) + 16 * self._model.vocabulary
+
+    def context(self, rows: int, tokens: int, adapter: Adapter | None) -> Context:
+        """With room for that many rows, under the adapter as it is now, or under none."""
+        held = self._context
+        if held is None or held.sequences < rows or held.cells < tokens:
+            self._context = None  # frees the old cache before the new one is made
+            if held is not None:
+                held.close()
+            self._context = held = Context(self._model, rows, tokens, self._threads, self._exact)
+            self._active = False
+        if adapter is None:
+            if self._active:
+                held.adapt(None)
+                self._active = False
+            return held
+        if self._follows is None or self._follows[0] is not adapter or self._follows[1] != adapter.version:
+            self._swap(held, adapter)
+        elif not self._active:
+            held.adapt(self._loaded)
+        self._active = True
+        return held
+
+    def _swap(self, context: Context, adapter: Adapter) -> None:
+        """The old adapter goes before the new one comes; when that fails, the base is left without one."""
+        context.adapt(None)
+        self._active, self._follows = False, None
+        if self._loaded is not None:
+            self._loaded.close()
+            self._loaded = None
+        state = {name: values.detach().numpy() for name, values in adapter.named(adapter.values)}
+        with tempfile.TemporaryDirectory(prefix="shoal-adapter-") as folder:
+            file = Path(folder) / "adapter.gguf"
+            alpha = adapter.scale * adapter.rank
+            gguf_adapter.write_state(
+                state, alpha=alpha, architecture=self._shape, to=file, half=not self._exact
+            )
+            self._loaded = LoadedAdapter(self._model, file)
+        context.adapt(self._loaded)
+        self._follows = (adapter, adapter.version)
+
+
+def _open(folder: Folder, kind: Kind) -> tuple[Model, bool]:
+    """The converted model, and whether a damaged one had to be made anew: once."""
+    path = gguf.cached(folder.path, kind)
+    try:
+        return Model(path), False
+    except EngineError:
+        path.unlink(missing_ok=True)
+    return Model(gguf.cached(folder.path, kind)), True
+
+
+class LlamaEngine:
+    """See `engines.contract.Engine` for every method. `notes` holds sentences for the owner."""
+
+    def __init__(self, base: Base, follower: Follower, kind: Kind, seed: int) -> None:
+        self._base = base
+        self._follower = follower
+        self._adapter = base.new_adapter(seed)
+        info = base.info(self._adapter.values.numel())
+        self.info = msgspec.structs.replace(info, name="llamacpp", sampler=f"llama.cpp {kind}")
+        if follower.repaired:
+            base.note("The converted model was damaged and has been made again.")
+
+    @property
+    def notes(self) -> list[str]:
+        return self._base.notes
+
+    def encode(self, prompt: Messages, completion: str, finished: bool) -> TokenSequence:
+        return self._base.encode(prompt, completion, finished)
+
+    def prompt_tokens(self, prompt: Messages) -> list[int]:
+        return self._base.tokenizer.prompt(prompt)
+
+    def sample(
+        self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int, *, plain: bool = False
+    ) -> list[list[Completion]]:
+        tokens_P = self._base.read(prompts_P, n, max_tokens)
+        if not tokens_P:
+            return []
+        tokens = max(map(len, tokens_P)) + max_tokens
+        rows = self._rows(len(tokens_P) * n, tokens)
+        context = self._follower.context(rows, tokens, None if plain else self._adapter)
+        drawn = quantiles(seed, len(tokens_P), n, max_tokens).numpy()
+        found = sample(
+            context, tokens_P, drawn, sorted(self._base.tokenizer.stops), self._base.network.vocabulary
+        )
+        return self._base.write(found)
+
+    def _rows(self, wanted: int, tokens: int) -> int:
+        """How many rows run at once: all, as far as llama.cpp and half of the free memory allow."""
+        most = min(wanted, MOST_SEQUENCES)
+        fitting = free_memory(self._base.placement.device) // 2 // self._follower.row_bytes(tokens)
+        if fitting < 1:
+            raise EngineError(
+                f"An answer of {tokens} tokens does not fit into the free memory: choose a smaller model "
+                "or shorter answers."
+            )
+        if fitting < most:
+            self._base.note(f"Memory is short: {fitting} answers are now sampled at a time.")
+        return min(most, fitting)
+
+    def logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
+        return self._base.logprobs(self._adapter, sequences_S)
+
+    def step(self, batch: Batch) -> StepStats:
+        return self._base.step(self._adapter, batch)
+
+    def step_down(self) -> str | None:
+        """Takes smaller steps from now on, and says so; None when there are none."""
+        return self._base.limits.step_down()
+
+    def save(self, folder: Path) -> None:
+        self._base.save(self._adapter, folder)
+
+    def load(self, folder: Path) -> None:
+        self._base.load(self._adapter, folder)
+
+
+def open_engine(
+    model: str | Path,
+    *,
+    rank: int | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    threads: int | None = None,
+    thread_share: float | None = None,
+    batch_share: float = 1.0,
+    kind: Kind | None = None,
+) -> LlamaEngine:
+    """As `engines.torch_lora.open_engine`, on the processor only.
+
+    `kind` is the sampler's number format: fp32 for small models, where it costs nothing, else 8 bits. Raises
+    EngineError."""
+    if reason := available():
+        raise EngineError(reason)
+    if device not in ("auto", "cpu"):
+        raise EngineError(
+            f"llama.cpp samples on the processor here, not on {device}: choose cpu or another engine."
+        )
+    folder = open_folder(locate(model))
+    shape = gguf.architecture(folder)
+    gguf_tensors.check(shape, folder.name)
+    parameters = count_parameters(folder)
+    chosen: Kind = kind or ("f32" if parameters < SMALL else "q8_0")
+    base = Base(
+        folder.path,
+        rank=rank,
+        device="cpu",
+        threads=threads,
+        thread_share=thread_share,
+        batch_share=batch_share,
+        sampler_bytes=int(parameters * _BYTES[chosen]),
+    )
+    follower = Follower(folder, shape, chosen, base.placement.threads)
+    return LlamaEngine(base, follower, chosen, seed)

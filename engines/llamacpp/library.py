@@ -1,0 +1,51 @@
+"""llama.cpp itself, through llama-cpp-python's low-level functions, loaded when it is first wanted.
+
+Its functions report failure by a pointer that is NULL yet not None, so every pointer is tested as a bool.
+What it says while it fails is kept for the log.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from typing import Any
+
+_ERROR = 4
+"""Log level of failures; 5 is the continuation of any line, 1 to 3 are for developers."""
+
+
+def available() -> str:
+    """Empty where llama.cpp can run, else one sentence: why not, and what to do."""
+    try:
+        library()
+    except ImportError:
+        return (
+            "llama.cpp is not installed: run ./shoal setup --engine llamacpp, which needs a C++ compiler, or "
+            "choose the torch engine."
+        )
+    except (OSError, RuntimeError, FileNotFoundError, AttributeError) as error:
+        said = " ".join(str(error).split())[:200]
+        return f"llama.cpp does not load here ({said}): install it again with ./shoal setup --engine llamacpp."
+    return ""
+
+
+@functools.cache
+def library() -> Any:
+    """The module with llama.cpp's functions. Raises ImportError or OSError where it cannot be loaded."""
+    loaded: Any = importlib.import_module("llama_cpp.llama_cpp")
+    loaded.llama_log_set(_log(loaded), None)
+    loaded.llama_backend_init()
+    return loaded
+
+
+@functools.cache
+def _log(loaded: Any) -> Any:
+    """Failures go to standard error, the rest nowhere. Cached, because llama.cpp keeps only a bare pointer."""
+
+    @loaded.llama_log_callback  # type: ignore[untyped-decorator]
+    def hear(level: int, text: bytes, _: Any) -> None:
+        if level == _ERROR:
+            sys.stderr.write(text.decode("utf-8", "replace"))
+
+    return hear

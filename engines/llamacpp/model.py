@@ -1,0 +1,183 @@
+"""A GGUF model in llama.cpp, an adapter on it, and a context that reads batches of tokens.
+
+One sequence id is one row with a key-value stream of its own (`kv_unified` off): with many questions at once,
+rows of a shared one would attend over each other's cells, which was measured twice as slow.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.contract import AdapterError, EngineError
+from engines.llamacpp.library import library
+
+MOST_SEQUENCES = 256
+"""llama.cpp's own limit (LLAMA_MAX_SEQ)."""
+
+CELLS = 256
+"""Cells of a sequence come in this step: llama.cpp rounds to it."""
+
+PROMPT_TOKENS = 512
+"""Prompt tokens read in one call."""
+
+_F32, _F16 = 0, 1
+"""ggml's number types, of keys and values here."""
+
+
+class Model:
+    """The frozen weights. Closed by itself when nothing uses it any more."""
+
+    def __init__(self, path: Path) -> None:
+        llama = library()
+        params = llama.llama_model_default_params()
+        params.n_gpu_layers = 0
+        pointer = llama.llama_model_load_from_file(str(path).encode(), params)
+        if not pointer:
+            raise EngineError(f"llama.cpp cannot open {path.name}: delete it, and it is made again.")
+        self.pointer = pointer
+        self.close = weakref.finalize(self, llama.llama_model_free, pointer)
+        self.vocabulary = int(llama.llama_vocab_n_tokens(llama.llama_model_get_vocab(pointer)))
+
+
+class LoadedAdapter:
+    """A GGUF LoRA of a model. The file is not needed once it is loaded."""
+
+    def __init__(self, model: Model, path: Path) -> None:
+        llama = library()
+        pointer = llama.llama_adapter_lora_init(model.pointer, str(path).encode())
+        if not pointer:
+            raise AdapterError(
+                f"llama.cpp cannot read the adapter {path.name}: start with the model it was made for, or go "
+                "back to an earlier checkpoint."
+            )
+        self.pointer = pointer
+        self._model = model  # must outlive the adapter, which the model frees with itself
+        self.close = weakref.finalize(self, llama.llama_adapter_lora_free, pointer)
+        self.close.atexit = False
+
+
+class Context:
+    """Key-value streams of `sequences` rows of at most `tokens` tokens, and the calls that fill them.
+
+    `exact` keeps keys and values in fp32 and attention unfused, for small models and for tests."""
+
+    def __init__(self, model: Model, sequences: int, tokens: int, threads: int, exact: bool) -> None:
+        llama = library()
+        self.sequences = sequences
+        self.cells = -(-tokens // CELLS) * CELLS
+        params = llama.llama_context_default_params()
+        params.n_ctx = self.cells * sequences
+        params.n_seq_max = sequences
+        params.n_batch = params.n_ubatch = self._batch = max(PROMPT_TOKENS, sequences)
+        params.n_outputs_max = sequences  # else a vocabulary of logits is set aside for every prompt token
+        params.n_threads = params.n_threads_batch = threads
+        params.kv_unified = False
+        params.no_perf = True
+        if exact:
+            params.type_k = params.type_v = _F32
+            params.flash_attn_type = 0
+        pointer = llama.llama_init_from_model(model.pointer, params)
+        if not pointer:
+            raise EngineError(
+                f"llama.cpp has no room for {sequences} answers of {tokens} tokens: close other programs, or "
+                "choose a smaller model or shorter answers."
+            )
+        self._pointer = pointer
+        self._model = model
+        self._vocabulary = model.vocabulary
+        self._memory = llama.llama_get_memory(pointer)
+        self.close = weakref.finalize(self, llama.llama_free, pointer)
+        self._allocate(llama)
+
+    def _allocate(self, llama: Any) -> None:
+        """A llama_batch over numpy's memory: filling it is one assignment instead of a loop of ctypes calls."""
+        size = self._batch
+        self._tokens = np.zeros(size, np.int32)
+        self._positions = np.zeros(size, np.int32)
+        self._counts = np.ones(size, np.int32)
+        self._ids = np.zeros(size, np.int32)
+        self._outputs = np.zeros(size, np.int8)
+        self._places = self._ids.ctypes.data + np.arange(size, dtype=np.uintp) * 4
+        kinds = {name: kind for name, kind, *_ in llama.llama_batch._fields_}
+        self._batch_struct = llama.llama_batch(
+            n_tokens=0,
+            token=ctypes.cast(self._tokens.ctypes.data, kinds["token"]),
+            pos=ctypes.cast(self._positions.ctypes.data, kinds["pos"]),
+            n_seq_id=ctypes.cast(self._counts.ctypes.data, kinds["n_seq_id"]),
+            seq_id=ctypes.cast(self._places.ctypes.data, kinds["seq_id"]),
+            logits=ctypes.cast(self._outputs.ctypes.data, kinds["logits"]),
+        )
+
+    def adapt(self, adapter: LoadedAdapter | None) -> None:
+        """From now on with this adapter, or with none. What was read under another one is forgotten."""
+        llama = library()
+        self.clear()
+        if adapter is None:
+            failed = llama.llama_set_adapters_lora(self._pointer, None, 0, None)
+        else:
+            pointers = (llama.llama_adapter_lora_p_ctypes * 1)(adapter.pointer)
+            failed = llama.llama_set_adapters_lora(self._pointer, pointers, 1, (ctypes.c_float * 1)(1.0))
+        if failed:
+            raise AdapterError("llama.cpp refuses the adapter: go back to an earlier checkpoint.")
+
+    def clear(self) -> None:
+        library().llama_memory_clear(self._memory, True)
+
+    def read(self, prompt_T: Sequence[int], sequences: Sequence[int]) -> NDArray[np.float32]:
+        """Reads a prompt into the first sequence and copies it to the others. Logits behind it, (1, V)."""
+        llama = library()
+        for sequence in sequences:
+            llama.llama_memory_seq_rm(self._memory, int(sequence), -1, -1)
+        for first in range(0, len(prompt_T), PROMPT_TOKENS):
+            part = prompt_T[first : first + PROMPT_TOKENS]
+            size = len(part)
+            self._tokens[:size] = part
+            self._positions[:size] = np.arange(first, first + size)
+            self._ids[:size] = sequences[0]
+            self._outputs[:size] = 0
+            self._outputs[size - 1] = first + size == len(prompt_T)
+            self._decode(size)
+        logits = self._logits(1).copy()  # the next call writes over it
+        for other in sequences[1:]:
+            llama.llama_memory_seq_cp(self._memory, int(sequences[0]), int(other), -1, -1)
+        return logits
+
+    def move(self, source: int, target: int) -> None:
+        """What one sequence has read becomes another's, and is its own no more."""
+        llama = library()
+        llama.llama_memory_seq_rm(self._memory, target, -1, -1)
+        llama.llama_memory_seq_cp(self._memory, source, target, -1, -1)
+        llama.llama_memory_seq_rm(self._memory, source, -1, -1)
+
+    def advance(self, tokens_R: NDArray[np.int64], positions_R: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Appends one token to each of the first R sequences. The next logits, (R, V), until the next call."""
+        size = len(tokens_R)
+        self._tokens[:size] = tokens_R
+        self._positions[:size] = positions_R
+        self._ids[:size] = np.arange(size)
+        self._outputs[:size] = 1
+        self._decode(size)
+        return self._logits(size)
+
+    def _decode(self, size: int) -> None:
+        llama = library()
+        self._batch_struct.n_tokens = size
+        code = llama.llama_decode(self._pointer, self._batch_struct)
+        if code == 1:
+            raise EngineError("llama.cpp ran out of room for its key-value cache: choose shorter answers.")
+        if code:
+            raise EngineError(
+                f"llama.cpp could not compute a batch (code {code}): close other programs, or choose the "
+                "torch engine."
+            )
+
+    def _logits(self, rows: int) -> NDArray[np.float32]:
+        start = library().llama_get_logits(self._pointer)
+        return np.ctypeslib.as_array(start, shape=(rows * self._vocabulary,)).reshape(rows, self._vocabulary)
