@@ -12,8 +12,11 @@ from PySide6.QtWidgets import QApplication
 from app.ui.choices import Choices
 from app.ui.model import View
 from app.ui.pages.frame import Actions
+from app.ui.pages.overview import Overview
+from app.ui.pages.tryit import TryIt
 from app.ui.theme import Theme
-from app.ui.window import Window, pages
+from app.ui.trial import Stage
+from app.ui.window import Window
 from tests.ui import views
 
 
@@ -56,8 +59,26 @@ def scenes(home: Path | None) -> list[tuple[str, str, View]]:
         ("swarm-alone", "swarm", alone),
         ("privacy-alone", "privacy", alone),
         ("live-empty", "live", View(home="/tmp")),
+        ("tryit-empty", "tryit", View(home="/tmp")),
+        ("tryit", "tryit", View(home="/tmp")),
+        ("welcome-machine", "overview", View(home="/tmp")),
+        ("welcome-company", "overview", View(home="/tmp")),
     ]
     return made
+
+
+def prepare(scene: str, window: Window) -> None:
+    """What somebody would have done on the page. Its processes are made up."""
+    page = window._pages[window.page]
+    if scene == "tryit":
+        assert isinstance(page, TryIt)
+        views.conversation(page)
+    elif scene.startswith("welcome-"):
+        assert isinstance(page, Overview)
+        welcome = page._welcome
+        welcome.trial.findings, welcome.trial.stage = views.FINDINGS, Stage.DONE
+        welcome.trial.changed.emit()
+        welcome._show(welcome._machine if scene == "welcome-machine" else welcome._company)
 
 
 def main(folder: Path, width: int, height: int, home: Path | None = None) -> None:
@@ -72,7 +93,9 @@ def main(folder: Path, width: int, height: int, home: Path | None = None) -> Non
         for scene, page, view in scenes(home):
             window.show_view(view)
             window.go(page)
-            application.processEvents()
+            prepare(scene, window)
+            for _ in range(3):  # what was added has its place only after it has its size
+                application.processEvents()
             window.grab().save(str(folder / f"{scene}-{name}.png"))
         window.close()
         window.deleteLater()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.chat import messages
 from app.node.effort import EFFORTS, Dial
 from app.node.library import Library, Model, Training
 from app.node.preferences import DEFAULTS
@@ -35,6 +36,9 @@ from app.ui.model import (
     Swarm,
     View,
 )
+from app.ui.pages.tryit import TryIt
+from app.ui.trial import Engine as Measured
+from app.ui.trial import Findings
 from engines.contract import EngineInfo
 from engines.models.catalogue import entries
 from engines.models.needs import Fit, Memory, Verdict, fits, needs
@@ -459,3 +463,48 @@ def recorded(home: Path) -> View:
     fold.recall(past.read(past.newest(home)))
     fold.tick(NOW)
     return fold.view
+
+
+FINDINGS = Findings(
+    engine="torch",
+    reason="PyTorch runs on this processor. starter is small: no other engine is faster with it there.",
+    rounds_per_hour=1218.0,
+    memory_mb=491,
+    memory_free_mb=9600,
+    engines=[Measured(name="torch", device="CPU", dtype="float32")],
+)
+
+
+def conversation(page: TryIt) -> None:
+    """A puzzle, solved by both and by a person, and a question of one's own, as if a model had answered."""
+    for number, text, drawn, before, after in (
+        (
+            1,
+            "State the final answer to the following arithmetic problem: 7 - 9 + 9 + 5 =",
+            messages.Drawn(
+                number=1, puzzle=1, family="chain_sum", title="Sums", level=1, levels=5, text="", unseen=True
+            ),
+            ("7-9=-2 -2+9=8 #8", False),
+            ("7-9=-2 -2+9=7 7+5=12 #12", True),
+        ),
+        (2, "What is 4 + 3?", None, ("46+3=7 76+3=90 #9", None), ("4+3=7 #7", None)),
+    ):
+        exchange = page._exchange(text, drawn)
+        exchange.wait()
+        for side, (answer, solved) in (("before", before), ("after", after)):
+            exchange.say(
+                messages.Said(
+                    number=number,
+                    side=side,  # type: ignore[arg-type]
+                    text=answer,
+                    finished=True,
+                    tokens=len(answer),
+                    seconds=0.2,
+                    solved=solved,
+                    learned=160 if side == "after" else None,
+                )
+            )
+        if drawn is not None:
+            exchange.person("12", True)
+            exchange.solution("12")
+        exchange.done("")
