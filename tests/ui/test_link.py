@@ -213,6 +213,7 @@ def test_with_learning_at_start_switched_off_nothing_starts(
     assert control.view.state is State.PAUSED and not control._link.running
     control.set_rule("idle_s", 300)
     assert Preferences(tmp_path).values["idle_s"] == 300
+    control.close()
 
 
 def test_views_come_no_more_often_than_ticks(control: Control, qtbot: QtBot) -> None:
