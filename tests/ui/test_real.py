@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -10,41 +9,37 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
 from app.bench.window import prepare
-
-ROOT = Path(__file__).parents[2]
-PATIENCE_S = 180
+from tests.ui.real import (
+    PATIENCE_S,
+    ROOT,
+    end,
+    family,
+    menu,
+    move,
+    node,
+    press,
+    rounds,
+    scorer,
+    screen,
+    start,
+    trainer,
+    wait,
+)
 
 pytestmark = pytest.mark.long
 
 
-def wait(found: Callable[[], object], what: str) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not found():
-        assert time.monotonic() < until, what
-        time.sleep(0.3)
-
-
 @pytest.fixture
 def display(xvfb: str) -> Iterator[str]:
-    read, write = os.pipe()
-    server = subprocess.Popen(
-        [xvfb, "-displayfd", str(write), "-screen", "0", "1280x900x24"],
-        pass_fds=[write],
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        number = pipe.readline().strip()  # to its end: a server that cannot write it all dies of that
-    yield f":{number}"
-    server.terminate()
-    server.wait()
+    with screen(xvfb) as name:
+        yield name
 
 
 @pytest.fixture
@@ -59,53 +54,6 @@ def window(display: str, home: Path) -> Iterator[subprocess.Popen[bytes]]:
     running = start(display, home)
     yield running
     end(running)
-
-
-def end(running: subprocess.Popen[bytes]) -> None:
-    for process in family(running.pid):
-        with contextlib.suppress(psutil.Error):
-            process.kill()
-    running.wait()
-
-
-def start(display: str, home: Path, *options: str, **variables: str) -> subprocess.Popen[bytes]:
-    environment = {name: value for name, value in os.environ.items() if name != "QT_QPA_PLATFORM"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "app.cli", "window", "--home", str(home), *options],
-        cwd=ROOT,
-        env={**environment, "DISPLAY": display, **variables},
-    )
-
-
-def family(pid: int) -> list[psutil.Process]:
-    try:
-        process = psutil.Process(pid)
-        return [process, *process.children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return []
-
-
-def rounds(home: Path) -> int:
-    from app.ui import past
-
-    return len(past.read(past.newest(home)).rounds)
-
-
-def named(pid: int, name: str) -> psutil.Process | None:
-    """The process of this window's family that runs a module."""
-    for process in family(pid):
-        with contextlib.suppress(psutil.Error):
-            if name in process.cmdline():
-                return process
-    return None
-
-
-def node(pid: int) -> psutil.Process | None:
-    return named(pid, "--snapshots")
-
-
-def trainer(pid: int) -> psutil.Process | None:
-    return named(pid, "app.node.trainer")
 
 
 def test_it_learns_pauses_and_goes_with_its_window(
@@ -138,33 +86,6 @@ def test_it_learns_pauses_and_goes_with_its_window(
     assert again.wait(PATIENCE_S) == 0
 
 
-@pytest.mark.parametrize(
-    "victims",
-    [("trainer",), ("node",), ("trainer", "node"), ("window", "trainer"), ("window", "node", "trainer")],
-)
-def test_killed_in_any_combination_it_goes_on_with_its_history(
-    window: subprocess.Popen[bytes], display: str, home: Path, victims: tuple[str, ...]
-) -> None:
-    wait(lambda: rounds(home) >= 2 and trainer(window.pid), "rounds are done")
-    everything = family(window.pid)
-    found = {"window": psutil.Process(window.pid), "node": node(window.pid), "trainer": trainer(window.pid)}
-    for victim in victims:
-        process = found[victim]
-        assert process is not None
-        process.kill()
-    kept = rounds(home)
-    running = window
-    if "window" in victims:
-        window.wait()
-        _, alive = psutil.wait_procs(everything, timeout=PATIENCE_S)
-        assert not alive, "nothing is left running"
-        running = start(display, home)
-    try:
-        wait(lambda: rounds(home) > kept, "it goes on after what it knew")
-    finally:
-        end(running)
-
-
 def test_idle_time_starts_and_input_ends_the_trainer(display: str, home: Path) -> None:
     settings = home / "settings.json"
     chosen = {**json.loads(settings.read_text()), "contribute_when_idle": True, "idle_s": 8}
@@ -176,18 +97,17 @@ def test_idle_time_starts_and_input_ends_the_trainer(display: str, home: Path) -
         assert trainer(running.pid) is None, "somebody has just moved the pointer"
         wait(lambda: trainer(running.pid), "nobody has for eight seconds")
         wait(lambda: rounds(home) >= 1, "it learns")
-        moved = time.monotonic()
-        move(display, 600)
-        wait(lambda: trainer(running.pid) is None, "it gives way")
-        print(f"The trainer was gone {time.monotonic() - moved:.1f} s after the pointer had moved.")
-        wait(lambda: trainer(running.pid), "and comes back")
+        for x in (600, 700):
+            moved = time.monotonic()
+            move(display, x)
+            wait(lambda: trainer(running.pid) is None and scorer(running.pid) is None, "it gives way")
+            gone = time.monotonic() - moved
+            wait(lambda: trainer(running.pid), "and comes back")
+            back = time.monotonic() - moved - 8
+            print(f"Gone {gone:.1f} s after the pointer had moved, back {back:.1f} s after 8 s without input.")
+            wait(lambda: scorer(running.pid), "it learns again")
     finally:
         end(running)
-
-
-def move(display: str, x: int) -> None:
-    environment = {**os.environ, "DISPLAY": display}
-    subprocess.run(["xdotool", "mousemove", str(x), "450"], env=environment, check=True, timeout=30)
 
 
 @pytest.mark.skipif(not shutil.which("trayer"), reason="trayer is needed (package trayer)")
@@ -217,18 +137,6 @@ def test_a_click_in_a_real_tray_toggles_contributing(display: str, home: Path) -
         end(running)
         tray.terminate()
         tray.wait()
-
-
-def menu(display: str, *keys: str) -> None:
-    """The context menu of the only icon in the tray at the bottom right, by its keys."""
-    environment = {**os.environ, "DISPLAY": display}
-    for command in (
-        ["mousemove", "1268", "886"],
-        ["click", "3"],
-        ["sleep", "1"],
-        *(["key", key] for key in keys),
-    ):
-        subprocess.run(["xdotool", *command], env=environment, check=True, timeout=30)
 
 
 ACCESS = """
@@ -318,18 +226,3 @@ def test_two_windows_learn_from_each_other_over_a_relay(display: str, tmp_path: 
             end(one)
         relay.terminate()
         relay.wait()
-
-
-def press(display: str, keys: str) -> None:
-    """A key in Shoal's window, as a person presses it; there is no window manager that would give it the
-    focus."""
-    environment = {**os.environ, "DISPLAY": display}
-    found = subprocess.run(
-        ["xdotool", "search", "--onlyvisible", "--name", "^Shoal$"],
-        capture_output=True,
-        text=True,
-        env=environment,
-    )
-    number = found.stdout.split()[-1]
-    subprocess.run(["xdotool", "windowfocus", "--sync", number], env=environment, timeout=30)
-    subprocess.run(["xdotool", "key", keys], env=environment, check=True, timeout=30)

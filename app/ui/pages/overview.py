@@ -17,6 +17,9 @@ from app.ui.widgets.curve import Curve
 from app.ui.widgets.pieces import Elided, Label, Notice, button, row
 from app.ui.widgets.stat import Stat
 
+_LONGEST = 40
+"""Characters of a model's name beside the title."""
+
 
 class Overview(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
@@ -52,7 +55,8 @@ class Overview(Page):
         self._now.setVisible(not fresh and view.problem is None)
         self._model.setVisible(bool(view.model) and not fresh)
         self._device.setVisible(not fresh)
-        self._model.say(view.model)
+        self._model.say(view.model if len(view.model) <= _LONGEST else view.model[: _LONGEST - 2] + " …")
+        self._model.setToolTip(view.model)
         if fresh:
             return
         self._now.show_view(view, now)

@@ -105,7 +105,7 @@ class Privacy(Page):
         hour = tr("in the last hour")
         self._stats[0].say(tr("Sent"), "–" if sent is None else size(sent), hour)
         self._stats[1].say(tr("Received"), "–" if received is None else size(received), hour)
-        waits = tr("{n} still to be sent", n=number(swarm.waiting))
+        waits = tr("{n} still to be sent", n=number(swarm.waiting)) if swarm.waiting else tr("all handed over")
         self._stats[2].say(tr("Puzzles whose answers were shared"), number(swarm.given), waits)
 
     def _show_messages(self) -> None:
@@ -114,7 +114,7 @@ class Privacy(Page):
         every: tuple[Message, ...] = swarm.messages if swarm else ()
         wanted = [one for one in every if which == BOTH or one.outgoing is (which == SENT)][-_MESSAGES:]
         self._none.setVisible(not wanted)
-        self._none.say(tr("None of them yet since learning was started."))
+        self._none.say(tr("No message yet since learning was started."))
         while len(self._rows) < len(wanted):
             self._rows.append(MessageRow())
             self._messages.addWidget(self._rows[-1])

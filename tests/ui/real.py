@@ -1,0 +1,139 @@
+"""Driving the real window: an X server in memory, the processes below a window, its keys, its history."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 180
+
+
+def wait(found: Callable[[], object], what: str) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not found():
+        assert time.monotonic() < until, what
+        time.sleep(0.3)
+
+
+@contextlib.contextmanager
+def screen(xvfb: str, size: str = "1280x900") -> Iterator[str]:
+    """A screen of that size in memory; its name as DISPLAY has it."""
+    read, write = os.pipe()
+    server = subprocess.Popen(
+        [xvfb, "-displayfd", str(write), "-screen", "0", f"{size}x24"],
+        pass_fds=[write],
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        number = pipe.readline().strip()  # to its end: a server that cannot write it all dies of that
+    try:
+        yield f":{number}"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def end(running: subprocess.Popen[bytes]) -> None:
+    for process in family(running.pid):
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    running.wait()
+
+
+def start(display: str, home: Path, *options: str, **variables: str) -> subprocess.Popen[bytes]:
+    environment = {name: value for name, value in os.environ.items() if name != "QT_QPA_PLATFORM"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "app.cli", "window", "--home", str(home), *options],
+        cwd=ROOT,
+        env={**environment, "DISPLAY": display, **variables},
+    )
+
+
+def family(pid: int) -> list[psutil.Process]:
+    try:
+        process = psutil.Process(pid)
+        return [process, *process.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def rounds(home: Path) -> int:
+    from app.ui import past
+
+    return len(past.read(past.newest(home)).rounds)
+
+
+def named(pid: int, name: str) -> psutil.Process | None:
+    """The process of this window's family that runs a module."""
+    for process in family(pid):
+        with contextlib.suppress(psutil.Error):
+            if name in process.cmdline():
+                return process
+    return None
+
+
+def node(pid: int) -> psutil.Process | None:
+    return named(pid, "--snapshots")
+
+
+def trainer(pid: int) -> psutil.Process | None:
+    return named(pid, "app.node.trainer")
+
+
+def scorer(pid: int) -> psutil.Process | None:
+    return named(pid, "app.sapo.scoring_child")
+
+
+def ended(processes: list[psutil.Process]) -> bool:
+    """Whether all of them have, waited for; one that only its parent has not yet looked at counts as ended."""
+    _, alive = psutil.wait_procs(processes, timeout=PATIENCE_S)
+    return not [one for one in alive if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
+
+
+def picture(display: str, name: str) -> None:
+    """Of the whole screen, into the folder that SHOAL_PICTURES names, if it does."""
+    if folder := os.environ.get("SHOAL_PICTURES"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        command = ["import", "-display", display, "-window", "root", str(Path(folder) / f"{name}.png")]
+        subprocess.run(command, timeout=60, check=False)
+
+
+def move(display: str, x: int) -> None:
+    environment = {**os.environ, "DISPLAY": display}
+    subprocess.run(["xdotool", "mousemove", str(x), "450"], env=environment, check=True, timeout=30)
+
+
+def menu(display: str, *keys: str) -> None:
+    """The context menu of the only icon in the tray at the bottom right, by its keys."""
+    environment = {**os.environ, "DISPLAY": display}
+    for command in (
+        ["mousemove", "1268", "886"],
+        ["click", "3"],
+        ["sleep", "1"],
+        *(["key", key] for key in keys),
+    ):
+        subprocess.run(["xdotool", *command], env=environment, check=True, timeout=30)
+
+
+def press(display: str, keys: str) -> None:
+    """A key in Shoal's window, as a person presses it; there is no window manager that would give it the
+    focus."""
+    environment = {**os.environ, "DISPLAY": display}
+    found = subprocess.run(
+        ["xdotool", "search", "--onlyvisible", "--name", "^Shoal$"],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    number = found.stdout.split()[-1]
+    subprocess.run(["xdotool", "windowfocus", "--sync", number], env=environment, timeout=30)
+    subprocess.run(["xdotool", "key", keys], env=environment, check=True, timeout=30)

@@ -1,0 +1,178 @@
+"""Days on which something is odd: every page says something sensible about it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication, QLabel
+from pytestqt.qtbot import QtBot
+
+from app.node.errors import no_room
+from app.node.reasons import Reason
+from app.ui.link import problem
+from app.ui.model import Point, State, Swarm, View
+from app.ui.window import Window
+from tests.ui import views
+
+ROOT = Path(__file__).parents[2]
+HOUR = 3600
+LONG = "an-extraordinarily-long-name-that-nobody-would-choose-" * 4
+
+
+def failed(sentence: str) -> View:
+    said = problem(sentence)
+    return views.learning(state=State.FAILED, ruling=None, step=None, problem=said, reason=said.sentence)
+
+
+def slept(hours: float) -> View:
+    """The lid was closed in the middle of a round: the last word of the node is that old."""
+    past = views.NOW - hours * HOUR
+    curve = tuple(Point(round=at, pass_at_1=0.4, stderr=0.03, at=past - 60 + at) for at in (0, 10))
+    swarm = views.swarm(3, connected=False, sentence="The connection was lost. Next try in 4 s.")
+    return views.learning(solo=False, swarm=swarm, step_since=past, safe_at=past, curve=curve, left_s=1.0)
+
+
+SCENES: dict[str, tuple[View, dict[str, tuple[str, ...]]]] = {
+    "no history": (
+        views.msgspec.structs.replace(
+            views.learning(0), curve=(), rounds=(), runs=(), happenings=(), groups=(), families=(), safe_at=None
+        ),
+        {"history": ("Nothing has happened yet",), "live": (), "skills": ()},
+    ),
+    "no disk space": (
+        failed(no_room(Path("/home/ada/.local/share/shoal"))),
+        {"overview": ("is full", "Make some room or choose another --home"), "history": ("160 rows",)},
+    ),
+    "a node that ends at once": (
+        failed(""),
+        {
+            "overview": ("ended several times in a row", "Look at the log under Settings"),
+            "history": ("160 rows",),
+        },
+    ),
+    "no peers": (
+        views.learning(solo=False, swarm=views.swarm(0, invite="shoal://join/x")),
+        {"swarm": ("Nobody else is here yet",), "privacy": ("shoal.example.org",)},
+    ),
+    "5,000 peers": (views.together(5000), {"swarm": ("5\u2009000 peers",)}),
+    "no relay": (
+        views.learning(solo=False, swarm=Swarm(sentence="No relay answers. Next try in 40 s.")),
+        {"swarm": ("No relay answers.",), "privacy": ("Nothing at the moment", "No relay answers.")},
+    ),
+    "asleep for a night": (
+        slept(9),
+        {"overview": (), "privacy": ("Nothing at the moment", "Next try in 4 s.")},
+    ),
+    "a clock that was put forward ten years": (slept(10 * 365 * 24), {"overview": ()}),
+    "a clock that was put back ten years": (
+        slept(-10 * 365 * 24),
+        {"overview": (), "history": ("160 rows",)},
+    ),
+    "a snooze that ended while it slept": (
+        views.learning(
+            state=State.PAUSED,
+            step=None,
+            ruling=views.ruling(Reason.SNOOZED, until="Sat 22:00"),
+            until=views.NOW - 5 * HOUR,
+        ),
+        {"overview": ("Snoozed by you until Sat 22:00.",)},
+    ),
+    "a restart that should have been": (
+        views.learning(
+            state=State.WAITING, step=None, ruling=None, reason="The learner ended", until=views.NOW - HOUR
+        ),
+        {"overview": ("The learner ended. It is started again in 0 s.",)},
+    ),
+    "long names": (
+        views.learning(model=LONG, recipe=LONG, home=f"/{LONG}/{LONG}", engine=None),
+        {"settings": (), "privacy": ("Nothing",)},
+    ),
+}
+
+
+def texts(window: Window) -> str:
+    return "\n".join(label.text() for label in window.findChildren(QLabel) if label.isVisibleTo(window))
+
+
+@pytest.mark.parametrize("scene", list(SCENES))
+def test_every_page_says_something_sensible(qtbot: QtBot, window: Window, scene: str) -> None:
+    view, expected = SCENES[scene]
+    window.resize(1024, 640)
+    for page in window._makers:
+        window.show_view(view)
+        window.go(page)
+        QApplication.processEvents()
+        said = texts(window)
+        for wanted in expected.get(page, ()):
+            assert wanted in said, f"{page}: {said}"
+        for nonsense in ("None", "nan", "-1 ", "inf", "{", "1970", "Traceback"):
+            shown = "\n".join(line for line in said.splitlines() if not line.startswith('{"t":'))
+            assert nonsense not in shown, f"{page} says {nonsense}: {shown}"
+        assert not any(line.lstrip().startswith("-") and line.endswith(" s") for line in said.splitlines())
+        area = window._pages[page]
+        qtbot.waitUntil(lambda area=area: area.widget().width() <= area.viewport().width(), timeout=30_000)
+
+
+SHOTS = """
+import sys
+from pathlib import Path
+from PySide6.QtWidgets import QApplication
+from app.ui.theme import Theme
+from app.ui.window import Window
+from tests.ui import pictures, test_odd, views
+application = QApplication([])
+folder, width, height = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+folder.mkdir(parents=True, exist_ok=True)
+for name in ("light", "dark"):
+    window = Window(Theme(application, name), pictures.actions(folder / "home"))
+    window.resize(width, height)
+    window.show()
+    scenes = {name: view for name, (view, _) in test_odd.SCENES.items()}
+    scenes |= {"full": views.learning(), "together": views.together()}
+    for scene, view in scenes.items():
+        if len(sys.argv) > 4 and scene not in sys.argv[4].split(","):
+            continue
+        for page in window._makers:
+            window.show_view(view)
+            window.go(page)
+            application.processEvents()
+            area = window._pages[page]
+            assert area.widget().width() <= area.viewport().width(), (scene, page)
+            picture = window.grab()
+            assert picture.width() == round(width * picture.devicePixelRatio()), (scene, page)
+            picture.save(str(folder / f"{scene.replace(' ', '-')}-{page}-{name}.png"))
+    window.close()
+print(picture.devicePixelRatio())
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("scale", "width", "height"),
+    [("2", 960, 540), ("2", 1920, 1080), ("1", 1024, 640), ("1", 3840, 2160), ("1.5", 1280, 720)],
+)
+def test_every_scene_fits_at_every_scale(tmp_path: Path, scale: str, width: int, height: int) -> None:
+    """With SHOAL_PICTURES the pictures stay, to be looked at."""
+    folder = Path(os.environ.get("SHOAL_PICTURES", tmp_path)) / f"{scale}-{width}x{height}"
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            SHOTS,
+            str(folder),
+            str(width),
+            str(height),
+            *filter(None, [os.environ.get("SCENES")]),
+        ],
+        cwd=ROOT,
+        env={**os.environ, "QT_QPA_PLATFORM": "offscreen", "QT_SCALE_FACTOR": scale},
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout.splitlines()[-1]) == float(scale)

@@ -1,0 +1,202 @@
+"""The first minutes of a new owner, with a window manager and through assistive technology: first run, learning
+alone, the curve moves, a pause that frees the memory, going on, quitting."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from app.bench.window import prepare
+from app.node.home import held
+from app.ui import past
+from tests.ui.real import (
+    ROOT,
+    end,
+    ended,
+    family,
+    node,
+    picture,
+    press,
+    rounds,
+    scorer,
+    screen,
+    start,
+    trainer,
+    wait,
+)
+
+pytestmark = pytest.mark.long
+
+PYTHON = Path("/usr/bin/python3")
+PRESS = """
+import sys, time
+import pyatspi
+
+ROLES = ("push button", "check box", "toggle button")
+
+def found(node, name, depth=0):
+    if node is None or depth > 30:
+        return None
+    try:
+        shown = node.name == name and node.getState().contains(pyatspi.STATE_SHOWING)
+        if shown and node.getRoleName() in ROLES:
+            return node
+        children = [node.getChildAtIndex(at) for at in range(node.childCount)]
+    except Exception:
+        return None
+    return next(filter(None, (found(child, name, depth + 1) for child in children)), None)
+
+for _ in range(120):
+    desktop = pyatspi.Registry.getDesktop(0)
+    button = next(filter(None, (found(desktop.getChildAtIndex(at), sys.argv[1])
+                                for at in range(desktop.childCount))), None)
+    if button is not None:
+        break
+    time.sleep(0.5)
+else:
+    sys.exit(f"no button {sys.argv[1]!r}")
+action = button.queryAction()
+names = [action.getName(at) for at in range(action.nActions)]
+action.doAction(names.index("Press" if "Press" in names else "Toggle"))
+"""
+
+
+@pytest.fixture
+def session() -> Iterator[dict[str, str]]:
+    """A session bus with the accessibility bus behind it, as environment variables."""
+    known = (
+        PYTHON.exists()
+        and subprocess.run([PYTHON, "-c", "import pyatspi"], capture_output=True).returncode == 0
+    )
+    launcher = Path("/usr/libexec/at-spi-bus-launcher")
+    if not known or not launcher.exists() or not shutil.which("dbus-daemon") or not shutil.which("openbox"):
+        pytest.skip("python3-pyatspi, at-spi2-core, dbus and openbox are needed")
+    bus = subprocess.Popen(
+        ["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert bus.stdout is not None
+    address = bus.stdout.readline().strip()
+    variables = {"DBUS_SESSION_BUS_ADDRESS": address, "QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1"}
+    access = subprocess.Popen(
+        [launcher, "--launch-immediately"], env={**os.environ, **variables}, stderr=subprocess.DEVNULL
+    )
+    yield variables
+    for process in (access, bus):
+        process.terminate()
+        process.wait()
+
+
+def push(display: str, session: dict[str, str], name: str) -> None:
+    """Presses a button as a screen reader does."""
+    done = subprocess.run(
+        [PYTHON, "-c", PRESS, name],
+        env={**os.environ, **session, "DISPLAY": display},
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_from_the_first_run_to_quitting(xvfb: str, session: dict[str, str], tmp_path: Path) -> None:
+    prepare(tmp_path)  # this computer is shared with other tests: no rule may hold it back
+    (tmp_path / "window-state.json").unlink()
+    (tmp_path / "window.json").write_text('{"probe_every": 2}')
+    with screen(xvfb) as display:
+        manager = subprocess.Popen(
+            ["openbox"], env={**os.environ, "DISPLAY": display}, stderr=subprocess.DEVNULL
+        )
+        running = start(display, tmp_path, **session)
+        try:
+            time.sleep(2)
+            assert node(running.pid) is None, "nothing runs before its owner has said so"
+            picture(display, "first-1-welcome")
+            push(display, session, "Learn alone")
+
+            wait(lambda: len(past.read(past.newest(tmp_path)).curve) >= 2, "the curve moves")
+            picture(display, "first-2-curve")
+            working = trainer(running.pid)
+            assert working is not None
+            assert "--solo" in (node(running.pid) or psutil.Process()).cmdline()
+            assert not any(one.net_connections("inet") for one in family(running.pid)), "no socket is open"
+
+            busy = working.memory_info().rss
+            before = sum(one.memory_info().rss for one in family(running.pid))
+            press(display, "ctrl+p")
+            wait(lambda: trainer(running.pid) is None and scorer(running.pid) is None, "the trainer is gone")
+            time.sleep(2)
+            after = sum(one.memory_info().rss for one in family(running.pid))
+            print(
+                f"Paused: {before / 1e6:.0f} MB before, {after / 1e6:.0f} MB after; "
+                f"the trainer had {busy / 1e6:.0f} MB."
+            )
+            assert before - after > 0.8 * busy, "and its memory is back"
+            picture(display, "first-3-paused")
+
+            kept = rounds(tmp_path)
+            push(display, session, "Contribute when idle")
+            wait(lambda: rounds(tmp_path) > kept, "it goes on")
+            picture(display, "first-4-resumed")
+
+            everything = family(running.pid)
+            subprocess.run(["wmctrl", "-c", "Shoal"], env={**os.environ, "DISPLAY": display}, check=True)
+            push(display, session, "Stop learning and quit")  # no tray here, so closing asks
+            assert running.wait(120) == 0
+            assert ended(everything)
+            with held(tmp_path):
+                pass
+        finally:
+            end(running)
+            manager.terminate()
+            manager.wait()
+
+
+def test_moved_from_the_window_it_opens_again_there(xvfb: str, tmp_path: Path) -> None:
+    """The whole way: a node that learns, a move, another window that goes on from the new place."""
+    places = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    old, new = tmp_path / "data" / "shoal", tmp_path / "disk" / "Shoal"
+    old.mkdir(parents=True)
+    prepare(old)
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom PySide6.QtCore import QTimer\nfrom app.home import home\n"
+        "from app.ui import start\nreal = start.Desktop.open\n"
+        "def opened(self, *args):\n    real(self, *args)\n"
+        "    def look():\n"
+        "        if len(self.control.view.rounds) >= 2:\n"
+        "            timer.stop(); self.move_data(Path(sys.argv[1]))\n"
+        "    timer = QTimer(self.window, interval=200); timer.timeout.connect(look); timer.start()\n"
+        "start.Desktop.open = opened\nsys.exit(start.run(home()))"
+    )
+    with screen(xvfb) as display:
+        environment = {
+            name: value for name, value in os.environ.items() if name not in ("QT_QPA_PLATFORM", "SHOAL_HOME")
+        }
+        import sys
+
+        running = subprocess.Popen(
+            [sys.executable, "-c", code, str(new)], cwd=ROOT, env={**environment, **places, "DISPLAY": display}
+        )
+        after: list[psutil.Process] = []
+        try:
+            assert running.wait(240) == 0
+            kept = rounds(new)
+            assert kept >= 2 and not old.exists()
+            wait(lambda: rounds(new) > kept, "the window that opened by itself goes on there")
+        finally:
+            end(running)
+            for process in psutil.process_iter(["cmdline", "environ"]):
+                if (process.info["environ"] or {}).get("XDG_DATA_HOME") == places["XDG_DATA_HOME"]:
+                    after.append(process)
+            for process in after:
+                process.kill()
+        assert after, "there was another window"
