@@ -19,8 +19,8 @@ from safetensors.numpy import save_file
 
 from engines.contract import AdapterError, EngineError
 from engines.models import gguf, gguf_adapter, lora, merge, modelfile
-from engines.models.checkpoint import ADAPTER, ADAPTER_CONFIG
-from engines.models.folder import Folder, open_folder
+from engines.models.checkpoint import ADAPTER, ADAPTER_CONFIG, OPTIMIZER_STATE, OptimizerState
+from engines.models.folder import Folder, fingerprint, open_folder
 from engines.models.lora import Lora
 
 FORMATS = ("peft", "gguf", "mlx", "merged", "merged-gguf")
@@ -59,11 +59,26 @@ def write(order: Order, to: Path, progress: Callable[[float], None] | None = Non
     check_target(to)
     model = open_folder(order.base)
     adapter = lora.read(order.adapter)
+    adapter.check(merge.shapes(model))
+    _check_base(order.adapter, model)
     with _staged(to) as place:
         _FORMATS[order.format](order, model, adapter, place, progress or _silent)
         with merge.saying(to):
             for name, text in order.files.items():
                 (place / name).write_text(text, "utf-8")
+
+
+def _check_base(adapter: Path, model: Folder) -> None:
+    """Where the adapter says which weights it was trained on, they must be these: another model of the same
+    shape would take it and talk nonsense. Raises AdapterError."""
+    try:
+        state = msgspec.json.decode((adapter / OPTIMIZER_STATE).read_bytes(), type=OptimizerState)
+    except FileNotFoundError:
+        return
+    except (OSError, msgspec.MsgspecError) as error:
+        raise AdapterError(f"{OPTIMIZER_STATE} in {adapter} is damaged: take another copy.") from error
+    if state.base != fingerprint(model):
+        raise AdapterError(f"The adapter was trained on another model: give {state.model}.")
 
 
 def _peft(order: Order, model: Folder, adapter: Lora, to: Path, progress: Callable[[float], None]) -> None:

@@ -38,7 +38,7 @@ def write(base: Path, adapter: Lora, to: Path, progress: Callable[[float], None]
     The sum is made in fp32 and rounded once. Memory: one weight file of the base. Raises AdapterError where the
     adapter is of another model, EngineError where the base is damaged or the disk is full."""
     model = open_folder(base)
-    adapter.check(_shapes(model))
+    adapter.check(shapes(model))
     check_room(to, model.weight_bytes + _SPARE)
     for number, file in enumerate(model.files, 1):
         merged = _merged(file, adapter)
@@ -90,16 +90,16 @@ def saying(to: Path) -> Iterator[None]:
         ) from error
 
 
-def _shapes(model: Folder) -> dict[str, tuple[int, ...]]:
+def shapes(model: Folder) -> dict[str, tuple[int, ...]]:
     """Of every matrix in the base, by its layer."""
-    shapes: dict[str, tuple[int, ...]] = {}
+    found: dict[str, tuple[int, ...]] = {}
     for file in model.files:
         with open_weights(file) as tensors:
             for name in tensors.keys():  # noqa: SIM118 - not a dict
                 shape = tuple(tensors.get_slice(name).get_shape())
                 if name.endswith(".weight") and len(shape) == 2:
-                    shapes[name.removesuffix(".weight")] = shape
-    return shapes
+                    found[name.removesuffix(".weight")] = shape
+    return found
 
 
 def _merged(file: Path, adapter: Lora) -> dict[str, Any]:

@@ -1,0 +1,90 @@
+"""`./shoal export --format F OUT`: what the model became, in the files of other programs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+SUMMARY = "take the trained model out for other programs: PEFT, GGUF, MLX, merged weights"
+FORMATS = {
+    "peft": "the LoRA adapter as PEFT loads it",
+    "gguf": "the LoRA adapter for llama.cpp and Ollama",
+    "mlx": "the LoRA adapter for mlx-lm",
+    "merged": "the whole model as safetensors, for transformers",
+    "merged-gguf": "the whole model for llama.cpp and Ollama",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Writes the newest safe point of a model into the new folder OUT, with a model card, and for GGUF "
+        "with a Modelfile. It only reads the data folder, also while a node is learning there. Formats: "
+        + "; ".join(f"{name}, {text}" for name, text in FORMATS.items())
+        + "."
+    )
+    parser.add_argument("out", type=Path, metavar="OUT", help="a folder that does not exist or is empty")
+    parser.add_argument("--format", choices=tuple(FORMATS), required=True)
+    parser.add_argument(
+        "--model", default="starter", help="starter, the name of a downloaded model, or a folder (starter)"
+    )
+    parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
+    parser.add_argument(
+        "--kind", choices=("f16", "q8_0", "f32"), default="f16", help="number format of GGUF weights (f16)"
+    )
+    parser.add_argument(
+        "--with-base", action="store_true", help="put the base model beside a GGUF adapter, ready for Ollama"
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help='{"event":"progress","share":..} while it runs, then {"event":"exported",..} or '
+        '{"event":"refused","sentence":..}',
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    from app.home import home
+    from app.node import exporting, solo
+    from app.node.errors import NodeError
+
+    data = home(args.home)
+    os.environ["SHOAL_HOME"] = str(data)
+    solo.refuse_network()
+    wish = exporting.Wish(
+        model=args.model,
+        format=args.format,
+        to=args.out.expanduser().absolute(),
+        kind=args.kind,
+        with_base=args.with_base,
+    )
+
+    def tell(event: exporting.Event) -> None:
+        if args.json:
+            print(exporting.line(event), flush=True)
+        elif isinstance(event, exporting.Progress) and sys.stderr.isatty():
+            print(f"\r{100 * event.share:3.0f} %", end="", file=sys.stderr, flush=True)
+
+    try:
+        done = exporting.export(data, wish, tell)
+    except (exporting.EngineError, NodeError) as error:
+        if args.json:
+            tell(exporting.Refused(sentence=str(error)))
+        raise
+    tell(done)
+    if not args.json:
+        print(_summary(done))
+    return 0
+
+
+def _summary(done: object) -> str:
+    from app.node.exporting import Exported
+
+    assert isinstance(done, Exported)
+    score = ""
+    if done.pass_at_1 is not None and done.stderr is not None:
+        score = f", {100 * done.pass_at_1:.1f} % ± {100 * done.stderr:.1f} of its held-out questions solved"
+    lines = [f"{done.model} after round {done.round}{score}, as {done.format} in {done.folder}:"]
+    lines += [f"  {name:<28}{size / 1e6:>10.2f} MB" for name, size in done.files.items()]
+    return "\n".join(lines)
