@@ -19,7 +19,7 @@ import msgspec
 from app.node import messages, solo
 from app.node.effort import Effort
 from app.node.errors import DiskFullError
-from app.node.trainer import EFFORT, ENGINE, HOME, SOLO
+from app.node.trainer import EFFORT, ENGINE, HOME, SHARE, SOLO
 from engines.contract import AdapterError, Batch, EngineError, EngineInfo, StepStats
 from engines.opening import AUTO
 
@@ -39,11 +39,12 @@ _Answer = TypeVar("_Answer", bound=messages.Reply)
 
 class TrainerDied(Exception):
     """The trainer ended by itself. The message says so in half a sentence, without signal numbers; `remedy` is
-    what to do if it happens again and again."""
+    what to do if it happens again and again. `of_memory`: most likely there was too little of it."""
 
-    def __init__(self, what: str, remedy: str) -> None:
+    def __init__(self, what: str, remedy: str, of_memory: bool = False) -> None:
         super().__init__(what)
         self.remedy = remedy
+        self.of_memory = of_memory
 
 
 class Link:
@@ -70,16 +71,19 @@ class Link:
         effort: Effort | None = None,
         engine: str = AUTO,
         home: Path | None = None,
+        share: float = 1.0,
     ) -> Link:
         """Starts the process and returns before it is ready. `alone` forbids it the network; `note` gets what
         the engine wants the owner to know; without an `effort` the trainer takes what the engine finds best.
-        `engine` is one of engines.opening.CHOICES, `home` the data folder."""
+        `engine` is one of engines.opening.CHOICES, `home` the data folder, `share` what is left of the measured
+        budget after deaths for want of memory."""
         environment = {
             **os.environ,
             **(solo.OFFLINE if alone else {}),
             **({EFFORT: msgspec.json.encode(effort).decode()} if effort is not None else {}),
             **({HOME: str(home)} if home is not None else {}),
             ENGINE: engine,
+            SHARE: str(share),
             # Read when torch is imported: waiting threads that spin made a busy machine five times slower.
             "OMP_WAIT_POLICY": "PASSIVE",
             "TOKENIZERS_PARALLELISM": "false",
@@ -205,7 +209,9 @@ def death(returncode: int, log: Path) -> TrainerDied:
     'The trainer stopped after an error (details are in t.log)'
     """
     if os.name != "nt" and returncode == -signal.SIGKILL:
-        return TrainerDied("The system ended the trainer, most likely because memory ran short", _MEMORY)
+        return TrainerDied(
+            "The system ended the trainer, most likely because memory ran short", _MEMORY, of_memory=True
+        )
     if os.name != "nt" and returncode == -signal.SIGTERM:
         return TrainerDied("Another program ended the trainer", "find out which one")
     if returncode < 0 or returncode > 255:

@@ -38,6 +38,8 @@ from engines.contract import EngineError, EngineInfo
 
 _DEATHS = 5
 """A trainer that dies this often without finishing anything is not started again."""
+_LEAST_SHARE = 1 / 16
+"""Of the measured budget; a trainer that still dies for want of memory with this much is helped by nothing."""
 _LOOK_AGAIN_S = 5.0
 _SAVING_S = 2.0
 """How long a pause waits for a round that is being saved; one that is not yet so far is abandoned."""
@@ -88,6 +90,7 @@ class Node:
         self._link: Link | None = None
         self._engine: EngineInfo | None = None
         self._deaths = 0
+        self._share = 1.0
         self._state = State(
             round=0, curriculum=curriculum.start(settings.families), identity=sha256(identity).hexdigest()[:16]
         )
@@ -241,6 +244,7 @@ class Node:
             effort=self._effort,
             engine=self._settings.engine,
             home=self._home,
+            share=self._share,
         )
 
     async def _end_trainer(self) -> None:
@@ -356,7 +360,11 @@ class Node:
                 f"round {self._state.round} is safe."
             )
         wait = wait_before_restart(self._deaths)
-        sentence = f"{death}; it is started again, and round {self._state.round + 1} is done anew."
+        smaller = ""
+        if death.of_memory and self._share > _LEAST_SHARE:
+            self._share /= 2
+            smaller = f" with {100 * self._share:.3g} % of its memory for a step"
+        sentence = f"{death}; it is started again{smaller}, and round {self._state.round + 1} is done anew."
         self._watch.note(sentence)
         self._record("trainer_restarted", sentence)
         self._tell(events.TrainerRestarted(round=self._state.round, sentence=sentence, wait_s=wait))

@@ -20,7 +20,7 @@ from typing import BinaryIO, NoReturn
 
 import msgspec
 
-from app.node import messages, solo
+from app.node import memory, messages, solo
 from app.node.effort import Effort
 from app.node.errors import says_disk_full
 from app.node.reading import read
@@ -32,6 +32,10 @@ SOLO = "--solo"
 
 ENGINE = "SHOAL_ENGINE"
 """Environment variable: one of engines.opening.CHOICES."""
+
+SHARE = "SHOAL_BATCH_SHARE"
+"""Environment variable: the share of the measured budget to learn with, below 1 after a death for want of
+memory."""
 
 HOME = "SHOAL_HOME"
 """Environment variable: the data folder, below which engines keep what they convert once."""
@@ -72,7 +76,7 @@ def _open(model: str, rank: int | None, seed: int) -> Engine:
         seed=seed,
         threads=int(threads) if threads.isdecimal() else None,
         thread_share=effort.thread_share if effort else None,
-        batch_share=effort.batch_share if effort else 1.0,
+        batch_share=(effort.batch_share if effort else 1.0) * float(os.environ.get(SHARE) or 1.0),
     )
 
 
@@ -117,7 +121,7 @@ def serve(open_engine: OpenEngine, beforehand: Callable[[], None] | None = None)
 
 def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: BinaryIO) -> NoReturn:
     engine: Engine | None = None
-    rest = Rest(given_effort())
+    rest, watch = Rest(given_effort()), memory.Watch()
     while True:
         request = messages.request(requests.get())
         try:
@@ -128,11 +132,20 @@ def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: 
                 raise EngineError("The trainer was asked to work before it was given a model.")
             else:
                 reply = _answer(engine, request, lambda message: _send(channel, message), rest)
+                if isinstance(reply, messages.Learned):
+                    _look_at_memory(watch, engine)
         except Exception as error:
             reply = _refusal(request.number, error)
         for sentence in _fresh_notes(engine):
             _send(channel, messages.Noted(number=request.number, sentence=sentence))
         _send(channel, reply)
+
+
+def _look_at_memory(watch: memory.Watch, engine: Engine) -> None:
+    """Engines that can take smaller steps have `step_down`; what was done goes into their `notes`."""
+    sentence = watch.after_step(getattr(engine, "step_down", lambda: None))
+    if sentence:
+        getattr(engine, "notes", []).append(sentence)
 
 
 def _fresh_notes(engine: Engine | None) -> list[str]:

@@ -145,6 +145,10 @@ class MlxEngine:
     def step(self, batch: Batch) -> StepStats:
         return self._learner.step(self._adapter, batch)
 
+    def step_down(self) -> str | None:
+        """Takes smaller steps from now on, and says so; None when there are none."""
+        return self._learner.limits.step_down()
+
     def save(self, folder: Path) -> None:
         self._adapter.save(folder, self._fingerprint, self._folder.name)
 

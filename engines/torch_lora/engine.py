@@ -228,6 +228,10 @@ class TorchEngine:
     def step(self, batch: Batch) -> StepStats:
         return self._base.step(self._adapter, batch)
 
+    def step_down(self) -> str | None:
+        """Takes smaller steps from now on, and says so; None when there are none."""
+        return self._base.limits.step_down()
+
     def save(self, folder: Path) -> None:
         self._base.save(self._adapter, folder)
 

@@ -37,10 +37,15 @@ class FakeEngine:
     def __init__(self, model: str, rank: int | None, seed: int) -> None:
         if TROUBLE == "unopenable":
             raise EngineError("This model is of a kind that the engine does not know: choose another one.")
+        if "FAKE_SHARES" in os.environ:
+            with open(os.environ["FAKE_SHARES"], "a") as shares:
+                shares.write(os.environ["SHOAL_BATCH_SHARE"] + "\n")
         print("noise that is no message")  # both go to the log, never between the messages
         os.write(1, b"more noise, past Python\n")
         self.skill = 0.3
         self.steps = 0
+        self.shrunk = 0
+        self.notes: list[str] = []
         self.info = EngineInfo(
             name="fake",
             device="CPU",
@@ -101,6 +106,10 @@ class FakeEngine:
             mismatch=0.02 if marked else None,
             capped=len(marked) / len(batch.rows_S) if marked else None,
         )
+
+    def step_down(self) -> str | None:
+        self.shrunk += 1
+        return f"Smaller step {self.shrunk}." if self.shrunk <= 2 else None
 
     def save(self, folder: Path) -> None:
         _maybe("die while saving", self.steps)

@@ -1,0 +1,108 @@
+"""Watches memory between the trainer's steps: how much the computer has left, and whether this process grows.
+
+The budget is measured when an engine opens. What others start later, or what grows round by round, is seen
+here; then the engine is asked for a smaller step before the system ends the process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import msgspec
+import psutil
+
+from engines.memory import MB, container_room
+
+SHORT = 0.06
+"""Share of memory free below which the computer is about to swap or to end processes."""
+
+WINDOW = 24
+"""Steps over which a trend is seen."""
+
+GROWTH = 0.25
+GROWTH_MB = 256
+"""A process that grew by this share and by this much over a window, most of the time upwards, keeps growing."""
+
+PAUSE = 3
+"""Steps after stepping down in which nothing more is done: the smaller step must first show what it saves."""
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """After one step: what this process holds, and the share of memory that is free."""
+
+    held_mb: int
+    free: float
+
+
+def read() -> Reading:
+    memory = psutil.virtual_memory()
+    room = min(memory.available, container_room())
+    return Reading(psutil.Process().memory_info().rss // MB, room / memory.total)
+
+
+def is_short(readings: Sequence[Reading]) -> bool:
+    """Twice in a row, so that a moment of somebody else's is none of ours.
+
+    >>> is_short([Reading(500, 0.5), Reading(500, 0.02)]), is_short([Reading(500, 0.02), Reading(500, 0.02)])
+    (False, True)
+    """
+    return len(readings) >= 2 and all(reading.free < SHORT for reading in readings[-2:])
+
+
+def grows(readings: Sequence[Reading]) -> bool:
+    """Whether a full window went up almost all the time, and far: a plateau after the first rounds is none.
+
+    >>> grows([Reading(1000 + 50 * step, 0.5) for step in range(WINDOW)])
+    True
+    >>> grows([Reading(min(1000 + 50 * step, 1400), 0.5) for step in range(WINDOW)])
+    False
+    """
+    if len(readings) < WINDOW:
+        return False
+    held = [reading.held_mb for reading in readings[-WINDOW:]]
+    ups = sum(after > before for before, after in pairwise(held))
+    grown = held[-1] - held[0]
+    return ups >= 0.75 * (WINDOW - 1) and grown > max(GROWTH_MB, GROWTH * held[0])
+
+
+class Watch:
+    """Asked after every step; `step_down` is the engine's, which says what it did or None when it cannot."""
+
+    def __init__(self, read: Callable[[], Reading] = read) -> None:
+        self._read = read
+        self._readings: list[Reading] = []
+        self._pause = 0
+        self._exhausted = False
+
+    def after_step(self, step_down: Callable[[], str | None]) -> str | None:
+        """A sentence for the owner when something was done."""
+        self._readings = [*self._readings[-WINDOW:], self._read()]
+        if self._pause:
+            self._pause -= 1
+            return None
+        short, growing = is_short(self._readings), grows(self._readings)
+        if self._exhausted or not (short or growing):
+            return None
+        last = self._readings[-1]
+        self._readings, self._pause = [], PAUSE
+        _give_back()
+        done = step_down()
+        if done is None:
+            self._exhausted = True
+            done = "Nothing smaller is left: close other programs or choose a smaller model."
+        if short:
+            return f"Only {100 * last.free:.0f} % of this computer's memory is free. {done}"
+        return f"The trainer's memory has grown to {last.held_mb:,} MB over {WINDOW} rounds. {done}"
+
+
+def _give_back() -> None:
+    """What was freed but is still held by the allocator, where the system's library can be asked for that."""
+    gc.collect()
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
