@@ -156,6 +156,10 @@ class LlamaEngine:
         """Takes smaller steps from now on, and says so; None when there are none."""
         return self._base.limits.step_down()
 
+    def step_down(self) -> str | None:
+        """Takes smaller steps from now on, and says so; None when there are none."""
+        return self._base.limits.step_down()
+
     def save(self, folder: Path) -> None:
         self._base.save(self._adapter, folder)
 

@@ -1,0 +1,343 @@
+"""llama.cpp as sampler: the learner's own distribution, the same tokens for a seed, no adapter where none is
+wanted."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+import torch
+
+from engines import llamacpp
+from engines.contract import Batch, Completion, EngineError, Row, TokenSequence
+from engines.llamacpp import LlamaEngine, open_engine
+from engines.torch_lora import open_engine as open_torch
+from tests.engines.models import MakeModel, reference
+
+if reason := llamacpp.available():
+    pytest.skip(reason, allow_module_level=True)
+
+END = 1
+PROMPTS = [[{"role": "user", "content": text}] for text in ("w1 w2 w3", "w4", "w5 w6 w7 w8 w9 w10 w11", "w2")]
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOAL_HOME", str(tmp_path_factory.getbasetemp() / "home"))
+
+
+def sequences(engine: LlamaEngine, groups: list[list[Completion]]) -> list[TokenSequence]:
+    return [
+        TokenSequence(prompt_T=engine.prompt_tokens(prompt), completion_T=completion.tokens_T)
+        for prompt, group in zip(PROMPTS, groups, strict=True)
+        for completion in group
+    ]
+
+
+def worst(engine: LlamaEngine, groups: list[list[Completion]]) -> float:
+    """Largest difference between the sampler's log-probabilities and the learner's."""
+    learned = engine.logprobs(sequences(engine, groups))
+    sampled = [completion.logprobs_T for group in groups for completion in group]
+    return max(
+        abs(a - b) for one, other in zip(learned, sampled, strict=True) for a, b in zip(one, other, strict=True)
+    )
+
+
+def move(engine: LlamaEngine, groups: list[list[Completion]], rate: float = 0.05) -> None:
+    """A step that changes the model visibly."""
+    rows = [
+        Row(prompt_T=s.prompt_T, completion_T=s.completion_T, weights_T=[0.1 * (-1) ** i] * len(s.completion_T))
+        for i, s in enumerate(sequences(engine, groups))
+    ]
+    engine.step(Batch(rows_S=rows, learning_rate=rate))
+
+
+@pytest.mark.parametrize("family", ["qwen2", "qwen3", "llama"])
+def test_sampled_logprobs_are_the_learner_s(family: str, make_model: MakeModel) -> None:
+    engine = open_engine(make_model(family))
+    assert engine.info.name == "llamacpp" and engine.info.sampler == "llama.cpp f32"
+    groups = engine.sample(PROMPTS, 8, 24, seed=1)
+    assert worst(engine, groups) < 1e-3
+    move(engine, groups)
+    assert worst(engine, groups) > 0.1  # the step moved the model,
+    assert worst(engine, engine.sample(PROMPTS, 8, 24, seed=2)) < 1e-3  # and the sampler with it
+
+
+@pytest.mark.parametrize("kind", ["f16", "q8_0"])
+def test_fewer_bits_are_near(kind: str, tiny: Path) -> None:
+    engine = open_engine(tiny, kind=kind)  # type: ignore[arg-type]
+    assert engine.info.sampler == f"llama.cpp {kind}"
+    groups = engine.sample(PROMPTS, 8, 24, seed=1)
+    assert 0 < worst(engine, groups) < 0.5
+    move(engine, groups)
+    groups = engine.sample(PROMPTS, 8, 24, seed=2)
+    learned = engine.logprobs(sequences(engine, groups))
+    sampled = [completion.logprobs_T for group in groups for completion in group]
+    apart = [
+        abs(a - b) for one, two in zip(learned, sampled, strict=True) for a, b in zip(one, two, strict=True)
+    ]
+    assert sum(apart) / len(apart) < 0.05
+
+
+def test_same_seed_same_tokens(tiny: Path) -> None:
+    """And those of torch's sampler, which draws at the same quantiles."""
+    engine = open_engine(tiny)
+    groups = engine.sample(PROMPTS, 4, 16, seed=7)
+    assert open_engine(tiny).sample(PROMPTS, 4, 16, seed=7) == groups
+    assert engine.sample(PROMPTS, 4, 16, seed=8) != groups
+    torch_s = open_torch(tiny).sample(PROMPTS, 4, 16, seed=7)
+    assert [[c.tokens_T for c in group] for group in torch_s] == [
+        [c.tokens_T for c in group] for group in groups
+    ]
+    assert [[c.text for c in group] for group in torch_s] == [[c.text for c in group] for group in groups]
+
+
+@pytest.mark.parametrize("places", [1, 3, 5])
+def test_places_change_nothing(places: int, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer sequences than rows: questions wait, are cut in two, and take over where others have finished."""
+    engine = open_engine(tiny)
+    expected = engine.sample(PROMPTS, 4, 24, seed=3)
+    monkeypatch.setattr("engines.llamacpp.engine.MOST_SEQUENCES", places)
+    found = open_engine(tiny).sample(PROMPTS, 4, 24, seed=3)
+    for group, other in zip(expected, found, strict=True):
+        assert [c.tokens_T for c in group] == [c.tokens_T for c in other]
+        for one, two in zip(group, other, strict=True):
+            assert one.logprobs_T == pytest.approx(two.logprobs_T, abs=1e-4)
+
+
+def test_end_token_and_limit(tiny: Path) -> None:
+    engine = open_engine(tiny)
+    completions = [c for group in engine.sample(PROMPTS, 32, 12, seed=5) for c in group]
+    assert {c.finished for c in completions} == {True, False}
+    for completion in completions:
+        assert len(completion.tokens_T) == len(completion.logprobs_T)
+        assert completion.finished == (completion.tokens_T[-1] == END)
+        assert END not in completion.tokens_T[:-1]
+        assert completion.finished or len(completion.tokens_T) == 12
+        assert "<end>" not in completion.text
+    assert [len(c.tokens_T) for c in engine.sample(PROMPTS[:1], 3, 1, seed=5)[0]] == [1, 1, 1]
+
+
+def test_tokens_follow_the_exact_distribution(make_model: MakeModel) -> None:
+    """Chi-square of the first two tokens of 4,000 completions against transformers' softmax."""
+    folder = make_model("qwen2")
+    engine = open_engine(folder)
+    group = [c.tokens_T for c in engine.sample(PROMPTS[:1], 4000, 2, seed=11)[0]]
+    model, prompt = reference(folder), engine.prompt_tokens(PROMPTS[0])
+    with torch.no_grad():
+        chances = model(torch.tensor([prompt])).logits[0, -1].softmax(-1).double().numpy()
+        common = int(np.bincount([tokens[0] for tokens in group if tokens[0] != END]).argmax())
+        after = model(torch.tensor([[*prompt, common]])).logits[0, -1].softmax(-1).double().numpy()
+    assert chi_square([tokens[0] for tokens in group], chances) < 3.5
+    assert chi_square([tokens[1] for tokens in group if tokens[0] == common], after) < 3.5
+
+
+def chi_square(tokens: list[int], chances: np.ndarray) -> float:
+    """How many standard deviations the statistic lies above its mean, rare tokens taken together."""
+    counts = np.bincount(tokens, minlength=len(chances)).astype(float)
+    expected = chances * len(tokens)
+    rare = expected < 5
+    counts = np.append(counts[~rare], counts[rare].sum())
+    expected = np.append(expected[~rare], expected[rare].sum())
+    kept = expected > 0
+    statistic = float((((counts - expected) ** 2)[kept] / expected[kept]).sum())
+    free = int(kept.sum()) - 1
+    return (statistic - free) / math.sqrt(2 * free)
+
+
+def test_plain_is_the_base_to_the_bit(tiny: Path) -> None:
+    engine = open_engine(tiny)
+    base = engine.sample(PROMPTS, 4, 16, seed=3, plain=True)
+    assert engine.sample(PROMPTS, 4, 16, seed=3) == base  # a fresh adapter changes nothing
+    move(engine, base)
+    trained = engine.sample(PROMPTS, 4, 16, seed=3)
+    assert engine.sample(PROMPTS, 4, 16, seed=3, plain=True) == base
+    assert engine.sample(PROMPTS, 4, 16, seed=3) == trained != base
+
+
+def test_a_checkpoint_comes_with_its_sampler(tiny: Path, tmp_path: Path) -> None:
+    engine = open_engine(tiny)
+    move(engine, engine.sample(PROMPTS, 4, 16, seed=3))
+    early = engine.sample(PROMPTS, 4, 16, seed=4)
+    engine.save(tmp_path)
+    move(engine, early)
+    assert engine.sample(PROMPTS, 4, 16, seed=4) != early
+    engine.load(tmp_path)
+    assert engine.sample(PROMPTS, 4, 16, seed=4) == early
+    other = open_engine(tiny, seed=9)
+    other.load(tmp_path)
+    assert other.sample(PROMPTS, 4, 16, seed=4) == early
+
+
+def test_many_swaps_take_no_memory(tiny: Path) -> None:
+    engine = open_engine(tiny, rank=64)
+    process = psutil.Process()
+    groups = engine.sample(PROMPTS, 4, 8, seed=1)
+    sizes = []
+    for number in range(40):
+        move(engine, groups, rate=1e-4)
+        engine.sample(PROMPTS, 4, 8, seed=number)
+        sizes.append(process.memory_info().rss)
+    assert max(sizes[20:]) - max(sizes[:20]) < 16 * 2**20
+
+
+def test_better_becomes_likelier(tiny: Path) -> None:
+    """Real steps on what llama.cpp sampled: answers that begin with one word are rewarded, and soon most do."""
+    engine = open_engine(tiny)
+    prompts = [[{"role": "user", "content": f"w{i} w{i + 1}"}] for i in range(8)]
+    wanted, rates = 9, []
+    for number in range(15):
+        groups = engine.sample(prompts, 16, 6, seed=number)
+        rewards = [[float(c.tokens_T[0] == wanted) for c in group] for group in groups]
+        rates.append(sum(map(sum, rewards)) / 128)
+        rows = [
+            Row(
+                prompt_T=engine.prompt_tokens(prompt),
+                completion_T=c.tokens_T,
+                weights_T=[(reward - sum(rs) / 16) / 128] * len(c.tokens_T),
+                sampler_logprobs_T=c.logprobs_T,
+            )
+            for prompt, group, rs in zip(prompts, groups, rewards, strict=True)
+            for c, reward in zip(group, rs, strict=True)
+        ]
+        stats = engine.step(Batch(rows_S=rows, learning_rate=0.02))
+        if stats.rows:  # none are left once every answer of every group is right
+            assert stats.mismatch is not None and stats.mismatch < 1e-3 and stats.capped == 0.0
+    assert sum(rates[:2]) / 2 < 0.3
+    assert sum(rates[-2:]) / 2 > 0.8
+
+
+def test_what_cannot_be_sampled(tiny: Path) -> None:
+    engine = open_engine(tiny)
+    with pytest.raises(EngineError, match="exceed the 256 tokens"):
+        engine.sample(PROMPTS, 2, 250, seed=0)
+    with pytest.raises(EngineError, match="at least 1"):
+        engine.sample(PROMPTS, 0, 8, seed=0)
+    assert engine.sample([], 4, 8, seed=0) == []
+    # To the last cell of the context: nothing overflows.
+    longest = 256 - len(engine.prompt_tokens(PROMPTS[2]))
+    assert max(len(c.tokens_T) for c in engine.sample(PROMPTS[2:3], 64, longest, seed=0)[0]) <= longest
+
+
+def test_a_long_prompt_is_read_in_parts(make_model: MakeModel) -> None:
+    folder = make_model("qwen2", max_position_embeddings=2048)
+    engine = open_engine(folder)
+    prompt = [[{"role": "user", "content": " ".join(f"w{i % 24}" for i in range(700))}]]
+    (group,) = engine.sample(prompt, 3, 8, seed=0)
+    learned = engine.logprobs(
+        [TokenSequence(prompt_T=engine.prompt_tokens(prompt[0]), completion_T=c.tokens_T) for c in group]
+    )
+    for completion, expected in zip(group, learned, strict=True):
+        assert completion.logprobs_T == pytest.approx(expected, abs=1e-3)
+
+
+def test_short_of_memory(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = open_engine(tiny)
+    expected = engine.sample(PROMPTS, 4, 8, seed=0)
+    monkeypatch.setattr("engines.llamacpp.engine.free_memory", lambda _: 2 * 3 * engine._follower.row_bytes(16))
+    found = engine.sample(PROMPTS, 4, 8, seed=0)
+    assert engine.notes == ["Memory is short: 3 answers are now sampled at a time."]
+    assert [[c.tokens_T for c in g] for g in found] == [[c.tokens_T for c in g] for g in expected]
+    monkeypatch.setattr("engines.llamacpp.engine.free_memory", lambda _: 0)
+    with pytest.raises(EngineError, match="does not fit into the free memory"):
+        engine.sample(PROMPTS, 4, 8, seed=0)
+
+
+def test_a_model_that_does_not_fit(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engines.torch_lora.device.free_memory", lambda _: 10_000)
+    with pytest.raises(EngineError, match="close other programs or choose a smaller model"):
+        open_engine(tiny)
+
+
+def test_numbers_that_are_not_finite(tiny: Path) -> None:
+    engine = open_engine(tiny)
+    with torch.no_grad():
+        engine._adapter.values.fill_(math.nan)
+    engine._adapter.version += 1
+    with pytest.raises(EngineError, match="not finite"):
+        engine.sample(PROMPTS, 2, 4, seed=0)
+
+
+def test_other_devices_and_architectures(tiny: Path, make_model: MakeModel) -> None:
+    with pytest.raises(EngineError, match="not on cuda"):
+        open_engine(tiny, device="cuda")
+    with pytest.raises(EngineError, match="torch engine"):
+        open_engine(make_model("gpt_neox"))
+
+
+def test_a_damaged_conversion_is_made_again(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One with a whole header that llama.cpp still refuses, once; then a sentence."""
+    monkeypatch.setenv("SHOAL_HOME", str(tmp_path))
+    expected = open_engine(tiny).sample(PROMPTS, 2, 8, seed=0)
+    (file,) = (tmp_path / "cache" / "gguf").glob("*.gguf")
+    content = file.read_bytes()
+    file.write_bytes(content.replace(b"qwen2.block_count", b"qwen2.block_cound"))
+    engine = open_engine(tiny)
+    assert engine.notes == ["The converted model was damaged and has been made again."]
+    assert engine.sample(PROMPTS, 2, 8, seed=0) == expected and file.read_bytes() == content
+    file.write_bytes(content[: len(content) // 2])
+    assert open_engine(tiny).sample(PROMPTS, 2, 8, seed=0) == expected
+    monkeypatch.setattr("engines.llamacpp.engine.gguf.cached", lambda *_: _junk(tmp_path / "junk.gguf"))
+    with pytest.raises(EngineError, match=r"cannot open junk\.gguf"):
+        open_engine(tiny)
+
+
+def _junk(file: Path) -> Path:
+    file.write_bytes(b"GGUF and nothing else")
+    return file
+
+
+def test_a_damaged_adapter_leaves_the_base(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The high-level Llama runs on silently without its adapter then; here it is an error, and heals."""
+    engine = open_engine(tiny)
+    base = engine.sample(PROMPTS, 2, 8, seed=0)
+    move(engine, base)
+    trained = engine.sample(PROMPTS, 2, 8, seed=0)
+    write = "engines.llamacpp.engine.gguf_adapter.write_state"
+    with monkeypatch.context() as patched:
+        patched.setattr(write, lambda *_, to, **__: to.write_bytes(b"GGUF rubbish"))
+        move(engine, base, rate=0.0)
+        with pytest.raises(EngineError, match="cannot read the adapter"):
+            engine.sample(PROMPTS, 2, 8, seed=0)
+        assert engine.sample(PROMPTS, 2, 8, seed=0, plain=True) == base
+    assert engine.sample(PROMPTS, 2, 8, seed=0) == trained
+
+
+def test_a_process_ends_in_the_middle_of_sampling(tiny: Path) -> None:
+    """As the trainer ends: at once, from another thread, while llama.cpp computes."""
+    code = (
+        "import os, sys, threading, time\n"
+        "from engines.llamacpp import open_engine\n"
+        f"engine = open_engine({str(tiny)!r})\n"
+        "def end():\n    sys.stdin.readline()\n    os._exit(0)\n"
+        "threading.Thread(target=end, daemon=True).start()\n"
+        "print('ready', flush=True)\n"
+        "while True:\n    engine.sample([[{'role': 'user', 'content': 'w1 w2'}]] * 64, 64, 200, seed=1)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ),
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(0.3)
+            process.stdin.write("\n")
+            process.stdin.flush()
+            assert process.wait(timeout=20) == 0
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
