@@ -1,0 +1,237 @@
+"""`./shoal export`: what was learned leaves the data folder whole, with a card that says only what is known."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.cli.export import FORMATS as OFFERED
+from app.node import card, checkpoint, exporting, trained
+from app.node.errors import NodeError
+from app.node.exporting import Wish, export
+from app.node.home import model_folder, model_mark
+from app.node.records import ProbeDetails, ProbeRow, RoundDetails, RoundRow
+from app.node.resume import HISTORY
+from app.node.state import State
+from app.node.store import Store
+from app.sapo import curriculum
+from engines.contract import Batch, Row, TokenSequence
+from engines.models import locate
+from engines.models.export import FORMATS
+from engines.torch_lora import open_engine
+
+ROOT = Path(__file__).parents[2]
+STARTER = locate("starter")
+SEQUENCE = TokenSequence(prompt_T=[40, 66, 77, 68, 19, 11, 18], completion_T=[20, 4, 19, 1])
+ROW = Row(prompt_T=[40, 66, 77], completion_T=[20, 4, 19, 1], weights_T=[1.0, 1.0, -0.5, 1.0])
+DETAILS = RoundDetails(
+    own_groups=16, worked_share=0.2, finished_share=1.0, tokens=900, tokens_per_s=400.0, sample_s=1.0,
+    score_s=0.1, step_s=1.0, loss=0.1, grad_norm=0.5, own_logprob=-1.0, families={"gcd": (1, 3, 8)},
+)  # fmt: skip
+
+
+def state(round: int) -> State:
+    return State(
+        round=round, curriculum=curriculum.start({"gcd": 1, "chain_sum": 2}), identity="abc",
+        completions=128 * round, tokens=900 * round, steps=round, seconds=300.0 * round, saved_at=1.0,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[float]]:
+    """A data folder with two safe points and a history that is one round ahead, and the engine's log-probs."""
+    home = tmp_path_factory.mktemp("home")
+    mark = model_mark(STARTER)
+    folder = model_folder(home, "starter", mark)
+    engine = open_engine(STARTER, seed=1, device="cpu")
+    store = Store(folder / HISTORY)
+    run = store.begin_run(1, {"recipe": "default", "learning_rate": 5e-4}, {"name": "torch", "device": "CPU"})
+    for round in (1, 2, 3):
+        row = RoundRow(
+            round=round, run=run, at=1.0, seconds=2.0, informative_own=10, informative_peer=round,
+            train_solved=0.2, details=DETAILS,
+        )  # fmt: skip
+        store.add_round(row, [])
+    for round, score in ((0, 0.21), (2, 0.34), (3, 0.99)):
+        details = ProbeDetails(worked_share=0.2, finished_share=1.0, seconds=1.0, families={"gcd": score})
+        store.add_probe(
+            ProbeRow(
+                round=round,
+                questions_mark="m",
+                at=1.0,
+                questions=256,
+                pass_at_1=score,
+                stderr=0.025,
+                details=details,
+            )
+        )
+    store.close()
+    for round in (1, 2):
+        engine.step(Batch(rows_S=[ROW], learning_rate=0.05))
+        unfinished = checkpoint.begin(folder / "checkpoints", round)
+        engine.save(unfinished)
+        checkpoint.seal(unfinished, mark, state(round))
+        checkpoint.publish(unfinished, folder / "checkpoints", round)
+    return home, engine.logprobs([SEQUENCE])[0]
+
+
+@pytest.fixture
+def home(learned: tuple[Path, list[float]], tmp_path: Path) -> Path:
+    """One of the test's own to spoil."""
+    shutil.copytree(learned[0], tmp_path / "home")
+    return tmp_path / "home"
+
+
+def safe_points(home: Path) -> list[Path]:
+    return checkpoint.newest_first(next((home / "models").iterdir()) / "checkpoints")
+
+
+def shoal(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "app.cli", "export", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "SHOAL_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def wish(to: Path, format: str = "peft", **more: Any) -> Wish:
+    return Wish(model="starter", format=format, to=to, **more)
+
+
+def test_the_command_offers_what_there_is() -> None:
+    assert tuple(OFFERED) == FORMATS == tuple(card._FILES) == tuple(card._LOADING) == tuple(card._LIBRARIES)
+
+
+def test_json_for_a_window(learned: tuple[Path, list[float]], tmp_path: Path) -> None:
+    """Progress, then what lies where; and llama.cpp computes with it what the engine did."""
+    done = shoal("--format", "merged-gguf", "--kind", "f32", "--json", str(tmp_path / "out"), home=learned[0])
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    shares = [event["share"] for event in events if event["event"] == "progress"]
+    assert shares == sorted(shares) and shares[-1] == 1.0
+    last = events[-1]
+    assert last["event"] == "exported" and last["round"] == 2 and last["pass_at_1"] == 0.34
+    assert set(last["files"]) == {"model.gguf", "Modelfile", "README.md"}
+    from tests.engines.llama import logits
+
+    tokens = SEQUENCE.prompt_T + SEQUENCE.completion_T
+    found = np.array(logits(tmp_path / "out" / "model.gguf", tokens), dtype=np.float64)
+    found -= np.log(np.exp(found).sum(1, keepdims=True))
+    first = len(SEQUENCE.prompt_T) - 1
+    got = [float(found[first + at, token]) for at, token in enumerate(SEQUENCE.completion_T)]
+    assert got == pytest.approx(learned[1], rel=1e-3, abs=1e-3)
+
+
+def test_refusals_on_the_command_line(learned: tuple[Path, list[float]], tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("mine")
+    refused = shoal("--format", "peft", "--json", str(tmp_path / "full"), home=learned[0])
+    assert refused.returncode == 1
+    assert json.loads(refused.stdout)["event"] == "refused" and "is there already" in refused.stdout
+    assert refused.stderr.startswith("shoal: ") and len(refused.stderr.splitlines()) == 1
+    assert [file.name for file in (tmp_path / "full").iterdir()] == ["mine.txt"]
+    empty = shoal("--format", "peft", str(tmp_path / "out"), home=tmp_path / "nowhere")
+    assert empty.returncode == 1 and "Nothing was learned yet" in empty.stderr and not empty.stdout
+    assert not (tmp_path / "nowhere").exists()
+    assert shoal("--format", "pickle", str(tmp_path / "out"), home=learned[0]).returncode == 2
+    assert shoal("--format", "peft", home=learned[0]).returncode == 2
+
+
+def test_the_card(learned: tuple[Path, list[float]], tmp_path: Path) -> None:
+    """Scores of the exported round, not of one that is not in it; the licence; nothing of this computer."""
+    done = export(learned[0], wish(tmp_path / "out"), lambda news: None)
+    text = (tmp_path / "out" / "README.md").read_text()
+    assert done.round == 2 and "after the safe point" not in text
+    for said in (
+        "license: apache-2.0",
+        "safe point after round 2",
+        "| before training | 21.0 % ± 2.5 |",
+        "| **after round 2** | **34.0 % ± 2.5** |",
+        "| chain_sum | 2 |",
+        "20 groups of its own answers and 3 of peers'",
+        "recipe: default",
+        "256 held-out questions",
+        "10 minutes",
+    ):
+        assert said in text, said
+    assert "99.0" not in text
+    for place in (str(learned[0]), str(tmp_path), str(ROOT)):
+        assert not any(place.encode() in file.read_bytes() for file in (tmp_path / "out").iterdir())
+
+
+def test_without_a_history(home: Path, tmp_path: Path) -> None:
+    for file in next((home / "models").iterdir()).glob("history*"):
+        file.unlink()
+    done = export(home, wish(tmp_path / "out"), lambda news: None)
+    assert done.pass_at_1 is None
+    assert "It was not measured" in (tmp_path / "out" / "README.md").read_text()
+    next((home / "models").iterdir()).joinpath(HISTORY).write_bytes(b"no database" * 100)
+    export(home, wish(tmp_path / "again"), lambda news: None)
+
+
+def test_a_damaged_safe_point_is_passed_over(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newest, older = safe_points(home)
+    (newest / "adapter_model.safetensors").write_bytes(b"\0" * 10)
+    assert export(home, wish(tmp_path / "out"), lambda news: None).round == 1
+    monkeypatch.setattr(trained, "_PAUSE_S", 0.0)
+    (older / "state.json").unlink()
+    with pytest.raises(NodeError, match="cannot be read") as caught:
+        export(home, wish(tmp_path / "none"), lambda news: None)
+    assert "\n" not in str(caught.value) and not (tmp_path / "none").exists()
+    assert safe_points(home)[0] == newest, "nothing in the data folder is touched"
+
+
+def test_beside_a_node_that_learns(home: Path, tmp_path: Path) -> None:
+    """Safe points are replaced all the time; what is copied is always one whole one."""
+    root, stop = safe_points(home)[0].parent, threading.Event()
+    source = tmp_path / "source"
+    shutil.copytree(safe_points(home)[0], source)
+    (source / checkpoint.STATE).unlink()
+    mark = model_mark(STARTER)
+
+    def learn() -> None:
+        round = 2
+        while not stop.is_set():
+            round += 1
+            unfinished = checkpoint.begin(root, round)
+            shutil.copytree(source, unfinished, dirs_exist_ok=True)
+            checkpoint.seal(unfinished, mark, state(round))
+            checkpoint.publish(unfinished, root, round)
+
+    node = threading.Thread(target=learn)
+    node.start()
+    try:
+        for number in range(20):
+            found = trained.newest(home, STARTER, tmp_path / f"copy-{number}")
+            assert checkpoint.read(found.folder, mark) == found.state
+    finally:
+        stop.set()
+        node.join()
+
+
+def test_whose_licence(tmp_path: Path) -> None:
+    assert exporting.base_of("starter", STARTER).licence == "Apache-2.0"
+    hub = tmp_path / "models--Qwen--Qwen2.5-0.5B-Instruct" / "snapshots" / "0123"
+    shutil.copytree(STARTER, hub)
+    known = exporting.base_of("Qwen/Qwen2.5-0.5B-Instruct", hub)
+    assert known.on_hub and known.licence and known.licence_url.startswith("https://")
+    own = tmp_path / "own"
+    shutil.copytree(STARTER, own)
+    (own / "README.md").write_text("---\nlanguage: en\nlicense: 'mit'\n---\nlicense: not this\n")
+    assert exporting.base_of(str(own), own) == card.Base(name="own", licence="mit")
+    (own / "README.md").write_text("license: not a header")
+    assert exporting.base_of(str(own), own).licence == ""
