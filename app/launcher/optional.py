@@ -49,14 +49,9 @@ class _Busy(Exception):
     """Another process is at it."""
 
 
-def wanted(root: str) -> bool:
-    """Whether building llama.cpp in the background is worth beginning here: not where a better engine runs, not
-    what is there already, and not again soon after a failure."""
-    if stamp.APPLE_SILICON or os.path.exists("/dev/nvidiactl"):
-        return False
-    if not os.path.isfile(os.path.join(root, "packaging", "requirements", "llamacpp.txt")):
-        return False
-    return not stamp.ready(root, "llamacpp") and not stamp.is_put_off(root, "llamacpp")
+def wanted() -> bool:
+    """Whether building llama.cpp in the background is worth it here: not where a better engine runs."""
+    return not stamp.APPLE_SILICON and not os.path.exists("/dev/nvidiactl")
 
 
 def begin(root: str, variables: dict[str, str]) -> None:

@@ -51,26 +51,29 @@ def _ensure(root: str, purpose: str, check: bool = False) -> None:
 
 
 def _begin_building(root: str) -> None:
-    if stamp.ready(root, "llamacpp") or stamp.is_put_off(root, "llamacpp"):
+    if not _missing(root, "llamacpp"):
         return
     from app.launcher import optional
 
-    if optional.wanted(root):
+    if optional.wanted():
         optional.begin(root, variables(root))
+
+
+def _missing(root: str, name: str) -> bool:
+    """Whether something optional is known to this copy, not installed, and not given up for now."""
+    file = stamp.PURPOSES[name][0][0]
+    return (
+        os.path.isfile(os.path.join(root, "packaging", "requirements", file))
+        and not stamp.ready(root, name)
+        and not stamp.is_put_off(root, name)
+    )
 
 
 def _try_optional(root: str) -> None:
     """The tests of an engine that is not there skip, and say why."""
     if "SHOAL_NO_OPTIONAL" in os.environ:
         return
-    names = [
-        name
-        for name in ("llamacpp", "mlx")
-        if os.path.isfile(os.path.join(root, "packaging", "requirements", f"{name}.txt"))
-        and not stamp.ready(root, name)
-        and not stamp.is_put_off(root, name)
-    ]
-    for name in names:
+    for name in (name for name in ("llamacpp", "mlx") if _missing(root, name)):
         _provide(root, name, firmly=False)
 
 

@@ -59,7 +59,7 @@ def test_progress_counts_packages_and_widens_for_those_that_come_along(
             "  Downloading torch-2.13.0-cp311-cp311-manylinux_2_28_x86_64.whl (900.1 MB)",
             "Installing collected packages: nvidia-cublas, torch",
         ):
-            install._show(line, progress)
+            install.show(line, progress)
     out, err = capsys.readouterr()
     assert out == ""
     assert [line.split("  ")[-1] for line in err.splitlines()] == [
