@@ -66,6 +66,9 @@ class Overview(Page):
         self._device.say(words.device(view))
         self._device.setToolTip(words.why_device(view))
 
+    def arrived(self) -> None:
+        self._welcome.arrived()
+
     def close_down(self) -> None:
         self._welcome.close_down()
 

@@ -31,6 +31,7 @@ class Welcome(QFrame):
         self.setProperty("look", "card")
         self._actions = actions
         self._view = View()
+        self._greeted = False
         self.trial = trial or Trial()
         self._what = What(theme, self._to_machine, lambda: self._learn(ALONE))
         self._machine = Machine(theme, actions, self.trial, self._to_company, lambda: self._show(self._what))
@@ -43,6 +44,12 @@ class Welcome(QFrame):
     def show_view(self, view: View) -> None:
         self._view = view
         self._machine.show_view(view)
+
+    def arrived(self) -> None:
+        """The first time, the keyboard goes on from here; later it stays where it is."""
+        if self.isVisible() and not self._greeted:
+            self._greeted = True
+            self._what.arrive()
 
     def close_down(self) -> None:
         self.trial.stop(wait=True)
