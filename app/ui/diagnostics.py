@@ -7,23 +7,26 @@ from __future__ import annotations
 
 import os
 import platform
+import sqlite3
 import sys
 import time
 import zipfile
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
 import PySide6
 
 from app.node import belongings, preferences
-from app.ui import choices
+from app.ui import choices, past
 from app.ui.logs import LOGS, tail
 from app.ui.model import View
 from app.ui.redaction import cleaned
 
 LOG_BYTES = 64_000
 EVENTS = 200
+ROUNDS = 20
 ROOT = Path(__file__).parents[2]
 
 
@@ -43,6 +46,7 @@ def files(view: View, doctor: str = "") -> tuple[File, ...]:
         File("settings.json", _settings(home)),
         File("events.txt", _events(view)),
         File("data.txt", _data(home)),
+        File("sampler.txt", sampler(home)),
         *(File(f"logs/{name}", tail(home / "logs" / name, LOG_BYTES)) for name in LOGS),
     ]
     return tuple(File(one.name, cleaned(one.text)) for one in made if one.text.strip())
@@ -126,6 +130,26 @@ def _events(view: View) -> str:
 def _data(home: Path) -> str:
     return "".join(
         f"{size.kind}: {size.bytes} bytes in {size.files} files\n" for size in belongings.sizes(home)
+    )
+
+
+def sampler(home: Path) -> str:
+    """Of the last rounds that another program than the learner sampled: how far apart the two are."""
+    folder = past.newest(home)
+    if folder is None:
+        return ""
+    query = (
+        "SELECT round, json_extract(details, '$.mismatch'), json_extract(details, '$.capped') FROM rounds"
+        " WHERE json_extract(details, '$.mismatch') IS NOT NULL ORDER BY round DESC LIMIT ?"
+    )
+    try:
+        with closing(past.opened(folder)) as db:
+            rows = db.execute(query, (ROUNDS,)).fetchall()
+    except sqlite3.Error:
+        return ""
+    return "".join(
+        f"round {round}: mismatch {mismatch:.2e} nats, {100 * (capped or 0.0):.2f} % of the tokens at the cap\n"
+        for round, mismatch, capped in rows
     )
 
 

@@ -63,7 +63,7 @@ def read(folder: Path | None) -> Past:
     if folder is None or not (folder / "history.sqlite").is_file():
         return Past(folder=folder)
     try:
-        with closing(_open(folder)) as db:
+        with closing(opened(folder)) as db:
             return _read(folder, db)
     except (sqlite3.Error, msgspec.MsgspecError, OSError):
         return Past(folder=folder)
@@ -72,7 +72,7 @@ def read(folder: Path | None) -> Past:
 def groups_of(folder: Path, first_round: int, count: int = GROUPS) -> tuple[Group, ...]:
     """The groups from `first_round` on, newest first, at most `count`."""
     try:
-        with closing(_open(folder)) as db:
+        with closing(opened(folder)) as db:
             return _groups(db, first_round, count)
     except (sqlite3.Error, msgspec.MsgspecError, OSError):
         return ()
@@ -102,7 +102,8 @@ def round_row(
     )
 
 
-def _open(folder: Path) -> sqlite3.Connection:
+def opened(folder: Path) -> sqlite3.Connection:
+    """A model folder's history, read-only."""
     path = quote(str(folder / "history.sqlite"))
     return sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=1.0)
 
