@@ -23,7 +23,7 @@ from gguf.quants import quantize
 
 from engines.contract import EngineError
 from engines.models import gguf_header, gguf_tensors, gguf_tokenizer
-from engines.models.architecture import Architecture, read_architecture
+from engines.models.architecture import KNOWN, Architecture, read_architecture
 from engines.models.folder import Folder, fingerprint, open_folder, open_weights
 from engines.models.gguf_tensors import Array, Expected
 from engines.models.gguf_tokenizer import UnknownTokenizer, Vocabulary
@@ -40,6 +40,14 @@ KINDS: Mapping[str, tuple[gguf.GGMLQuantizationType, gguf.LlamaFileType]] = {
 }
 SOURCE = "shoal.source"
 """Key of a cached file: the fingerprint of what it was made from."""
+_SOURCES = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "chat_template.jinja",
+)
 VERSION = 1
 """Of the conversion: a cached file of another version is made anew."""
 _SPARE = 64 * 2**20
@@ -134,6 +142,11 @@ def cache_folder() -> Path:
 def architecture(model: Folder) -> Architecture:
     """The decoder in a folder. Raises EngineError where llama.cpp files of it cannot be made here."""
     shape = read_architecture(model.config)
+    if shape is None and model.config.get("model_type") in KNOWN:
+        raise EngineError(
+            f"{model.name} attends or turns positions in a way that is not converted here (a sliding window, a "
+            "rotary scaling): use the torch engine, or export it as peft or merged."
+        )
     if shape is None:
         kind = model.config.get("model_type", "of an unknown kind")
         raise EngineError(
@@ -146,7 +159,7 @@ def architecture(model: Folder) -> Architecture:
 def source(model: Folder) -> str:
     """Changes with anything a GGUF file is made from, and with the way it is made."""
     digest = hashlib.sha256(f"{VERSION} {fingerprint(model)}".encode())
-    for file in ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"):
+    for file in _SOURCES:
         path = model.path / file
         digest.update(path.read_bytes() if path.is_file() else b"\0")
     return digest.hexdigest()

@@ -160,7 +160,10 @@ BAD: dict[str, tuple[Callable[[Path], Any], str]] = {
     "tokenizer cut off": (lambda f: (f / "tokenizer.json").write_text("{"), "tokenizer.json .* is damaged"),
     "another architecture": (configured(model_type="gpt_neox"), "is gpt_neox, and only"),
     "heads of another width": (configured(head_dim=6), "wider than llama.cpp expects"),
-    "another rotary scaling": (configured(rope_parameters=dict(rope_type="yarn", factor=2.0)), "and only"),
+    "another rotary scaling": (
+        configured(rope_parameters=dict(rope_type="yarn", factor=2.0)),
+        "a rotary scaling",
+    ),
     "a layer missing": (weights(lambda t: t.pop("model.layers.1.mlp.up_proj.weight")), "lacks the weights"),
     "another shape": (configured(intermediate_size=40), "another shape than its config"),
     "unknown weights": (
