@@ -30,6 +30,7 @@ PURPOSES: dict[str, Parts] = {
     # What follows Shoal can do without; see app.launcher.optional.
     "llamacpp": (("llamacpp.txt", ("--only-binary", ":all:", "--no-deps")),),
     "mlx": _MLX,
+    "bench": (("bench.txt", ("--only-binary", ":all:")),),
 }
 """What is installed for what, in this order: the requirement file and the options pip gets with it."""
 
