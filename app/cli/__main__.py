@@ -78,9 +78,10 @@ def _open() -> int:
             why = f"Qt does not load ({' '.join(str(error).split())[:200]})"
     if not why:
         return _run("window")
-    instead = "the view in this terminal opens" if sys.stderr.isatty() else "Shoal learns without one"
-    print(f"shoal: No window can be shown, because {why}; {instead}.", file=sys.stderr, flush=True)
-    return _run(*ALONE)
+    said, here = f"No window can be shown, because {why}", sys.stderr.isatty()
+    instead = "the view in this terminal opens" if here else "Shoal learns without one"
+    print(f"shoal: {said}; {instead}.", file=sys.stderr, flush=True)
+    return _run(*ALONE, *(["--said", f"{said}."] if here else []))
 
 
 def _run(name: str, *arguments: str) -> int:

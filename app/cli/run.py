@@ -97,6 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--hold", action="store_true", help=argparse.SUPPRESS
     )  # with orders: wait for one to begin
+    parser.add_argument("--said", default="", help=argparse.SUPPRESS)  # what the view would cover
     parser.add_argument("--shuffled-rewards", action="store_true", help=argparse.SUPPRESS)
 
 
@@ -153,7 +154,7 @@ def main(args: argparse.Namespace) -> int:
             )
         view: View | None = None
         if live:
-            view = Terminal(Console(stderr=True), lambda: node.snapshot)
+            view = Terminal(Console(stderr=True), lambda: node.snapshot, args.said)
         elif args.snapshots:
             view = SnapshotLines(output, lambda: node.snapshot)
         asyncio.run(_run(node, governor, plan.solo, view, args.snapshots or args.hold))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import msgspec
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.panel import Panel
@@ -29,11 +30,12 @@ _FIXED_LINES = 7
 
 
 class Terminal:
-    """Draws the newest snapshot on the whole terminal; `close` leaves the last picture of the curve behind."""
+    """Draws the newest snapshot on the whole terminal; `close` leaves the last picture of the curve behind.
+    `said` is a sentence from before, which this view would cover: it is shown until there is a newer one."""
 
-    def __init__(self, console: Console, read: Callable[[], Snapshot]) -> None:
+    def __init__(self, console: Console, read: Callable[[], Snapshot], said: str = "") -> None:
         self._console = console
-        self._read = read
+        self._read = (lambda: _noted(read(), said)) if said else read
         self._live = Live(console=console, auto_refresh=False, screen=True)
         self._drawn: tuple[object, ...] = ()
 
@@ -54,6 +56,12 @@ class Terminal:
         snapshot = self._read()
         if snapshot.curve:
             self._console.print(_curve(snapshot, min(80, self._console.width), 12))
+
+
+def _noted(snapshot: Snapshot, said: str) -> Snapshot:
+    if snapshot.note:
+        return snapshot
+    return msgspec.structs.replace(snapshot, note=said, noted_at=snapshot.started_at)
 
 
 def picture(snapshot: Snapshot, width: int, height: int, now: float) -> RenderableType:

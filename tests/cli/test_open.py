@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
 import socket
@@ -12,10 +13,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
+from rich.console import Console
 
 from app.cli import __main__ as cli
+from app.node.snapshot import Snapshot
+from app.node.terminal import Terminal, picture
 from app.ui import display
 
 ROOT = Path(__file__).parents[2]
@@ -97,6 +102,25 @@ def test_otherwise_the_terminal_view_says_why(
     assert opened == [("run", "--solo")]
     said = capsys.readouterr().err
     assert why in said and said.count("\n") == 1 and "Shoal learns without one" in said
+
+
+def test_the_view_that_covers_the_sentence_repeats_it(
+    opened: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    cli.main([])
+    assert "; the view in this terminal opens." in capsys.readouterr().err
+    said = "No window can be shown, because there is no display here."
+    assert opened == [("run", "--solo", "--said", said)]
+    snapshot = Snapshot(model="m", recipe="default", home="/h", solo=True, started_at=time.time())
+    console = Console(file=io.StringIO(), width=100, height=24, force_terminal=True)
+    for note, shown in (("", said), ("Something newer.", "Something newer.")):
+        current = msgspec.structs.replace(snapshot, note=note, noted_at=time.time())
+        view = Terminal(console, lambda current=current: current, said)
+        console.print(picture(view._read(), 100, 24, time.time()))
+        assert shown in console.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_missing_libraries_are_a_reason_too(

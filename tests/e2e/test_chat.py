@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
+from engines import opening
 from tests.e2e.shoal import PATIENCE_S, ROOT, Running, child, command, shoal
 
 if sys.platform != "win32":
@@ -175,6 +176,21 @@ def test_it_follows_a_node_that_learns_beside_it(model: Path, tmp_path: Path) ->
     finally:
         chat.process.kill()
         node.kill()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("engine", ["llamacpp", "mlx"])
+def test_every_engine_says_what_torch_has_learned(engine: str, model: Path, tmp_path: Path) -> None:
+    if reason := opening.available(engine):
+        pytest.skip(reason)
+    assert shoal("run", "--solo", "--rounds", "1", *SMALL, "--model", model, "--home", tmp_path).returncode == 0
+    chat = Chatting("--model", model, "--home", tmp_path, "--engine", engine)
+    opened = chat.read()
+    assert (opened["engine"]["name"], opened["learned"]) == (engine, 1)
+    (drawn, _) = chat.ask("draw", family="chain_sum")
+    before, after, *_ = chat.ask("solve", puzzle=drawn["puzzle"])
+    assert (before["learned"], after["learned"]) == (None, 1)
+    assert chat.close() == 0
 
 
 @pytest.mark.long
