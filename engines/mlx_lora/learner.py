@@ -142,7 +142,7 @@ class Learner:
         for piece in pieces:
             layout = pack([sequences[index] for index in piece])
             targets = Targets.of([rows[index] for index in piece])
-            (loss, away), part = self._gradient(adapter, layout, targets, clip)
+            loss, away, part = self._gradient(adapter, layout, targets, clip)
             gradient = gradient + part
             mx.eval(loss, away, gradient)
             total += loss.item()
@@ -151,35 +151,80 @@ class Learner:
 
     def _gradient(
         self, adapter: Adapter, layout: Layout, targets: Targets, clip: tuple[float, float] | None
-    ) -> tuple[tuple[mx.array, mx.array], mx.array]:
+    ) -> tuple[mx.array, mx.array, mx.array]:
         """Loss and `loss.mismatch` of one micro-batch, and the loss's gradient by the adapter's values.
 
         Not compiled as a whole: mx.compile saved 14 % where all shapes came again and cost 35 % where they did
         not, and every round's groups have shapes of their own. mlx-lm compiles its activations."""
+        if self.limits.checkpointing:
+            return self._gradient_by_layers(adapter, layout, targets, clip)
 
         def surrogate(values: mx.array) -> tuple[mx.array, mx.array, mx.array]:
             """Has the loss's gradient: hidden states times what the loss says of them, as a constant."""
-            hidden = self._states(adapter.matrices(values), layout, self.limits.checkpointing)
+            hidden = self._states(adapter.matrices(values), layout)
             loss, slope, apart = weighted_loss(mx.stop_gradient(hidden), self._network.head, targets, clip)
             return (hidden * slope).astype(mx.float32).sum(), loss, apart
 
         (_, loss, apart), gradient = mx.value_and_grad(surrogate)(adapter.values)
-        return (loss, apart), gradient
+        return loss, apart, gradient
 
-    def _states(
-        self, matrices: list[tuple[mx.array, mx.array]], layout: Layout, checkpointing: bool
-    ) -> mx.array:
-        """Normed hidden states (C, d) at the positions that predict the completions' tokens."""
+    def _gradient_by_layers(
+        self, adapter: Adapter, layout: Layout, targets: Targets, clip: tuple[float, float] | None
+    ) -> tuple[mx.array, mx.array, mx.array]:
+        """The same, keeping only what goes into each layer and computing the layer again on the way back.
+
+        By hand, layer after layer: mx.checkpoint leaves it to the evaluation when to compute a layer again, and
+        of twelve layers that kept two thirds of the memory."""
         network = self._network
+        matrices = adapter.matrices(adapter.values)
         network.bind(matrices)
-        decoder = network.learner.model
-        streams = [decoder.embed_tokens(layout.prompt_PL)]
-        streams += [decoder.embed_tokens(block.fed_SF) for block in layout.blocks]
-        through = _recomputed if checkpointing else _through
-        for layer in decoder.layers:
-            streams = through(layer, streams, layout)
+        layers = network.learner.model.layers
+        streams, entering = self._embedded(layout), []
+        for layer in layers:
+            entering.append(streams)
+            streams = _through(layer, streams, layout)
+            mx.eval(streams)
+
+        def top(*streams: mx.array) -> mx.array:
+            return self._predicting(list(streams), layout)
+
+        loss, slope, apart = weighted_loss(top(*streams), network.head, targets, clip)
+        _, flowing = mx.vjp(top, streams, [slope])
+        mx.eval(loss, apart, flowing)
+
+        each = len(matrices) // len(layers)
+        found: list[mx.array] = []
+        for index in reversed(range(len(layers))):
+            pairs = matrices[index * each : (index + 1) * each]
+
+            def run(*arrays: mx.array, index: int = index) -> list[mx.array]:
+                sides = arrays[: 2 * each]
+                network.bind(list(zip(sides[::2], sides[1::2], strict=True)), index * each)
+                return _through(layers[index], list(arrays[2 * each :]), layout)
+
+            sides = [side for pair in pairs for side in pair]
+            _, gradients = mx.vjp(run, [*sides, *entering.pop()], flowing)
+            mx.eval(gradients)
+            flowing = gradients[2 * each :]
+            found = gradients[: 2 * each] + found
+        return loss, apart, mx.concatenate([gradient.reshape(-1) for gradient in found])
+
+    def _states(self, matrices: list[tuple[mx.array, mx.array]], layout: Layout) -> mx.array:
+        """Normed hidden states (C, d) at the positions that predict the completions' tokens."""
+        self._network.bind(matrices)
+        streams = self._embedded(layout)
+        for layer in self._network.learner.model.layers:
+            streams = _through(layer, streams, layout)
+        return self._predicting(streams, layout)
+
+    def _embedded(self, layout: Layout) -> list[mx.array]:
+        """What enters the first layer: of the prompts, and of each block of completions."""
+        embed = self._network.learner.model.embed_tokens
+        return [embed(layout.prompt_PL), *(embed(block.fed_SF) for block in layout.blocks)]
+
+    def _predicting(self, streams: list[mx.array], layout: Layout) -> mx.array:
         both = mx.concatenate([stream.reshape(-1, stream.shape[-1]) for stream in streams])
-        states: mx.array = decoder.norm(both[layout.predict_C])
+        states: mx.array = self._network.learner.model.norm(both[layout.predict_C])
         return states
 
     def _score(self, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]]) -> list[list[float]]:
@@ -190,7 +235,7 @@ class Learner:
             part = [sequences_S[filled[index]] for index in piece]
             layout = pack(part)
             tokens = [token for _, completion in part for token in completion]
-            hidden = self._states(matrices, layout, checkpointing=False)
+            hidden = self._states(matrices, layout)
             found: Any = logprobs(hidden, self._network.head, mx.array(tokens)).tolist()
             start = 0
             for index in piece:
@@ -211,14 +256,3 @@ def _through(layer: Any, streams: list[mx.array], layout: Layout) -> list[mx.arr
             for stream, block in zip(streams[1:], layout.blocks, strict=True)
         ),
     ]
-
-
-def _recomputed(layer: Any, streams: list[mx.array], layout: Layout) -> list[mx.array]:
-    """The same, computed again in the backward pass instead of kept."""
-
-    def run(parameters: Any, streams: list[mx.array]) -> list[mx.array]:
-        layer.update(parameters)
-        return _through(layer, streams, layout)
-
-    found: list[mx.array] = mx.checkpoint(run)(layer.trainable_parameters(), streams)
-    return found

@@ -12,11 +12,8 @@ from types import ModuleType
 def library(name: str) -> ModuleType:
     """The module `mlx_lm.<name>`, its parents found but not run. Raises ImportError."""
     parts = f"mlx_lm.{name}".split(".")
-    missing = [
-        parent
-        for parent in (".".join(parts[:end]) for end in range(1, len(parts)))
-        if parent not in sys.modules
-    ]
+    parents = [".".join(parts[:end]) for end in range(1, len(parts))]
+    missing = [parent for parent in parents if parent not in sys.modules]
     try:
         for parent in missing:
             spec = importlib.util.find_spec(parent)

@@ -73,9 +73,9 @@ class Network:
                 self.places.append(Place(f"model.layers.{index}.{path}", width_in, width_out))
         return added
 
-    def bind(self, matrices: list[tuple[mx.array, mx.array]]) -> None:
-        """The learner's LoRA layers take these; mlx-lm keeps both transposed."""
-        for layer, (a, b) in zip(self._lora, matrices, strict=True):
+    def bind(self, matrices: list[tuple[mx.array, mx.array]], first: int = 0) -> None:
+        """The learner's LoRA layers take these, from the `first` on; mlx-lm keeps both transposed."""
+        for layer, (a, b) in zip(self._lora[first : first + len(matrices)], matrices, strict=True):
             layer.lora_a, layer.lora_b = a.T, b.T
 
     def merged(self, adapter: Adapter) -> Any:
@@ -119,9 +119,9 @@ class Network:
     def token_bytes(self, checkpointing: bool, keys: int = 512) -> int:
         """Memory kept for each token until its backward pass, attention over that many `keys` included."""
         shape = self.shape
-        widest = 12 * shape.hidden + 12 * (shape.heads + shape.kv_heads) * shape.head_dim + 8 * shape.inner
-        widest += 3 * shape.heads * keys
-        kept = shape.layers * shape.hidden + widest if checkpointing else shape.layers * widest
+        widest = 8 * shape.hidden + 8 * (shape.heads + shape.kv_heads) * shape.head_dim + 5 * shape.inner
+        widest += 2 * shape.heads * keys
+        kept = shape.layers * shape.hidden + 2 * widest if checkpointing else shape.layers * widest
         return kept * self.dtype.size
 
 
