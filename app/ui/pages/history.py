@@ -157,7 +157,7 @@ def _rounds() -> Table:
         Column(tr("Took"), lambda one: span(one.seconds), lambda one: one.seconds, right=True),
     ]
     table = Table(Rows(columns), tr("Rounds"))
-    table.set_widths(110, 0, 0, 160, 140, 110)
+    table.set_widths(84, 0, 0, 136, 116, 76)
     return table
 
 

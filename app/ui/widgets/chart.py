@@ -204,12 +204,12 @@ class Chart(QWidget):
     def _paint_axes(self, painter: QPainter, plot: QRectF, top: float) -> None:
         grid, faint = self._theme.colour("grid"), self._theme.colour("text_faint")
         metrics = QFontMetricsF(painter.font())
-        for mark in ticks.linear(0, top, max(2, round(plot.height() / 64))):
+        for mark in ticks.linear(0, top, min(10, max(2, round(plot.height() / 64)))):
             y = plot.bottom() - mark / top * plot.height()
             painter.setPen(QPen(grid if mark else self._theme.colour("line_strong"), 1))
             painter.drawLine(QPointF(plot.left(), round(y) + 0.5), QPointF(plot.right(), round(y) + 0.5))
             painter.setPen(faint)
-            text = percent(mark)
+            text = percent(mark, 0 if abs(100 * mark - round(100 * mark)) < 1e-6 else 1)
             painter.drawText(QPointF(plot.left() - metrics.horizontalAdvance(text) - 8, y + 4), text)
         left, right = self.range()
         about = max(2, round(plot.width() / 110))
