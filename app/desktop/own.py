@@ -1,4 +1,5 @@
-"""Which processes are ours: this one and everything it started."""
+"""Which processes are ours: this one, everything it started, and the builder of llama.cpp, which the launcher
+started beside it."""
 
 from __future__ import annotations
 
@@ -10,11 +11,30 @@ import psutil
 
 _PROC = Path("/proc")
 
+BUILDER = Path(sys.prefix) / "shoal-llamacpp.pid"
+"""Written by app.launcher.optional while it builds."""
+
 
 def own_processes(root: int | None = None) -> set[int]:
     """`root` (this process unless given) and all that came from it, also through others; empty when it has
     ended."""
-    root = os.getpid() if root is None else root
+    if root is not None:
+        return _tree(root)
+    return _tree(os.getpid()) | builder()
+
+
+def builder(file: Path = BUILDER) -> set[int]:
+    """The processes that build llama.cpp in the background. The number of one that was killed may be another
+    program's by now, so its command line is looked at."""
+    try:
+        pid = int(file.read_text(encoding="ascii"))
+        ours = "app.launcher.optional" in psutil.Process(pid).cmdline()
+    except (OSError, ValueError, psutil.Error):
+        return set()
+    return _tree(pid) if ours else set()
+
+
+def _tree(root: int) -> set[int]:
     if sys.platform == "linux" and (_PROC / str(root) / "task" / str(root) / "children").exists():
         return _through_kernel(root)
     try:

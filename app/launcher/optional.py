@@ -27,6 +27,10 @@ SAYS = "shoal-llamacpp.says"
 
 LOG = "shoal-llamacpp.log"
 
+PID = "shoal-llamacpp.pid"
+"""In the environment too: the number of the process in the background, by which app.desktop.own knows that its
+load is not somebody else's."""
+
 SLIM = {
     # Without -march=native: it runs 8-bit weights slower, and the wheel suits other computers too.
     "GGML_NATIVE": "OFF",
@@ -74,13 +78,16 @@ def begin(root: str, variables: dict[str, str]) -> None:
         pass  # a disk that is full or a folder that is not ours: whatever was asked for will say so
 
 
-def provide(root: Path, name: str, waiting: Callable[[], None]) -> None:
+def provide(root: Path, name: str, waiting: Callable[[], None], number: Path | None = None) -> None:
     """Installs "llamacpp" or "mlx" in the foreground, with progress. Raises SetupError, after remembering it,
-    and whatever `waiting` raises, which is called when another process is already at it."""
+    and whatever `waiting` raises, which is called when another process is already at it. The file `number`
+    holds this process's number for as long."""
     with lock(root / f".venv-{name}.lock", waiting) as held:
         if stamp.ready(str(root), name):
             return
         try:
+            if number is not None:
+                number.write_text(str(os.getpid()), encoding="ascii")
             _provide(root, name, held)
         except SetupError as error:
             unreachable = "could not be reached" in str(error)
@@ -88,6 +95,9 @@ def provide(root: Path, name: str, waiting: Callable[[], None]) -> None:
             if name == "llamacpp":
                 _says(root, str(error))
             raise
+        finally:
+            if number is not None:
+                number.unlink(missing_ok=True)
         stamp.write(str(root), name)
         if name == "llamacpp":
             (root / ".venv" / SAYS).unlink(missing_ok=True)
@@ -249,8 +259,9 @@ def main(root: str) -> int:
     """The process in the background. Returns 1 after a failure, which it has remembered."""
     if hasattr(os, "nice"):
         os.nice(19)
+    number = Path(root) / ".venv" / PID
     try:
-        provide(Path(root), "llamacpp", _leave)
+        provide(Path(root), "llamacpp", _leave, number)
     except _Busy:
         return 0
     except SetupError as error:

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from app.desktop import own
 from app.launcher import install, optional, stamp
 from tests.launcher.conftest import LIMIT, Launch, make_wheel, packages_of
 from tests.launcher.test_setup import finish
@@ -122,6 +123,8 @@ def test_the_first_start_goes_on_at_once_while_it_is_built(
     until(lambda: bool(builds(world)))
     assert "is being built in the background" in says(project)
     nice, _, settings = builds(world)[0].partition(" ")
+    (child,) = psutil.Process(int((project / ".venv" / optional.PID).read_text())).children()
+    assert {child.pid} < own.builder(project / ".venv" / optional.PID)  # not the load of others
     assert nice == "19" and "'cmake.define.GGML_NATIVE'" in settings and "llamacpp.cmake" in settings
     code, _, err = finish(launch(project, "run", FAKE_BUILD="wait", **world))  # a second start leaves it alone
     assert code == 0 and err == ""
@@ -131,6 +134,7 @@ def test_the_first_start_goes_on_at_once_while_it_is_built(
     assert (packages_of(project) / "llama_cpp" / "__init__.py").exists()
     assert (packages_of(project) / "diskcache" / "__init__.py").exists()
     assert not (project / ".venv" / "shoal-build").exists()
+    until(lambda: not (project / ".venv" / optional.PID).exists())
 
 
 @built_here
