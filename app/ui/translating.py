@@ -99,9 +99,14 @@ def _in_source(source: str) -> Iterator[Text]:
 def _of_the_node() -> Iterator[str]:
     from app.node.preferences import SETTINGS
     from app.node.reasons import Reason
+    from app.node.survey import STARTER_ABOUT
+    from engines.models.catalogue import entries
 
     for reason in Reason:
         yield from (reason.sentence, reason.short)
+    for entry in entries():
+        yield from (entry.about, entry.gated)
+    yield STARTER_ABOUT
     for setting in SETTINGS:
         yield from (setting.group, setting.label, setting.help, setting.words)
         yield from (label for _, label in setting.options)

@@ -20,6 +20,10 @@ PROMPT = 256
 """Tokens of a long prompt of the puzzles, with its chat template."""
 LEAST_TOKENS, GOOD_TOKENS = 256, 1024
 """Tokens of a micro-batch: the smallest the learner steps down to, and what it takes with room to spare."""
+ACTIVATIONS = 0.5
+"""The share of the memory behind the weights that the learner gives to a micro-batch."""
+MERGED_BELOW = 50 * 10**6
+"""Parameters of a model whose adapter is merged into a second copy for sampling, on a processor."""
 DISK_SPARE = 500 * 10**6
 """Bytes that stay free: a disk that is full to the brim ends more than Shoal."""
 
@@ -71,8 +75,9 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def token_bytes(self, checkpointing: bool, itemsize: int) -> int:
         """What the learner keeps of one token until its backward pass."""
-        widest = 8 * self.hidden + 12 * (self.heads + self.kv_heads) * self.head_dim + 6 * self.inner
-        kept = self.layers * self.hidden + widest if checkpointing else self.layers * widest
+        heads = (3 * self.heads + 4 * self.kv_heads) * self.head_dim
+        layer = 2 * self.hidden + heads + 2 * self.inner
+        kept = self.layers * (self.hidden if checkpointing else layer) + 2 * layer
         return kept * itemsize
 
 
@@ -98,19 +103,20 @@ def needs(
     """Of a model in that format. `stored_parameters` counts what its files hold, where that is more than the
     model."""
     size = ITEMSIZE[dtype]
-    weights = (shape.parameters + shape.linear_parameters) * size
+    stored = max(stored_parameters or 0, shape.parameters)
+    merged = stored < MERGED_BELOW
+    weights = (shape.parameters + (shape.linear_parameters if merged else 0)) * size
     adapter = 16 * shape.adapter_parameters(rank)
     sampling = weights + adapter + COMPLETIONS * shape.row_bytes(PROMPT + max_tokens, size)
 
     def learning(tokens: int, checkpointing: bool) -> int:
-        return weights + adapter + tokens * shape.token_bytes(checkpointing, size)
+        return weights + adapter + int(tokens * shape.token_bytes(checkpointing, size) / ACTIVATIONS)
 
-    # The engine refuses to open a model of which two copies do not fit, whatever else it would need.
-    opening = 2 * max(stored_parameters or 0, shape.parameters) * size
+    opening = int((2 if merged else 1.5) * stored * size)  # with less the engine refuses to open it
     return Needs(
         least=max(opening, sampling, learning(LEAST_TOKENS, checkpointing=True)),
         sampling=sampling,
-        learning=max(opening, learning(GOOD_TOKENS, checkpointing=False)),
+        learning=max(opening, sampling, learning(GOOD_TOKENS, checkpointing=False)),
         disk=disk,
     )
 

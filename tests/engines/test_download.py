@@ -17,7 +17,7 @@ import pytest
 from engines.contract import EngineError
 from engines.models import locate
 from engines.models.download import Done, Event, Patience, Planned, Progress, Waiting, download
-from engines.models.shelf import Shelf, busy
+from engines.models.shelf import Shelf, busy, held
 from tests.engines.hub import COMMIT, StandIn, model_files, serving, wait_until
 from tests.engines.models import MakeModel
 
@@ -377,8 +377,6 @@ def test_killed_in_the_middle_and_continued(hub: StandIn, tmp_path: Path) -> Non
         child = start_get(hub, tmp_path)
         wait_until(lambda: have() > kept + 20_000 or child.poll() is not None)  # noqa: B023
         assert child.poll() is None and busy(shelf.partial(hub.id))
-        with pytest.raises(EngineError, match="another process"):
-            get(hub, tmp_path)
         child.send_signal(signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
         child.communicate(timeout=60)
         assert not busy(shelf.partial(hub.id)) and locate_fails(hub.id, tmp_path)
@@ -399,6 +397,14 @@ def test_killed_in_the_middle_and_continued(hub: StandIn, tmp_path: Path) -> Non
         if one.host == "store" and "model.safetensors" in one.path
     ]
     assert begins[0] == 0 and begins == sorted(begins) and begins[-1] > 60_000
+
+
+def test_two_processes_do_not_fetch_the_same(hub: StandIn, tmp_path: Path) -> None:
+    with held(Shelf(tmp_path).partial(hub.id)) as ours:
+        assert ours
+        with pytest.raises(EngineError, match="another process"):
+            get(hub, tmp_path)
+    get(hub, tmp_path)
 
 
 def test_stopped_on_purpose(hub: StandIn, tmp_path: Path) -> None:

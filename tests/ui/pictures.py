@@ -56,6 +56,8 @@ def scenes(home: Path | None) -> list[tuple[str, str, View]]:
         ("overview-in-use", "overview", views.odd()["in use"]),
         ("overview-trial", "overview", views.odd()["trial"]),
         ("overview-first", "overview", views.odd()["first"]),
+        ("models", "models", views.learning(models=views.holdings())),
+        ("models-crammed", "models", views.odd()["crammed"]),
         ("swarm-alone", "swarm", alone),
         ("privacy-alone", "privacy", alone),
         ("live-empty", "live", View(home="/tmp")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -48,7 +48,7 @@ class Actions:
     remove_all: Callable[[], None]
     """Everything that Shoal keeps on this computer. The window ends."""
     choices: Choices
-    models: ModelActions = ModelActions()
+    models: ModelActions = field(default_factory=ModelActions)
 
 
 class Page(QScrollArea):

@@ -1,0 +1,162 @@
+"""`./shoal models` as people and the window use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli import _hub_token
+from app.node.home import model_folder, model_mark
+from engines.models.locate import starter_folder
+from engines.models.shelf import Shelf, Unfinished, write
+
+ROOT = Path(__file__).parents[2]
+
+
+def models(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "app.cli", "models", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=120,
+        stdin=options.pop("stdin", subprocess.DEVNULL),
+        **options,
+    )
+
+
+def listed(home: Path) -> dict[str, Any]:
+    done = models("list", "--json", "--home", home)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_the_list(tmp_path: Path) -> None:
+    found = listed(tmp_path)
+    rows = {row["name"]: row for row in found["models"]}
+    assert rows["starter"]["installed"] and rows["starter"]["fit"]["verdict"] == "fits"
+    llama = rows["meta-llama/Llama-3.2-1B-Instruct"]
+    assert not llama["installed"] and "licence" in llama["gated"] and "token" in llama["gated"]
+    assert all(row["least"] > 0 and row["fit"]["sentence"] for row in rows.values())
+    assert found["disk_free"] > 0 and "was not asked" in found["known_from"]
+    done = models("--home", tmp_path)
+    assert done.returncode == 0 and "Qwen/Qwen3-0.6B" in done.stdout and "are free" in done.stdout
+    assert not (tmp_path / "hub").exists()
+
+
+def test_training_is_counted_and_outlives_its_model(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    shutil.copytree(starter_folder(), own)
+    home = tmp_path / "home"
+    done = models("get", own, "--home", home)
+    assert done.returncode == 0 and "stays where it is" in done.stderr
+    place = model_folder(home, "own", model_mark(own))
+    (place / "checkpoints" / "round-000044").mkdir(parents=True)
+    (place / "history.sqlite").write_bytes(bytes(5000))
+    row = next(row for row in listed(home)["models"] if row["local"])
+    assert row["training"] == {"folder": str(place), "bytes": 5000, "rounds": 44}
+    assert models("path", own, "--home", home).stdout.strip() == str(own.resolve())
+    refused = models("remove", own, "--home", home)
+    assert refused.returncode == 1 and "add --yes" in refused.stderr
+    done = models("remove", own, "--yes", "--home", home)
+    assert done.returncode == 0 and "44 rounds" in done.stderr and (own / "config.json").exists()
+    found = listed(home)
+    assert [row["rounds"] for row in found["orphans"]] == [44] and found["training_bytes"] == 5000
+
+
+def test_what_was_cut_short_is_listed_with_its_reason(tmp_path: Path) -> None:
+    partial = Shelf(tmp_path).partial("Some/Model")
+    (partial / "files").mkdir(parents=True)
+    (partial / "files" / "model.safetensors.0.part").write_bytes(bytes(300))
+    state = Unfinished(id="Some/Model", revision="main", total=1000, sentence="The line was cut.")
+    write(partial / "state.json", state)
+    row = next(row for row in listed(tmp_path)["models"] if row["name"] == "Some/Model")
+    assert (row["partial"]["have"], row["partial"]["total"]) == (300, 1000)
+    said = models("--home", tmp_path).stdout
+    assert "30 %" in said and "was not finished: The line was cut." in said
+    assert models("remove", "Some/Model", "--yes", "--home", tmp_path).returncode == 0
+    assert not partial.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["get"], 2, "Name the model to get"),
+        (["fetch", "x"], 2, "nvalid choice"),
+        (["remove", "starter", "--yes"], 1, "is a part of Shoal"),
+        (["remove", "No/Model", "--yes"], 1, "is not on this computer"),
+        (["path", "No/Model"], 1, "./shoal models get No/Model"),
+        (["get", "No/Model", "--mirror", "ftp://x"], 1, "no address of a hub"),
+        (["get", "No/Model", "--mirror", "http://127.0.0.1:9", "--attempts", "1"], 1, "cannot be reached"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(tmp_path: Path, arguments: list[str], code: int, words: str) -> None:
+    done = models(*arguments, "--home", tmp_path, env={**os.environ, "HF_HUB_OFFLINE": "0"})
+    assert done.returncode == code and words in done.stderr and done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_fetched_model_learns_and_is_found_again(tmp_path: Path) -> None:
+    """`run --model Owner/Name` takes it from the data folder; its training is listed under its name."""
+    place = Shelf(tmp_path).place("Some/Starter")
+    shutil.copytree(starter_folder(), place / "snapshots" / ("a" * 40))
+    (place / "refs").mkdir()
+    (place / "refs" / "main").write_text("a" * 40)
+    command = [sys.executable, "-m", "app.cli", "run", "--solo", "--model", "Some/Starter", "--rounds", "1"]
+    done = subprocess.run(
+        [*command, "--local", "2", "--home", str(tmp_path), "--engine", "torch", "--json"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    row = next(row for row in listed(tmp_path)["models"] if row["name"] == "Some/Starter")
+    assert row["training"]["rounds"] == 1 and row["commit"] == "" and row["fit"]["verdict"] == "fits"
+
+
+def test_nothing_that_is_no_token_reaches_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_hub_token, "real_backend", lambda: None)
+    for text in ("", "short", "hf_two words", "hf_\x1b[2J", "h" * 300):
+        with pytest.raises(_hub_token.TokenError, match="no access token"):
+            _hub_token.save(text)
+    with pytest.raises(_hub_token.TokenError, match="HF_TOKEN"):
+        _hub_token.save("hf_looks_like_one")
+    assert not _hub_token.forget()
+    monkeypatch.setenv("HF_TOKEN", " hf_from_the_environment ")
+    assert _hub_token.read() == "hf_from_the_environment"
+    monkeypatch.delenv("HF_TOKEN")
+    assert _hub_token.read() is None
+
+
+class Ring:
+    """A keyring that keeps in memory."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str], str] = {}
+
+    def get_password(self, service: str, user: str) -> str | None:
+        return self.kept.get((service, user))
+
+    def set_password(self, service: str, user: str, text: str) -> None:
+        self.kept[service, user] = text
+
+    def delete_password(self, service: str, user: str) -> None:
+        del self.kept[service, user]
+
+
+def test_a_token_is_kept_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    ring = Ring()
+    monkeypatch.setattr(_hub_token, "real_backend", lambda: ring)
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    _hub_token.save(" hf_0123456789 \n")
+    assert _hub_token.read() == "hf_0123456789" and list(ring.kept.values()) == ["hf_0123456789"]
+    assert _hub_token.forget() and _hub_token.read() is None

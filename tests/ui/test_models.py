@@ -1,0 +1,316 @@
+"""The page Models, the picker of the first minute, and the processes behind them, against a stand-in of the
+hub."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QWidget
+from pytestqt.qtbot import QtBot
+from safetensors.numpy import save
+
+from app.ui.choices import Choices
+from app.ui.control import Control
+from app.ui.fetching import Fetching
+from app.ui.holdings import Holdings
+from app.ui.link import Link
+from app.ui.model import View
+from app.ui.pages.frame import Actions
+from app.ui.pages.models import Models
+from app.ui.theme import Theme
+from app.ui.widgets.model_actions import ModelActions
+from app.ui.widgets.model_picker import ModelPicker
+from engines.models.shelf import Shelf
+from tests.engines.hub import StandIn, serving
+from tests.ui import views
+
+PATIENCE_MS = 60_000
+QWEN, LLAMA = "Qwen/Qwen3-0.6B", "meta-llama/Llama-3.2-1B-Instruct"
+SMOL, SMALLER = "HuggingFaceTB/SmolLM2-360M-Instruct", "HuggingFaceTB/SmolLM2-135M-Instruct"
+
+
+def asking(asked: list[object]) -> ModelActions:
+    def noted(what: str) -> object:
+        return lambda *values: asked.append((what, *values))
+
+    names = ("refresh", "get", "cancel", "remove", "choose", "add_folder", "keep_token")
+    return ModelActions(**{name: noted(name) for name in names})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def page(qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]) -> Models:
+    from dataclasses import replace
+
+    made = Models(light, replace(actions, models=asking(asked)))
+    qtbot.addWidget(made)
+    made.resize(968, 900)
+    made.show()
+    return made
+
+
+def texts(widget: QWidget) -> str:
+    return "\n".join(label.text() for label in widget.findChildren(QLabel) if label.isVisibleTo(widget))
+
+
+def shown(widget: QWidget) -> dict[str, QAbstractButton]:
+    buttons = [one for one in widget.findChildren(QAbstractButton) if one.isVisibleTo(widget)]
+    return {one.accessibleName() or one.text(): one for one in buttons}
+
+
+def press(qtbot: QtBot, widget: QWidget, name: str) -> None:
+    QApplication.processEvents()
+    qtbot.mouseClick(shown(widget)[name], Qt.MouseButton.LeftButton)
+
+
+def look(page: Models, holdings: Holdings | None) -> None:
+    page.show_view(views.learning(models=holdings))
+    QApplication.processEvents()
+
+
+def test_before_anybody_looked(page: Models, asked: list[object]) -> None:
+    page.show_view(View())
+    assert "Looking at what is here" in texts(page)
+    page.arrived()
+    assert asked == [("refresh",)]
+    look(page, Holdings(chosen="starter", problem="It cannot be read."))
+    assert "It cannot be read." in texts(page) and "Looking" not in texts(page)
+
+
+def test_everything_is_said(page: Models) -> None:
+    look(page, views.holdings())
+    said = texts(page)
+    for words in (
+        "160 rounds learned, 14.2 MB",
+        "431.0 MB of 995.2 MB (43 %), 4.2 MB a second, about 2 min left",
+        "It is next.",
+        "cannot be reached",
+        "What 1 model learned is still here (31.0 MB)",
+        "Licence to accept",
+        "Llama 3.2 Community License",
+        "Learns",
+        "41.0 GB",
+    ):
+        assert words in said
+    names = shown(page)
+    assert "Cancel: Qwen2.5 0.5B" in names and "Retry: SmolLM2 360M" in names
+    assert "Delete: Starter" not in names and "Learn with this: Starter" not in names
+    assert names["Delete: SmolLM2 135M"].isEnabled()
+
+
+def test_nothing_is_fetched_without_a_yes(qtbot: QtBot, page: Models, asked: list[object]) -> None:
+    look(page, views.holdings(fetch=None, queue=()))
+    press(qtbot, page, "Get: Qwen3 0.6B")
+    said = texts(page)
+    assert "this computer asks huggingface.co for it" in said and "your network address and the name" in said
+    assert asked == []
+    press(qtbot, page, "Not now")
+    assert asked == [] and "huggingface.co for it" not in texts(page)
+    press(qtbot, page, "Get: Qwen3 0.6B")
+    press(qtbot, page, "Get it")
+    assert asked == [("get", QWEN)] and "huggingface.co for it" not in texts(page)
+
+
+def test_a_licence_is_explained_and_a_token_taken(qtbot: QtBot, page: Models, asked: list[object]) -> None:
+    look(page, views.holdings(fetch=None, queue=()))
+    press(qtbot, page, "Get: Llama 3.2 1B")
+    assert "accept its licence" in texts(page) and "access token" in texts(page)
+    (field,) = [one for one in page.findChildren(QLineEdit) if one.isVisibleTo(page)]
+    assert field.echoMode() is QLineEdit.EchoMode.Password
+    field.setText("hf_0123456789")
+    press(qtbot, page, "Get it")
+    assert asked == [("keep_token", "hf_0123456789"), ("get", LLAMA)] and field.text() == ""
+
+
+def test_what_goes_and_what_stays_is_said_before(qtbot: QtBot, page: Models, asked: list[object]) -> None:
+    look(page, views.holdings(fetch=None, queue=()))
+    press(qtbot, page, "Delete: SmolLM2 135M")
+    assert "272.6 MB are free again" in texts(page) and asked == []
+    press(qtbot, page, "Delete for good")
+    press(qtbot, page, "Retry: SmolLM2 360M")
+    press(qtbot, page, "Learn with this: SmolLM2 135M")
+    assert "its own history" in texts(page) and "changes over at once" in texts(page)
+    press(qtbot, page._rows[SMALLER]._panel, "Learn with this")
+    assert asked == [("remove", SMALLER), ("get", SMOL), ("choose", SMALLER)]
+    look(page, views.holdings(chosen=SMALLER, fetch=None, queue=()))
+    assert not shown(page)["Delete: SmolLM2 135M"].isEnabled()
+
+
+def test_it_bears_whatever_comes(qtbot: QtBot, page: Models) -> None:
+    look(page, views.crammed())
+    for width in (760, 1024, 3840):
+        page.resize(width, 700)
+        qtbot.waitUntil(lambda: page.widget().width() <= page.viewport().width(), timeout=PATIENCE_MS)
+    assert "No room" in texts(page) and "Too large" in texts(page)
+    assert not page._rows[QWEN]._get.isEnabled()  # no room on the disk
+    look(page, views.holdings())
+    assert len(page._rows) == 7
+
+
+def test_the_picker_chooses_what_is_here_and_fetches_what_is_not(
+    qtbot: QtBot, light: Theme, asked: list[object]
+) -> None:
+    picker = ModelPicker(light, asking(asked))
+    qtbot.addWidget(picker)
+    picker.show()
+    picker.show_holdings(None)
+    assert asked == [("refresh",)]
+    asked.clear()
+    picked: list[str] = []
+    picker.picked.connect(picked.append)
+    picker.show_holdings(views.holdings(fetch=None, queue=()))
+    press(qtbot, picker, "SmolLM2 135M")
+    assert asked == [("choose", SMALLER)] and picked == [SMALLER]
+    press(qtbot, picker, "Qwen3 0.6B")
+    assert "your network address" in texts(picker)
+    press(qtbot, picker, "Get it")
+    assert asked[1:] == [("get", QWEN)]
+    made = views.holdings(fetch=None, queue=())
+    assert made.library is not None
+    here = tuple(
+        msgspec.structs.replace(model, installed=True) if model.name == QWEN else model
+        for model in made.library.models
+    )
+    library = msgspec.structs.replace(made.library, models=here)
+    picker.show_holdings(msgspec.structs.replace(made, library=library))
+    assert asked[2:] == [("choose", QWEN)] and picked == [SMALLER, QWEN]
+
+
+CONFIG = json.dumps({"model_type": "qwen2", "hidden_size": 8}).encode()
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    weights = save({"a": np.arange(100_000, dtype=np.float32)})
+    files = {"config.json": CONFIG, "tokenizer.json": b"{}", "model.safetensors": weights}
+    with serving(StandIn(files)) as stand_in:
+        yield stand_in
+
+
+@pytest.fixture
+def fetching(hub: StandIn, tmp_path: Path, qtbot: QtBot) -> Iterator[Fetching]:
+    choices = Choices(tmp_path)
+    choices.put("mirror", hub.url)
+    made = Fetching(tmp_path, choices)
+    yield made
+    made.close()
+
+
+def test_a_download_is_followed_cancelled_and_continued(
+    fetching: Fetching, hub: StandIn, tmp_path: Path, qtbot: QtBot
+) -> None:
+    """Real processes all the way down to the stand-in's sockets."""
+    assert fetching.host() == "127.0.0.1"
+    hub.slow_s = 0.2
+    seen: list[Holdings] = []
+    fetching.changed.connect(seen.append)
+    fetching.get(hub.id)
+    fetching.get(hub.id)
+
+    def have() -> int:
+        return fetching.holdings.fetch.have if fetching.holdings.fetch else 0
+
+    qtbot.waitUntil(lambda: have() > 30_000, timeout=PATIENCE_MS)
+    child = fetching._getter.pid
+    assert fetching.holdings.fetch is not None and fetching.holdings.fetch.total > 400_000
+    fetching.cancel(hub.id)
+    assert fetching.holdings.fetch is None
+    qtbot.waitUntil(lambda: not Path(f"/proc/{child}/cmdline").exists() or _gone(child), timeout=PATIENCE_MS)
+
+    def partial() -> int:
+        library = fetching.holdings.library
+        model = library.find(hub.id) if library is not None else None
+        return model.partial.have if model is not None and model.partial is not None else 0
+
+    qtbot.waitUntil(lambda: partial() > 30_000, timeout=PATIENCE_MS)
+    hub.slow_s = 0.0
+    fetching.get(hub.id)
+    assert fetching.holdings.fetch is not None and fetching.holdings.fetch.have == partial()
+
+    def installed() -> bool:
+        library = fetching.holdings.library
+        model = library.find(hub.id) if library is not None else None
+        return model is not None and model.installed
+
+    qtbot.waitUntil(installed, timeout=PATIENCE_MS)
+    assert fetching.holdings.failed == {} and Shelf(tmp_path).find(hub.id) is not None
+    fetching.choose(hub.id)
+    fetching.remove(hub.id)
+    qtbot.waitUntil(lambda: not installed() and fetching.holdings.chosen == "starter", timeout=PATIENCE_MS)
+
+
+def _gone(pid: int) -> bool:
+    try:
+        return ") Z " in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return True
+
+
+def test_what_failed_stays_with_its_sentence(fetching: Fetching, hub: StandIn, qtbot: QtBot) -> None:
+    hub.status = [(404, {"X-Error-Code": "RepoNotFound"})]
+    fetching.get(hub.id)
+    fetching.get("Another/One")
+    assert fetching.holdings.queue == ("Another/One",)
+    qtbot.waitUntil(lambda: len(fetching.holdings.failed) == 2, timeout=PATIENCE_MS)
+    assert "has no model Some/Model" in fetching.holdings.failed[hub.id]
+    qtbot.waitUntil(lambda: fetching.holdings.fetch is None, timeout=PATIENCE_MS)
+    fetching.get(hub.id)
+    assert hub.id not in fetching.holdings.failed
+
+
+def test_a_folder_that_is_no_model_is_said(fetching: Fetching, tmp_path: Path, qtbot: QtBot) -> None:
+    (tmp_path / "empty").mkdir()
+    fetching.add_folder(str(tmp_path / "empty"))
+    qtbot.waitUntil(lambda: "holds no model" in fetching.holdings.problem, timeout=PATIENCE_MS)
+
+
+def test_a_window_that_is_killed_leaves_no_download(hub: StandIn, tmp_path: Path, qtbot: QtBot) -> None:
+    """The child's input closes with its parent."""
+    hub.slow_s = 0.2
+    child = subprocess.Popen(
+        [sys.executable, "-m", "app.cli", "models", "get", hub.id, "--attached", "--json"],
+        env={**os.environ, "HF_ENDPOINT": hub.url, "SHOAL_HOME": str(tmp_path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=Path(__file__).parents[2],
+    )
+    assert child.stdin is not None and child.stdout is not None
+    assert b"planned" in child.stdout.readline()
+    child.stdin.close()
+    assert child.wait(30) == 1
+
+
+def test_another_model_has_another_past_and_another_node(tmp_path: Path, qtbot: QtBot) -> None:
+    """The node gives way to one with --model; what the first learned is not shown any more."""
+    script = tmp_path / "node.py"
+    script.write_text(
+        "import pathlib, sys\n"
+        "with (pathlib.Path(__file__).parent / 'starts').open('a') as file: print(*sys.argv[1:], file=file)\n"
+        "sys.stdin.read()\n"
+    )
+    choices = Choices(tmp_path)
+    link = Link(tmp_path, [str(script)])
+    control = Control(tmp_path, choices, link)
+    starts = tmp_path / "starts"
+    try:
+        control.learn("alone")
+        qtbot.waitUntil(lambda: starts.exists() and starts.read_text().count("\n") == 1, timeout=PATIENCE_MS)
+        control._fold.change(curve=views.rising(20), models=views.holdings())
+        choices.put("model", "Some/Model")
+        control.change_model()
+        assert control.view.curve == () and control.view.models is not None
+        qtbot.waitUntil(lambda: starts.read_text().count("\n") == 2, timeout=PATIENCE_MS)
+        first, second = starts.read_text().splitlines()
+        assert "--model" not in first and second.endswith("--model Some/Model")
+    finally:
+        control.close()
