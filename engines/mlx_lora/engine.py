@@ -149,10 +149,6 @@ class MlxEngine:
         """Takes smaller steps from now on, and says so; None when there are none."""
         return self._learner.limits.step_down()
 
-    def step_down(self) -> str | None:
-        """Makes the learner's steps smaller where something smaller is left, and says so in a sentence."""
-        return self._learner.limits.step_down()
-
     def save(self, folder: Path) -> None:
         self._adapter.save(folder, self._fingerprint, self._folder.name)
 
