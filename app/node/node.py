@@ -89,6 +89,7 @@ class Node:
         self._effort_given: Effort | None = None
         self._link: Link | None = None
         self._engine: EngineInfo | None = None
+        self._engine_before = ""
         self._deaths = 0
         self._share = 1.0
         self._state = State(
@@ -270,6 +271,9 @@ class Node:
             self._curve = self._store.probes(questions_mark(self._questions))
             if self._run is None:
                 self._run = self._store.begin_run(state.round + 1, self._settings, engine)
+        if self._engine_before not in ("", engine.name):
+            sentences.append(f"The engine is {engine.name} from here on; it was {self._engine_before}.")
+        self._engine_before = engine.name
         families = with_families(state.curriculum, self._settings.families)
         self._state = msgspec.structs.replace(state, curriculum=families)
         self._engine = engine

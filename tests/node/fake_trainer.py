@@ -47,7 +47,9 @@ class FakeEngine:
         self.shrunk = 0
         self.notes: list[str] = []
         self.info = EngineInfo(
-            name="fake",
+            name=os.environ.get("FAKE_NAME", "fake")
+            if os.environ.get("SHOAL_BATCH_SHARE") == "0.5"
+            else "fake",
             device="CPU",
             dtype="float32",
             model=model,

@@ -90,8 +90,11 @@ def test_after_a_death_for_want_of_memory_the_next_trainer_takes_half(
     monkeypatch.setattr(node_module, "wait_before_restart", lambda deaths: 0.0)
     monkeypatch.setenv("FAKE_TROUBLE", f"die while learning @{tmp_path / 'died'}")
     monkeypatch.setenv("FAKE_SHARES", str(tmp_path / "shares"))
+    monkeypatch.setenv("FAKE_NAME", "another")  # of the second trainer: one that was installed meanwhile
     seen = bench.run(rounds=3)
     assert [event.round for event in of(events.RoundDone, seen)] == [1, 2, 3]
     (restarted,) = of(events.TrainerRestarted, seen)
     assert "memory ran short; it is started again with 50 % of its memory for a step" in restarted.sentence
     assert (tmp_path / "shares").read_text().split() == ["1.0", "0.5"]
+    told = [event.sentence for event in of(events.Noted, seen)]
+    assert "The engine is another from here on; it was fake." in told
