@@ -121,12 +121,17 @@ def test_it_goes_with_its_window_and_leaves_nothing_running(chatting: Chatting) 
     (drawn, _) = chatting.ask("draw", family="chain_sum")
     chatting.ask("solve", puzzle=drawn["puzzle"])
     judge = psutil.Process(child(chatting.process.pid, "app.sapo.scoring_child"))
-    chatting.send(b'{"type":"ask","number":99,"text":"and now?"}')  # the window goes in the middle of an answer
+    asked = 300
+    for number in range(asked):  # the window goes in the middle of it
+        chatting.send(b'{"type":"ask","number":%d,"text":"and now?"}' % (100 + number))
     assert chatting.close() == 0
     judge.wait(PATIENCE_S)
+    assert chatting.process.stdout is not None
+    assert chatting.process.stdout.read().count(b'"type":"done"') < asked, "nobody would read the rest"
 
 
 @posix
+@pytest.mark.long
 def test_killed_it_leaves_no_judge_behind(chatting: Chatting) -> None:
     chatting.read()
     (drawn, _) = chatting.ask("draw", family="chain_sum")
