@@ -52,6 +52,8 @@ VERSION = 1
 """Of the conversion: a cached file of another version is made anew."""
 _SPARE = 64 * 2**20
 _F16_MOST = 65504.0
+_ROWS = 8192
+"""Of a matrix are converted at a time: an embedding is a gigabyte in fp32."""
 
 
 def write(
@@ -282,11 +284,18 @@ class _Plan:
                 f"{self._model.name} is quantised ({tensor.name}), and that cannot be converted: take the "
                 "unquantised model."
             )
-        values: Array = read.float().numpy()
         layer = tensor.name.removesuffix(".weight")
+        if tensor.heads or (self._adapter is not None and layer in self._adapter.pairs):
+            return self._rounded(tensor, self._changed(tensor, layer, read.float().numpy()))
+        parts = [self._rounded(tensor, rows.float().numpy()) for rows in read.split(_ROWS)]
+        return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+    def _changed(self, tensor: Expected, layer: str, values: Array) -> Array:
         if self._adapter is not None and layer in self._adapter.pairs:
             values = values + self._adapter.delta(layer)
-        values = gguf_tensors.interleaved(values, tensor.heads)
+        return gguf_tensors.interleaved(values, tensor.heads)
+
+    def _rounded(self, tensor: Expected, values: Array) -> Array:
         kind = self._types[tensor.name]
         if kind is gguf.GGMLQuantizationType.F16:
             values = values.clip(-_F16_MOST, _F16_MOST)

@@ -90,6 +90,17 @@ def test_weights_beyond_fp16(make_model: MakeModel, tmp_path: Path) -> None:
     assert np.isfinite(logits(tmp_path / "model.gguf", TOKENS)).all()
 
 
+def test_a_large_matrix_in_parts(
+    make_model: MakeModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for kind in ("f16", "q8_0"):
+        gguf.write(make_model("llama"), tmp_path / f"whole.{kind}", kind, ids_only=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(gguf, "_ROWS", 7)
+            gguf.write(make_model("llama"), tmp_path / f"parts.{kind}", kind, ids_only=True)
+        assert (tmp_path / f"whole.{kind}").read_bytes() == (tmp_path / f"parts.{kind}").read_bytes()
+
+
 def test_progress_and_nothing_left_over(make_model: MakeModel, tmp_path: Path) -> None:
     told: list[float] = []
     gguf.write(make_model("qwen2"), tmp_path / "model.gguf", "f16", told.append, ids_only=True)
