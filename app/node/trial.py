@@ -16,6 +16,7 @@ import psutil
 from app.node import messages
 from app.node.drawing import own_questions
 from app.node.link import TRAINER, Link
+from app.node.round import prompts_at_once
 from app.node.settings import COMPLETIONS, starting_levels
 from app.sapo import curriculum
 from app.sapo.prompts import messages as chat
@@ -67,7 +68,8 @@ async def measure(
         began = time.monotonic()
         info = await link.open(model, settings.rank, 0)
         load_s = time.monotonic() - began
-        sampler, sampled = await _sampled(link, list(prompts_P), settings.max_tokens, seconds / 2)
+        together = prompts_at_once(info, COMPLETIONS)
+        sampler, sampled = await _sampled(link, list(prompts_P), settings.max_tokens, seconds / 2, together)
         rows = _rows(sampled, info)
         learner = await _learned(link, rows, settings.learning_rate, seconds / 2)
     finally:
@@ -102,7 +104,7 @@ class Peak:
 
 
 async def _sampled(
-    link: Link, prompts_P: list[list[dict[str, str]]], max_tokens: int, seconds: float
+    link: Link, prompts_P: list[list[dict[str, str]]], max_tokens: int, seconds: float, together: int
 ) -> tuple[float, messages.Sampled]:
     """Tokens a second, and the answers. A short first call shows how much fits into the time."""
     await link.sample(
@@ -113,7 +115,7 @@ async def _sampled(
     length = min(max_tokens, max(_FIRST_TOKENS, int(fitting)))
     count = max(1, min(_MOST_PROMPTS, int(fitting / length)))
     asked_P = [prompts_P[place % len(prompts_P)] for place in range(count)]
-    sampled = await link.sample(asked_P, COMPLETIONS, length, 3, prompts_at_once=8)
+    sampled = await link.sample(asked_P, COMPLETIONS, length, 3, prompts_at_once=together)
     return sampled.tokens / max(sampled.seconds, 1e-4), sampled
 
 
