@@ -171,6 +171,22 @@ def test_errors_are_sentences_and_it_goes_on(qtbot: QtBot, open_page: Open) -> N
     assert "at most 8000 characters" in texts(page)
 
 
+def test_words_without_end_make_nothing_wider(qtbot: QtBot, open_page: Open) -> None:
+    page = open_page()
+    page.resize(760, 520)
+    exchange = page._exchange("q" * 3000, None)
+    exchange.wait()
+    said = messages.Said(
+        number=1, side="after", text="9" * 3000, finished=True, tokens=9, seconds=1.0, learned=1
+    )
+    exchange.say(said)
+    exchange.person("7" * 500, False)
+    exchange.solution("5" * 500)
+    for _ in range(4):
+        QApplication.processEvents()
+    assert page.widget().width() <= page.viewport().width()
+
+
 def test_without_a_model_it_says_so(qtbot: QtBot, open_page: Open) -> None:
     page = open_page(REFUSES)
     ask(qtbot, page, "hello")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
@@ -14,13 +16,15 @@ from app.ui.theme.theme import mono
 from app.ui.widgets.icons import drawn
 from app.ui.widgets.pieces import Label, column, row
 
+_LONGEST_WORD = 36
+
 
 class Exchange(QFrame):
     def __init__(self, theme: Theme, text: str, puzzle: Drawn | None) -> None:
         super().__init__()
         self.puzzle = puzzle
         self.setProperty("look", "card")
-        question = Label(text, wrap=True)
+        question = Label(breakable(text), wrap=True)
         question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._before, self._after = Answer(theme, tr("Before")), Answer(theme, tr("After"))
         self._sides = QWidget()
@@ -66,7 +70,7 @@ class Exchange(QFrame):
         self._own.show()
 
     def solution(self, text: str) -> None:
-        self._right.say(tr("A right answer: {text}", text=text))
+        self._right.say(tr("A right answer: {text}", text=breakable(text)))
         self._right.show()
 
     def done(self, sentence: str) -> None:
@@ -123,7 +127,7 @@ class Answer(QFrame):
                 else tr("After, nothing learned yet")
             )
         self._text.look("")
-        self._text.say((plain(said.text) or tr("(empty)")) + ("" if said.finished else " …"))
+        self._text.say((breakable(plain(said.text)) or tr("(empty)")) + ("" if said.finished else " …"))
         tokens = counted("{n} token", "{n} tokens", said.tokens)
         seconds = tr("{n} s", n=number(said.seconds, 1))
         cut = [] if said.finished else [tr("cut off at the longest answer")]
@@ -160,13 +164,22 @@ class Verdict(QWidget):
 
     def say(self, answer: str | None, solved: bool | None) -> None:
         if answer is not None:
-            self._text.say(answer)
+            self._text.say(breakable(answer))
         self._solved, self.open = solved, solved is None
         self._draw()
         self.setAccessibleName(f"{self._text.text()}: {self._verdict.text()}")
 
     def _draw(self) -> None:
         show_verdict(self._theme, self._sign, self._verdict, self._solved)
+
+
+def breakable(text: str) -> str:
+    """Words longer than any line may be broken, where a label would grow wider than the window.
+
+    >>> breakable("a " + 3 * "x" ).isprintable(), len(breakable(100 * "x"))
+    (True, 102)
+    """
+    return re.sub(rf"\S{{{_LONGEST_WORD}}}", "\\g<0>\u200b", text)
 
 
 def show_verdict(theme: Theme, sign: Label, words: Label, solved: bool | None) -> None:
