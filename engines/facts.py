@@ -1,5 +1,4 @@
-"""What this computer has, as far as the choice of an engine depends on it. Loads no model library and wakes no
-card that sleeps."""
+"""What this computer has, as far as the choice of an engine depends on it. Loads no model library."""
 
 from __future__ import annotations
 
