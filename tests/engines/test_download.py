@@ -131,6 +131,15 @@ def test_nobody_is_told_more_than_the_name(hub: StandIn, tmp_path: Path) -> None
     assert len(agents) == 1 and "torch" not in agents.pop()
 
 
+def test_a_token_goes_over_no_line_that_others_can_read() -> None:
+    from engines.models.hub import Hub
+
+    assert Hub("http://mirror.example.org", "hf_secret")._token is False
+    assert Hub("https://mirror.example.org/", "hf_secret")._token == "hf_secret"
+    assert Hub("http://127.0.0.1:1", "hf_secret")._token == "hf_secret"
+    assert Hub("https://mirror.example.org", None)._token is False
+
+
 def test_a_cut_connection_is_continued(hub: StandIn, tmp_path: Path) -> None:
     size = len(hub.files["model.safetensors"])
     hub.cut["model.safetensors"] = [50_000, 70_000, 0, 0]

@@ -162,7 +162,10 @@ def test_the_picker_chooses_what_is_here_and_fetches_what_is_not(
     qtbot.addWidget(picker)
     picker.show()
     picker.show_holdings(None)
+    picker.show_holdings(None)
     assert asked == [("refresh",)]
+    picker.show_holdings(Holdings(chosen="starter", problem="It cannot be read."))
+    assert "It cannot be read." in texts(picker) and len(asked) == 1
     asked.clear()
     picked: list[str] = []
     picker.picked.connect(picked.append)

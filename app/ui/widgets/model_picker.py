@@ -27,6 +27,7 @@ class ModelPicker(QWidget):
         super().__init__()
         self._theme, self._ask = theme, ask
         self._wanted = ""
+        self._asked = False
         self._holdings = Holdings(chosen="")
         self._group = QButtonGroup(self)
         self._rows: dict[str, PickRow] = {}
@@ -46,7 +47,11 @@ class ModelPicker(QWidget):
     def show_holdings(self, holdings: Holdings | None) -> None:
         """None: nobody has looked yet."""
         if holdings is None or holdings.library is None:
-            self._ask.refresh()
+            if not self._asked:
+                self._asked = True
+                self._ask.refresh()
+            if holdings is not None and holdings.problem:
+                self._note.say(holdings.problem)
             return
         self._holdings = holdings
         for model in holdings.library.models:
