@@ -7,14 +7,15 @@ import sys
 
 from app.launcher import pythons, stamp
 
-SETUP_HELP = """usage: shoal setup [--engine NAME]
+SETUP_HELP = """usage: shoal setup [--engine NAME | --bench]
 
 Makes the folder .venv beside this program and installs what Shoal needs into it. Every other command does this
 by itself when it has to. Run it again to check and repair the installation.
 
   --engine llamacpp   also build llama.cpp, which some minutes of the first start do in the background; needs a
                       C++ compiler
-  --engine mlx        also install MLX, which Macs with Apple Silicon get anyway; elsewhere it is for tests"""
+  --engine mlx        also install MLX, which Macs with Apple Silicon get anyway; elsewhere it is for tests
+  --bench             also install TRL, which ./shoal bench learner and round measure against"""
 
 BUILDS = ("run", "window")
 """Commands whose first start begins to build llama.cpp in the background; `./shoal` alone is one of them."""
@@ -85,7 +86,8 @@ def _provide(root: str, name: str, firmly: bool) -> None:
     from app.launcher import optional
     from app.launcher.progress import say
 
-    say(f"Installing what the engine {name} needs{' (some minutes)' * (name == 'llamacpp')}.")
+    what = "the benchmarks need" if name == "bench" else f"the engine {name} needs"
+    say(f"Installing what {what}{' (some minutes)' * (name == 'llamacpp')}.")
     try:
         optional.provide(Path(root), name, lambda: say("Another Shoal is at it; waiting until that is done."))
     except pythons.SetupError as error:
@@ -99,18 +101,19 @@ def _setup(root: str, arguments: list[str]) -> int:
         print(SETUP_HELP)
         return 0
     engine = arguments[1] if len(arguments) == 2 and arguments[0] == "--engine" else ""
-    if arguments and engine not in ("auto", "torch", "llamacpp", "mlx"):
+    extra = "bench" if arguments == ["--bench"] else engine
+    if arguments not in ([], ["--bench"]) and engine not in ("auto", "torch", "llamacpp", "mlx"):
         given = " ".join(arguments)
         print(
-            f"shoal setup: It takes nothing or --engine with torch, llamacpp or mlx, and got {given}; "
+            f"shoal setup: It takes nothing, --bench, or --engine with torch, llamacpp or mlx, not {given}; "
             "run ./shoal setup alone.",
             file=sys.stderr,
         )
         return 2
     _ensure(root, "run", check=True)
-    if engine in ("llamacpp", "mlx"):
-        stamp.remove(root, engine)
-        _provide(root, engine, firmly=True)
+    if extra in ("llamacpp", "mlx", "bench"):
+        stamp.remove(root, extra)
+        _provide(root, extra, firmly=True)
     elif not engine:
         _begin_building(root)
     print("Shoal is set up. ./shoal starts it, ./shoal --help shows the rest.", file=sys.stderr)
