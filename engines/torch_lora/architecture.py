@@ -6,9 +6,7 @@ import math
 
 import torch
 
-from engines.models.architecture import Architecture, Rope, read_architecture
-
-__all__ = ["Architecture", "Rope", "angles", "frequencies", "read_architecture"]
+from engines.models.architecture import Rope
 
 
 def frequencies(rope: Rope, head_dim: int) -> torch.Tensor:

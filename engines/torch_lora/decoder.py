@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional
 
+from engines.models.architecture import Architecture
 from engines.torch_lora import architecture
 from engines.torch_lora.adapter import Adapter, Pair, Projection
-from engines.torch_lora.architecture import Architecture
 from engines.torch_lora.functions import gated_lora, lora_linear, normed_lora, rms_norm, rotate
 from engines.torch_lora.layout import Layout
 

@@ -15,16 +15,16 @@ from engines.contract import (
     TokenSequence,
 )
 from engines.models import locate, read_settings
+from engines.models.architecture import read_architecture
+from engines.models.folder import count_parameters, fingerprint, open_folder
+from engines.models.tokens import ChatTokenizer
 from engines.torch_lora import adapter_files, learner
 from engines.torch_lora.adapter import Adapter
-from engines.torch_lora.architecture import read_architecture
 from engines.torch_lora.device import MB, SMALL, Placement, free_memory, is_out_of_memory, place
-from engines.torch_lora.folder import count_parameters, fingerprint, open_folder
 from engines.torch_lora.learner import Limits
 from engines.torch_lora.matrices import merges
 from engines.torch_lora.network import Network, Rollout
 from engines.torch_lora.sampler import Request, Sampled, sample
-from engines.torch_lora.tokens import ChatTokenizer
 
 
 class Base:

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from engines.contract import EngineError
+from engines.models.folder import Folder
 from engines.torch_lora.adapter import ALPHA_OVER_RANK, Adapter, Projection
-from engines.torch_lora.folder import Folder
 from engines.torch_lora.layout import Tokens
 from engines.torch_lora.logprobs import States
 from engines.torch_lora.network import Rollout

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-
+from engines.models.architecture import Architecture
+from engines.models.folder import Folder
 from engines.torch_lora import decoder
 from engines.torch_lora.adapter import Adapter, Projection
-from engines.torch_lora.architecture import Architecture
 from engines.torch_lora.decoder import Weights
 from engines.torch_lora.device import TINY, skinny_is_faster
-from engines.torch_lora.folder import Folder
 from engines.torch_lora.layout import Tokens, pack
 from engines.torch_lora.logprobs import States
 from engines.torch_lora.matrices import BesideWeights, MergedWeights, PlainWeights, merges
