@@ -101,7 +101,7 @@ class Control(QObject):
         with contextlib.suppress(OSError):
             self._choices.put("company", "alone")
         self._invite = ""
-        if self._link.running:
+        if self._link.wanted:
             self._launch()
         else:
             self._change(solo=True, swarm=None)
@@ -246,7 +246,15 @@ class Control(QObject):
 
     def _starting(self) -> None:
         self._change(
-            state=State.STARTING, reason="", until=None, ruling=None, step=None, step_since=self._clock()
+            state=State.STARTING,
+            reason="",
+            until=None,
+            ruling=None,
+            step=None,
+            step_since=self._clock(),
+            swarm=None
+            if self.view.solo
+            else self.view.swarm,  # an earlier node may have told of its
         )
 
     def _stopped(self) -> None:

@@ -66,6 +66,11 @@ class Link(QObject):
     def running(self) -> bool:
         return self._process is not None
 
+    @property
+    def wanted(self) -> bool:
+        """Whether a node runs, or is about to be started again."""
+        return self._wanted
+
     def runs_with(self, options: Sequence[str]) -> bool:
         """Whether a node runs with these options, and goes on."""
         return self._process is not None and not self._closing and list(options) == self._options

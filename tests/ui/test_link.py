@@ -165,6 +165,26 @@ def test_what_is_ordered_reaches_the_node_and_its_process_stays(
         control.set_rule("dial", "loud")
 
 
+def test_who_leaves_the_swarm_is_alone_whatever_the_node_before_still_says(
+    make: Callable[[str], Link], tmp_path: Path, qtbot: QtBot
+) -> None:
+    swarm = '{"event":"identity","name":"brisk-otter-0417","public_key":"00","kept":"keyring"}'
+    joined = GOOD.replace(f"print('''{PROBE}'''", f"if '--solo' not in sys.argv: print('''{swarm}'''")
+    link = make(joined + f"\nif '--solo' not in sys.argv: print('''{swarm}''', flush=True)\n")
+    control = Control(tmp_path, Choices(tmp_path), link)
+    control.learn("others")
+    qtbot.waitUntil(lambda: bool(control.view.swarm and control.view.swarm.name), timeout=PATIENCE_MS)
+    before = link.pid
+    control.leave()
+    qtbot.waitUntil(lambda: link.pid not in (0, before), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: control.view.state is State.LEARNING, timeout=PATIENCE_MS)
+    assert control.view.solo and control.view.swarm is None
+    assert [one["command"] for one in heard(tmp_path)] == ["resume"], "a pause would have stayed one"
+    control.close()
+    control.leave()
+    assert control.view.swarm is None and not link.running
+
+
 def heard(folder: Path) -> list[object]:
     file = folder / "heard"
     return [json.loads(line) for line in file.read_bytes().splitlines()] if file.exists() else []

@@ -108,7 +108,7 @@ def test_killed_while_paused_it_stays_paused_and_nothing_runs(
         killed = found["node"]
         wait(lambda: (now := node(running.pid)) and now != killed, "a node is there again")
         wait(lambda: "paused" in (tmp_path / "orders.json").read_text(), "it remembers")
-        # A node that starts looks at its past with a scoring child, and ends it as soon as it knows of the pause.
+        # A node that starts has a scoring child, and ends it as soon as it knows of the pause.
         wait(lambda: quiet(running.pid), "trainer and scoring child stay away")
         assert history(tmp_path) == before
         press(display, "ctrl+p")

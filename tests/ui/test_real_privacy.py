@@ -62,9 +62,13 @@ def test_what_leaves_is_shown_as_it_leaves_and_stops_at_once(
         )
         page._which.choose("sent")
         page._show_messages()
-        rows = [row for row in page.findChildren(MessageRow) if row.isVisibleTo(page)]
-        pubs = [row for row in rows if row._message is not None and row._message.kind == "pub"]
-        assert pubs and all(row._message is not None and row._message.outgoing for row in rows)
+
+        def sent() -> list[str]:
+            rows = [row for row in page.findChildren(MessageRow) if row.isVisibleTo(page)]
+            assert all(row._message is not None and row._message.outgoing for row in rows)
+            return [row._message.kind for row in rows if row._message is not None]
+
+        qtbot.waitUntil(lambda: "pub" in sent(), timeout=PATIENCE_MS)
         print(f"\n{page._answer.text()}; {swarm.given} puzzles given, {len(swarm.messages)} messages shown.")
         desktop.window.grab().save(str(tmp_path / "privacy.png"))
         first = swarm.bytes_per_hour
