@@ -245,6 +245,9 @@ class Control(QObject):
         self._soon()
 
     def _starting(self) -> None:
+        swarm = (
+            None if self.view.solo else self.view.swarm
+        )  # the node before may have told of its own to the end
         self._change(
             state=State.STARTING,
             reason="",
@@ -252,9 +255,7 @@ class Control(QObject):
             ruling=None,
             step=None,
             step_since=self._clock(),
-            swarm=None
-            if self.view.solo
-            else self.view.swarm,  # an earlier node may have told of its
+            swarm=swarm,
         )
 
     def _stopped(self) -> None:
