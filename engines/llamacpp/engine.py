@@ -2,98 +2,25 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from engines.contract import Batch, Completion, EngineError, Messages, StepStats, TokenSequence
+from engines.llamacpp.follower import Follower, follow
 from engines.llamacpp.library import available
-from engines.llamacpp.model import CELLS, MOST_SEQUENCES, Context, LoadedAdapter, Model
+from engines.llamacpp.model import MOST_SEQUENCES
 from engines.llamacpp.sampler import sample
-from engines.models import gguf, gguf_adapter, gguf_tensors, locate
-from engines.models.architecture import Architecture
-from engines.models.folder import Folder, count_parameters, open_folder
+from engines.models import gguf, gguf_tensors, locate
+from engines.models.folder import count_parameters, open_folder
 from engines.models.gguf import Kind
-from engines.torch_lora.adapter import Adapter
 from engines.torch_lora.device import SMALL, free_memory
 from engines.torch_lora.engine import Base
 from engines.torch_lora.sampler import quantiles
 
 _BYTES = {"f32": 4.0, "f16": 2.0, "q8_0": 1.0625}
 """Of one weight; q8_0 keeps a scale for every 32."""
-
-
-class Follower:
-    """llama.cpp's copy of the model, which follows the learner's adapter: it is swapped when next needed.
-
-    f32 weights come with exact attention, so that small models sample from the learner's own distribution."""
-
-    def __init__(self, folder: Folder, shape: Architecture, kind: Kind, threads: int) -> None:
-        self._shape = shape
-        self._exact = kind == "f32"
-        self._threads = threads
-        self._model, self.repaired = _open(folder, kind)
-        self._context: Context | None = None
-        self._loaded: LoadedAdapter | None = None
-        self._follows: tuple[Adapter, int] | None = None
-        self._active = False
-
-    def row_bytes(self, tokens: int) -> int:
-        """Memory of one row: its keys and values, and the logits that its next token is drawn from."""
-        cells = -(-tokens // CELLS) * CELLS
-        values = 2 * self._shape.layers * self._shape.kv_heads * self._shape.head_dim * cells
-        return values * (4 if self._exact else 2) + 16 * self._model.vocabulary
-
-    def context(self, rows: int, tokens: int, adapter: Adapter | None) -> Context:
-        """With room for that many rows, under the adapter as it is now, or under none."""
-        held = self._context
-        if held is None or held.sequences < rows or held.cells < tokens:
-            self._context = None  # frees the old cache before the new one is made
-            if held is not None:
-                held.close()
-            self._context = held = Context(self._model, rows, tokens, self._threads, self._exact)
-            self._active = False
-        if adapter is None:
-            if self._active:
-                held.adapt(None)
-                self._active = False
-            return held
-        if self._follows is None or self._follows[0] is not adapter or self._follows[1] != adapter.version:
-            self._swap(held, adapter)
-        elif not self._active:
-            held.adapt(self._loaded)
-        self._active = True
-        return held
-
-    def _swap(self, context: Context, adapter: Adapter) -> None:
-        """The old adapter goes before the new one comes; when that fails, the base is left without one."""
-        context.adapt(None)
-        self._active, self._follows = False, None
-        if self._loaded is not None:
-            self._loaded.close()
-            self._loaded = None
-        state = {name: values.detach().numpy() for name, values in adapter.named(adapter.values)}
-        with tempfile.TemporaryDirectory(prefix="shoal-adapter-") as folder:
-            file = Path(folder) / "adapter.gguf"
-            alpha = adapter.scale * adapter.rank
-            gguf_adapter.write_state(
-                state, alpha=alpha, architecture=self._shape, to=file, half=not self._exact
-            )
-            self._loaded = LoadedAdapter(self._model, file)
-        context.adapt(self._loaded)
-        self._follows = (adapter, adapter.version)
-
-
-def _open(folder: Folder, kind: Kind) -> tuple[Model, bool]:
-    """The converted model, and whether a damaged one had to be made anew: once."""
-    path = gguf.cached(folder.path, kind)
-    try:
-        return Model(path), False
-    except EngineError:
-        path.unlink(missing_ok=True)
-    return Model(gguf.cached(folder.path, kind)), True
 
 
 class LlamaEngine:
@@ -105,8 +32,6 @@ class LlamaEngine:
         self._adapter = base.new_adapter(seed)
         info = base.info(self._adapter.values.numel())
         self.info = msgspec.structs.replace(info, name="llamacpp", sampler=f"llama.cpp {kind}")
-        if follower.repaired:
-            base.note("The converted model was damaged and has been made again.")
 
     @property
     def notes(self) -> list[str]:
@@ -152,14 +77,6 @@ class LlamaEngine:
     def step(self, batch: Batch) -> StepStats:
         return self._base.step(self._adapter, batch)
 
-    def step_down(self) -> str | None:
-        """Takes smaller steps from now on, and says so; None when there are none."""
-        return self._base.limits.step_down()
-
-    def step_down(self) -> str | None:
-        """Takes smaller steps from now on, and says so; None when there are none."""
-        return self._base.limits.step_down()
-
     def save(self, folder: Path) -> None:
         self._base.save(self._adapter, folder)
 
@@ -202,5 +119,4 @@ def open_engine(
         batch_share=batch_share,
         sampler_bytes=int(parameters * _BYTES[chosen]),
     )
-    follower = Follower(folder, shape, chosen, base.placement.threads)
-    return LlamaEngine(base, follower, chosen, seed)
+    return LlamaEngine(base, follow(base, shape, chosen), chosen, seed)

@@ -32,12 +32,17 @@ _F32, _F16 = 0, 1
 
 
 class Model:
-    """The frozen weights. Closed by itself when nothing uses it any more."""
+    """The frozen weights. Closed by itself when nothing uses it any more.
 
-    def __init__(self, path: Path) -> None:
+    `writable` reads them into memory as they are in the file, instead of mapping it read-only."""
+
+    def __init__(self, path: Path, writable: bool = False) -> None:
         llama = library()
         params = llama.llama_model_default_params()
         params.n_gpu_layers = 0
+        if writable:
+            params.load_mode = llama.LLAMA_LOAD_MODE_NONE
+            params.use_extra_bufts = False
         pointer = llama.llama_model_load_from_file(str(path).encode(), params)
         if not pointer:
             raise EngineError(f"llama.cpp cannot open {path.name}: delete it, and it is made again.")
@@ -66,9 +71,12 @@ class LoadedAdapter:
 class Context:
     """Key-value streams of `sequences` rows of at most `tokens` tokens, and the calls that fill them.
 
-    `exact` keeps keys and values in fp32 and attention unfused, for small models and for tests."""
+    `exact` keeps keys and values in fp32 and attention unfused, for small models and for tests; `watch` is an
+    evaluation callback."""
 
-    def __init__(self, model: Model, sequences: int, tokens: int, threads: int, exact: bool) -> None:
+    def __init__(
+        self, model: Model, sequences: int, tokens: int, threads: int, exact: bool, watch: Any = None
+    ) -> None:
         llama = library()
         self.sequences = sequences
         self.cells = -(-tokens // CELLS) * CELLS
@@ -80,6 +88,8 @@ class Context:
         params.n_threads = params.n_threads_batch = threads
         params.kv_unified = False
         params.no_perf = True
+        if watch is not None:
+            params.cb_eval = watch
         if exact:
             params.type_k = params.type_v = _F32
             params.flash_attn_type = 0
@@ -91,6 +101,7 @@ class Context:
             )
         self._pointer = pointer
         self._model = model
+        self.adapter: LoadedAdapter | None = None
         self._vocabulary = model.vocabulary
         self._memory = llama.llama_get_memory(pointer)
         self.close = weakref.finalize(self, llama.llama_free, pointer)
@@ -126,6 +137,7 @@ class Context:
             failed = llama.llama_set_adapters_lora(self._pointer, pointers, 1, (ctypes.c_float * 1)(1.0))
         if failed:
             raise AdapterError("llama.cpp refuses the adapter: go back to an earlier checkpoint.")
+        self.adapter = adapter  # must not be freed while it is in use
 
     def clear(self) -> None:
         library().llama_memory_clear(self._memory, True)

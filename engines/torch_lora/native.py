@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
+
 from engines.models.architecture import Architecture
 from engines.models.folder import Folder
 from engines.torch_lora import decoder
@@ -62,6 +63,15 @@ class NativeNetwork:
 
     def plain_rollout(self) -> Rollout:
         return DecoderRollout(PlainWeights(self._weights, self._skinny))
+
+    @torch.inference_mode()
+    def merged(self, adapter: Adapter) -> Iterator[tuple[str, torch.Tensor]]:
+        """Each adapted layer's name and `W + scale * B A`, (out, in) fp32, for another program."""
+        linears = [linear for layer in self._weights.layers for linear in layer.linears]
+        for index, linear in enumerate(linears):
+            parts = zip(self.projections[index].names, adapter.deltas(index), strict=True)
+            for name, (rows, delta) in parts:
+                yield name, delta.add_(linear.weight[rows])
 
     def row_bytes(self, tokens: int) -> int:
         cache = (
