@@ -250,6 +250,18 @@ def test_limits_follow_the_free_memory(tiny: Path) -> None:
     assert Limits.measured(network, 1).tokens == 1
 
 
+def test_a_large_model_on_a_processor_takes_small_pieces(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more than half of what its weights take, where memory would allow more; a GPU takes what is free."""
+    network = open_engine(tiny)._base.network
+    monkeypatch.setattr(network, "weight_bytes", 2**31)
+    monkeypatch.setattr(network, "token_bytes", lambda checkpointing: 2**20)
+    assert Limits.measured(network, 2**40) == Limits(1024)
+    monkeypatch.setattr(network, "weight_bytes", 2**10)
+    assert Limits.measured(network, 2**40) == Limits(512)
+    monkeypatch.setattr(network, "device", torch.device("cuda"))
+    assert Limits.measured(network, 2**40) == Limits(32768)
+
+
 def test_logprobs_of_odd_lengths(tiny: Path) -> None:
     engine = open_engine(tiny)
     found = engine.logprobs(
