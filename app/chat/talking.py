@@ -42,7 +42,7 @@ class Chat:
     Raises EngineError where the model or its adapter cannot be had."""
 
     def __init__(self, model: str, home: Path, open_engine: OpenEngine, max_tokens: int | None = None) -> None:
-        folder = locate(model)
+        folder = locate(model, home)
         settings = read_settings(folder)
         self._name = folder.name if Path(model).expanduser().is_dir() else model
         self._learned = Learned(home, folder)

@@ -66,13 +66,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    from app.home import home as data_folder
     from engines.contract import EngineError
     from engines.models import locate
 
     try:
         _check_numbers(args)
         arms = _arms(args)
-        folder = locate(args.model)
+        folder = locate(args.model, data_folder())
         plan = _plan(args, folder)
     except (UsageError, ArmError, QuestionError, EngineError) as error:
         print(f"shoal lab: {error}", file=sys.stderr)

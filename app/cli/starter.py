@@ -43,11 +43,12 @@ def _train(args: argparse.Namespace) -> int:
 
 
 def _measure(args: argparse.Namespace) -> int:
+    from app.home import home as data_folder
     from app.lab.starter.measure import measure
     from engines.models import locate, read_settings
     from engines.torch_lora import open_engine
 
-    folder = locate(args.model)
+    folder = locate(args.model, data_folder())
     settings = read_settings(folder)
     rows = measure(open_engine(folder), settings.families, args.items, settings.max_tokens, args.seed)
     if args.json:
