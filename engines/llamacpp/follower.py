@@ -1,9 +1,9 @@
 """llama.cpp's copy of the model, following the learner's adapter: brought up to date when it is next needed.
 
-Two ways. Merging writes `W + scale * B A` over the weights in llama.cpp's memory. With 135 M parameters in 8 bits
-on one thread that took as long as 70 tokens, and each token was then 10 % faster than beside an adapter (4 % with
-0.5 B; 30 % with two threads, which wait for each other at every small product). Where this llama.cpp is not known
-well enough, the adapter goes beside the weights.
+Two ways. Merging writes `W + scale * B A` over the weights in llama.cpp's memory. With 135 M parameters in
+8 bits on one thread that took as long as 70 tokens, and each token was then 10 % faster than beside an adapter
+(4 % with 0.5 B; 30 % with two threads, which wait for each other at every small product). Where this llama.cpp
+is not known well enough, the adapter goes beside the weights.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """llama.cpp's own copy of the weights, found in memory, so that a merged adapter can be written over them.
 
 llama.cpp has no function that sets a weight. It does show every node of its graph to an evaluation callback,
-and a node knows the tensors it is computed from; their names and places are read with ggml's public functions. All
-that belongs to one version is where a node keeps its sources, so another version is left alone.
+and a node knows the tensors it is computed from; their names and places are read with ggml's public functions.
+All that belongs to one version is where a node keeps its sources, so another version is left alone.
 """
 
 from __future__ import annotations
