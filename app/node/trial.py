@@ -21,7 +21,7 @@ from app.node.settings import COMPLETIONS, starting_levels
 from app.sapo import curriculum
 from app.sapo.prompts import messages as chat
 from app.sapo.sandbox import Sandbox
-from engines.contract import Batch, EngineInfo, Row
+from engines.contract import Batch, Completion, EngineInfo, Row
 from engines.memory import MB
 from engines.models import read_settings
 from engines.trials import Trial
@@ -75,7 +75,9 @@ async def measure(
     finally:
         watching.cancel()
         await link.end()
-    answer = sum(len(row.completion_T) for row in rows) / len(rows)
+    answer = answer_tokens(
+        [completion for group in sampled.groups_PG for completion in group], settings.max_tokens
+    )
     read = answer + sum(len(row.prompt_T) for row in rows) / len(rows)
     return Trial(
         engine=info.name,
@@ -147,6 +149,14 @@ async def _learned(link: Link, rows: list[Row], learning_rate: float, seconds: f
         stats = await link.step(Batch(rows_S=some, learning_rate=learning_rate))
         took = max(stats.seconds, 1e-4)
     return sum(len(row.prompt_T) + len(row.completion_T) for row in some) / took
+
+
+def answer_tokens(completions: Sequence[Completion], max_tokens: int) -> float:
+    """How long an answer gets in the mean. One that the trial's short time cut off counts as long as a round
+    lets it get, so a slow engine's hour is promised too short rather than too long."""
+    return sum(
+        len(completion.tokens_T) if completion.finished else max_tokens for completion in completions
+    ) / len(completions)
 
 
 def round_s(answers: int, tokens: float, read: float, sampler: float, learner: float) -> float:

@@ -8,6 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from app.node.trial import answer_tokens
+from engines.contract import Completion
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -40,6 +43,12 @@ def test_it_measures_predicts_and_remembers(tmp_path: Path) -> None:
         timeout=180,
     )
     assert json.loads(doctor.stdout)["trials"]["torch"]["rounds_per_hour"] == told["rounds_per_hour"]
+
+
+def test_an_answer_that_was_cut_off_counts_in_full() -> None:
+    done = Completion(tokens_T=[1, 2], logprobs_T=[0.0, 0.0], finished=True, text="")
+    cut = Completion(tokens_T=[1, 2], logprobs_T=[0.0, 0.0], finished=False, text="")
+    assert answer_tokens([done, cut], max_tokens=98) == 50
 
 
 def test_a_model_that_is_not_there_is_named(tmp_path: Path) -> None:
