@@ -19,6 +19,8 @@ NOT_TEXTS = {
     "past.py": "SQL",
     "measure.py": "figures for those who build Shoal",
     "diagnostics.py": "for those who mend Shoal, and greppable",
+    "logs.py": "the same",
+    "redaction.py": "the same",
     "model.py": "the node's own names of its phases, which pages/words.py translates",
     "translating.py": "for translators' files, not for a screen",
     "fold.py": "faults of the protocol, which nobody sees",
