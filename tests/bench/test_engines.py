@@ -64,8 +64,8 @@ def test_sampling_is_measured_beside_llamacpp() -> None:
 
 
 def test_a_step_is_measured() -> None:
-    found = figures("learner", "--only=torch,torch checkpointing,naive fp32")
-    assert found["seconds"] > 0 and found["peak_mb"] > 100 and found["speedup_vs_naive"] > 0
+    found = figures("learner", "--only=torch,torch checkpointing")
+    assert found["seconds"] > 0 and found["peak_mb"] > 100
     assert "layers computed twice" in found["candidates"]["torch checkpointing"]["note"]
 
 
