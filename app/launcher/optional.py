@@ -133,7 +133,9 @@ def _wheel(root: Path, pip: list[str], requirements: Path, progress: Progress, l
     done.mkdir(exist_ok=True)
     for place in (done, work):
         for wheel in place.glob(f"{name.replace('-', '_')}-{version}-*.whl"):
-            return wheel.replace(done / wheel.name)
+            kept = wheel.replace(done / wheel.name)
+            shutil.rmtree(work, ignore_errors=True)
+            return kept
     if missing := no_compiler():
         raise SetupError(missing)
     _says(

@@ -188,9 +188,10 @@ def test_a_wheel_that_was_finished_is_put_in_place_without_building(
     assert finish(launch(project, "setup", "--engine", "llamacpp", **world))[0] == 0
     (packages_of(project) / "llama_cpp" / "__init__.py").write_text("cut")  # killed while it was put in place
     stamp.remove(str(project), "llamacpp")
+    (project / ".venv" / "shoal-build" / "left over").mkdir(parents=True)
     assert finish(launch(project, "run", **world))[0] == 0
     until(lambda: is_there(project))
-    assert len(builds(world)) == 1
+    assert len(builds(world)) == 1 and not (project / ".venv" / "shoal-build").exists()
     assert (packages_of(project) / "llama_cpp" / "__init__.py").read_text() == "VERSION = 1\n"
 
 
