@@ -4,6 +4,14 @@
  <context>
   <name>shoal</name>
   <message>
+   <source>Stopped.</source>
+   <translation>Angehalten.</translation>
+  </message>
+  <message>
+   <source>The process with the model ended unexpectedly, most likely because memory ran short: close other programs and ask again.</source>
+   <translation>Der Prozess mit dem Modell ist unerwartet ausgefallen, wahrscheinlich weil der Speicher knapp wurde: Schließe andere Programme und frage noch einmal.</translation>
+  </message>
+  <message>
    <source>Appearance</source>
    <translation>Darstellung</translation>
   </message>
@@ -72,6 +80,18 @@
    <translation>algorithmus verfahren sapo grpo verlust</translation>
   </message>
   <message>
+   <source>Model</source>
+   <translation>Modell</translation>
+  </message>
+  <message>
+   <source>Which one learns: starter, a name from the page Models, or the path of a model's folder.</source>
+   <translation>Welches lernt: starter, ein Name von der Seite Modelle oder der Pfad eines Modellordners.</translation>
+  </message>
+  <message>
+   <source>base weights qwen llama smollm choose</source>
+   <translation>grundmodell gewichte qwen llama smollm wählen</translation>
+  </message>
+  <message>
    <source>Engine</source>
    <translation>Rechenwerk</translation>
   </message>
@@ -94,6 +114,18 @@
   <message>
    <source>probe held-out curve points</source>
    <translation>messung prüffragen kurve punkte</translation>
+  </message>
+  <message>
+   <source>Fetch models from</source>
+   <translation>Modelle holen von</translation>
+  </message>
+  <message>
+   <source>The address of a mirror. Empty: huggingface.co. A proxy is taken from HTTPS_PROXY, as your other programs do.</source>
+   <translation>Die Adresse eines Spiegels. Leer: huggingface.co. Ein Proxy wird aus HTTPS_PROXY genommen, wie es deine anderen Programme tun.</translation>
+  </message>
+  <message>
+   <source>download hub hugging face endpoint proxy</source>
+   <translation>herunterladen hub hugging face adresse proxy spiegel</translation>
   </message>
   <message>
    <source>Window</source>
@@ -172,6 +204,30 @@
    <translation>Shoal wartet, bis du es startest.</translation>
   </message>
   <message>
+   <source>The access token is in the keyring.</source>
+   <translation>Das Zugangstoken liegt im Schlüsselbund.</translation>
+  </message>
+  <message>
+   <source>It could not be deleted; the log under Settings says why.</source>
+   <translation>Es ließ sich nicht löschen; das Protokoll unter Einstellungen sagt, warum.</translation>
+  </message>
+  <message>
+   <source>The download ended unexpectedly; what has come is kept.</source>
+   <translation>Das Herunterladen brach unerwartet ab; was schon da ist, bleibt.</translation>
+  </message>
+  <message>
+   <source>The list of models cannot be read; the log under Settings says why.</source>
+   <translation>Die Liste der Modelle lässt sich nicht lesen; das Protokoll unter Einstellungen sagt, warum.</translation>
+  </message>
+  <message>
+   <source>That folder holds no model that can be trained: it needs config.json and .safetensors files.</source>
+   <translation>In diesem Ordner ist kein Modell, das lernen kann: Es braucht config.json und .safetensors-Dateien.</translation>
+  </message>
+  <message>
+   <source>The access token was not kept: it is none, or this computer has no keyring. HF_TOKEN does as well.</source>
+   <translation>Das Zugangstoken wurde nicht behalten: Es ist keines, oder dieser Computer hat keinen Schlüsselbund. HF_TOKEN tut es auch.</translation>
+  </message>
+  <message>
    <source>It sent a message that is too long.</source>
    <translation>Es hat eine zu lange Nachricht geschickt.</translation>
   </message>
@@ -208,8 +264,134 @@
    <translation>Führe ./shoal setup aus, das die Installation repariert.</translation>
   </message>
   <message>
+   <source>Diagnostics</source>
+   <translation>Diagnose</translation>
+  </message>
+  <message>
+   <source>Files of the bundle</source>
+   <translation>Dateien des Pakets</translation>
+  </message>
+  <message>
+   <source>What is in this file</source>
+   <translation>Was in dieser Datei steht</translation>
+  </message>
+  <message>
+   <source>Save all of it …</source>
+   <translation>Alles sichern …</translation>
+  </message>
+  <message>
+   <source>This is all that would be saved, to the letter. Keys, invites and tokens are taken out, and so is your name in paths; answers are not in it. Nothing is sent.</source>
+   <translation>Das ist alles, was gesichert würde, Buchstabe für Buchstabe. Schlüssel, Einladungen und Token sind entfernt, ebenso dein Name in Pfaden; Antworten sind nicht dabei. Nichts wird gesendet.</translation>
+  </message>
+  <message>
+   <source>Still being looked for.</source>
+   <translation>Wird noch gesucht.</translation>
+  </message>
+  <message>
+   <source>Looking at this computer …</source>
+   <translation>Dieser Computer wird angesehen …</translation>
+  </message>
+  <message>
+   <source>{n} files, {size}</source>
+   <translation>{n} Dateien, {size}</translation>
+  </message>
+  <message>
+   <source>Save the diagnostics</source>
+   <translation>Diagnose sichern</translation>
+  </message>
+  <message>
+   <source>Close</source>
+   <translation>Schließen</translation>
+  </message>
+  <message>
+   <source>./shoal doctor said nothing.</source>
+   <translation>./shoal doctor hat nichts gesagt.</translation>
+  </message>
+  <message>
+   <source>Saved as {path}.</source>
+   <translation>Gesichert als {path}.</translation>
+  </message>
+  <message>
+   <source>{path} cannot be written ({why}): choose another place.</source>
+   <translation>{path} lässt sich nicht schreiben ({why}): Wähle einen anderen Ort.</translation>
+  </message>
+  <message>
    <source>none</source>
    <translation>keine</translation>
+  </message>
+  <message>
+   <source>{n} token</source>
+   <translation>{n} Token</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} tokens</source>
+   <translation>
+    <numerusform>{n} Token</numerusform>
+    <numerusform>{n} Token</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>{n} s</source>
+   <translation>{n} s</translation>
+  </message>
+  <message>
+   <source>{family}, level {n} of {all}</source>
+   <translation>{family}, Stufe {n} von {all}</translation>
+  </message>
+  <message>
+   <source>A right answer: {text}</source>
+   <translation>Eine richtige Antwort: {text}</translation>
+  </message>
+  <message>
+   <source>thinking …</source>
+   <translation>denkt nach …</translation>
+  </message>
+  <message>
+   <source>right</source>
+   <translation>richtig</translation>
+  </message>
+  <message>
+   <source>wrong</source>
+   <translation>falsch</translation>
+  </message>
+  <message>
+   <source>Before</source>
+   <translation>Vorher</translation>
+  </message>
+  <message>
+   <source>After</source>
+   <translation>Nachher</translation>
+  </message>
+  <message>
+   <source>cut off at the longest answer</source>
+   <translation>an der längsten Antwort abgeschnitten</translation>
+  </message>
+  <message>
+   <source>no answer</source>
+   <translation>keine Antwort</translation>
+  </message>
+  <message>
+   <source>You</source>
+   <translation>Du</translation>
+  </message>
+  <message>
+   <source>After {n} round</source>
+   <translation>Nach {n} Runde</translation>
+  </message>
+  <message numerus="yes">
+   <source>After {n} rounds</source>
+   <translation>
+    <numerusform>Nach {n} Runde</numerusform>
+    <numerusform>Nach {n} Runden</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>After, nothing learned yet</source>
+   <translation>Nachher, noch nichts gelernt</translation>
+  </message>
+  <message>
+   <source>(empty)</source>
+   <translation>(leer)</translation>
   </message>
   <message>
    <source>{share} of {n}</source>
@@ -244,12 +426,24 @@
    <translation>Verlauf durchsuchen</translation>
   </message>
   <message>
-   <source>Export this list as CSV</source>
-   <translation>Diese Liste als CSV sichern</translation>
+   <source>Export the history</source>
+   <translation>Verlauf sichern</translation>
   </message>
   <message>
    <source>Export</source>
    <translation>Sichern</translation>
+  </message>
+  <message>
+   <source>This list as CSV …</source>
+   <translation>Diese Liste als CSV …</translation>
+  </message>
+  <message>
+   <source>This list as JSON …</source>
+   <translation>Diese Liste als JSON …</translation>
+  </message>
+  <message>
+   <source>Everything as JSON …</source>
+   <translation>Alles als JSON …</translation>
   </message>
   <message>
    <source>{n} row</source>
@@ -263,8 +457,8 @@
    </translation>
   </message>
   <message>
-   <source>Save the list</source>
-   <translation>Liste sichern</translation>
+   <source>Save the history</source>
+   <translation>Verlauf sichern</translation>
   </message>
   <message>
    <source>Round</source>
@@ -340,11 +534,11 @@
   </message>
   <message>
    <source>Clear</source>
-   <translation type="unfinished" />
+   <translation>Leeren</translation>
   </message>
   <message>
    <source>{name}, as text</source>
-   <translation type="unfinished" />
+   <translation>{name}, als Text</translation>
   </message>
   <message>
    <source>at any time</source>
@@ -352,7 +546,7 @@
   </message>
   <message>
    <source>Copy {day} to every day</source>
-   <translation type="unfinished" />
+   <translation>{day} auf alle Tage übertragen</translation>
   </message>
   <message>
    <source>{right} of {n} answer right</source>
@@ -414,18 +608,6 @@
    <translation>Stufe {n} von {all}</translation>
   </message>
   <message>
-   <source>(empty)</source>
-   <translation>(leer)</translation>
-  </message>
-  <message>
-   <source>right</source>
-   <translation>richtig</translation>
-  </message>
-  <message>
-   <source>wrong</source>
-   <translation>falsch</translation>
-  </message>
-  <message>
    <source>All</source>
    <translation>Alle</translation>
   </message>
@@ -436,6 +618,139 @@
   <message>
    <source>Peers</source>
    <translation>Andere</translation>
+  </message>
+  <message>
+   <source>Learner</source>
+   <translation>Lernender</translation>
+  </message>
+  <message>
+   <source>Trainer</source>
+   <translation>Trainer</translation>
+  </message>
+  <message>
+   <source>Which log to show</source>
+   <translation>Welches Protokoll gezeigt wird</translation>
+  </message>
+  <message>
+   <source>Only lines with …</source>
+   <translation>Nur Zeilen mit …</translation>
+  </message>
+  <message>
+   <source>Only lines with these words</source>
+   <translation>Nur Zeilen mit diesen Wörtern</translation>
+  </message>
+  <message>
+   <source>Follow</source>
+   <translation>Mitlaufen</translation>
+  </message>
+  <message>
+   <source>Copy these lines</source>
+   <translation>Diese Zeilen kopieren</translation>
+  </message>
+  <message>
+   <source>Open the folder of the logs</source>
+   <translation>Ordner der Protokolle öffnen</translation>
+  </message>
+  <message>
+   <source>Log</source>
+   <translation>Protokoll</translation>
+  </message>
+  <message>
+   <source>{n} line</source>
+   <translation>{n} Zeile</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} lines</source>
+   <translation>
+    <numerusform>{n} Zeile</numerusform>
+    <numerusform>{n} Zeilen</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>The log is empty.</source>
+   <translation>Das Protokoll ist leer.</translation>
+  </message>
+  <message>
+   <source>Relay</source>
+   <translation>Relay</translation>
+  </message>
+  <message>
+   <source>free now, of {most}</source>
+   <translation>jetzt frei, von {most}</translation>
+  </message>
+  <message>
+   <source>Models</source>
+   <translation>Modelle</translation>
+  </message>
+  <message>
+   <source>Use a model folder of your own</source>
+   <translation>Einen eigenen Modellordner benutzen</translation>
+  </message>
+  <message>
+   <source>Add a folder</source>
+   <translation>Ordner hinzufügen</translation>
+  </message>
+  <message>
+   <source>Looking at what is here.</source>
+   <translation>Sieht nach, was da ist.</translation>
+  </message>
+  <message>
+   <source>What {n} model learned is still here ({size}), though the model itself is not. It goes on when the model is fetched again.</source>
+   <translation>Was {n} Modell lernte, ist noch da ({size}), das Modell selbst nicht. Es geht weiter, wenn das Modell wieder geholt wird.</translation>
+  </message>
+  <message numerus="yes">
+   <source>What {n} models learned is still here ({size}), though the models themselves are not. Each goes on when its model is fetched again.</source>
+   <translation>
+    <numerusform>Was {n} Modell lernte, ist noch da ({size}), das Modell selbst nicht. Es geht weiter, wenn das Modell wieder geholt wird.</numerusform>
+    <numerusform>Was {n} Modelle lernten, ist noch da ({size}), die Modelle selbst nicht. Jedes lernt weiter, wenn es wieder geholt wird.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Sizes and versions in this list come with Shoal; a download compares them with what the hub says, and every file with its checksum. Only .safetensors weights are taken, which cannot run code.</source>
+   <translation>Größen und Versionen dieser Liste kommen mit Shoal; beim Herunterladen werden sie mit den Angaben des Hubs verglichen und jede Datei mit ihrer Prüfsumme. Nur .safetensors-Gewichte werden genommen, die keinen Code ausführen können.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} on this computer</source>
+   <translation>
+    <numerusform>{n} auf diesem Computer</numerusform>
+    <numerusform>{n} auf diesem Computer</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Learned</source>
+   <translation>Gelernt</translation>
+  </message>
+  <message>
+   <source>adapters and histories</source>
+   <translation>Adapter und Verläufe</translation>
+  </message>
+  <message>
+   <source>Free on disk</source>
+   <translation>Frei auf der Platte</translation>
+  </message>
+  <message>
+   <source>where the data folder is</source>
+   <translation>wo der Datenordner liegt</translation>
+  </message>
+  <message>
+   <source>Memory for a model</source>
+   <translation>Speicher für ein Modell</translation>
+  </message>
+  <message>
+   <source>A folder with config.json</source>
+   <translation>Ein Ordner mit config.json</translation>
+  </message>
+  <message>
+   <source>On this computer</source>
+   <translation>Auf diesem Computer</translation>
+  </message>
+  <message>
+   <source>Can be fetched</source>
+   <translation>Können geholt werden</translation>
+  </message>
+  <message>
+   <source>Training without its model</source>
+   <translation>Gelerntes ohne sein Modell</translation>
   </message>
   <message>
    <source>Progress of this step</source>
@@ -514,22 +829,6 @@
    <translation>Letzter sicherer Punkt</translation>
   </message>
   <message>
-   <source>Raise a small model on this computer</source>
-   <translation>Zieh ein kleines Modell auf diesem Computer groß</translation>
-  </message>
-  <message>
-   <source>It practises puzzles, checks its own answers and learns from them. Alone, or together with other people's models.</source>
-   <translation>Es übt Rätsel, prüft seine eigenen Antworten und lernt daraus. Allein oder zusammen mit den Modellen anderer Leute.</translation>
-  </message>
-  <message>
-   <source>Learn with others</source>
-   <translation>Mit anderen lernen</translation>
-  </message>
-  <message>
-   <source>Learn alone</source>
-   <translation>Allein lernen</translation>
-  </message>
-  <message>
    <source>Try again</source>
    <translation>Noch einmal</translation>
   </message>
@@ -573,22 +872,6 @@
    <translation>nach der ersten Runde</translation>
   </message>
   <message>
-   <source>What it does</source>
-   <translation>Was es tut</translation>
-  </message>
-  <message>
-   <source>Learns for ten minutes now, so that you see it; from then on only while nobody uses this computer. One press pauses it and frees the memory.</source>
-   <translation>Es lernt jetzt zehn Minuten lang, damit du es siehst; danach nur, während niemand am Computer ist. Ein Druck hält es an und gibt den Speicher frei.</translation>
-  </message>
-  <message>
-   <source>Answers to generated puzzles leave this computer, as text. Never your files, never the model. No account.</source>
-   <translation>Antworten auf erzeugte Rätsel verlassen diesen Computer, als Text. Nie deine Dateien, nie das Modell. Kein Konto.</translation>
-  </message>
-  <message>
-   <source>Nothing leaves: no network connection is opened at all. You can change your mind at any time.</source>
-   <translation>Nichts verlässt ihn: Es wird gar keine Netzverbindung geöffnet. Du kannst es dir jederzeit anders überlegen.</translation>
-  </message>
-  <message>
    <source>about {span} each</source>
    <translation>je etwa {span}</translation>
   </message>
@@ -617,12 +900,72 @@
    <translation>nicht verbunden</translation>
   </message>
   <message>
+   <source>in the last hour</source>
+   <translation>in der letzten Stunde</translation>
+  </message>
+  <message>
+   <source>Answers to puzzles, {rate} an hour</source>
+   <translation>Antworten auf Rätsel, {rate} je Stunde</translation>
+  </message>
+  <message>
+   <source>Answers to puzzles</source>
+   <translation>Antworten auf Rätsel</translation>
+  </message>
+  <message>
+   <source>As text, to {relay}, signed with the made-up name {name}.</source>
+   <translation>Als Text, an {relay}, unterschrieben mit dem erdachten Namen {name}.</translation>
+  </message>
+  <message>
    <source>What leaves this computer</source>
    <translation>Was diesen Computer verlässt</translation>
   </message>
   <message>
-   <source>Stop it: learn alone</source>
-   <translation>Abstellen: allein lernen</translation>
+   <source>Learn with others</source>
+   <translation>Mit anderen lernen</translation>
+  </message>
+  <message>
+   <source>Which messages to show</source>
+   <translation>Welche Nachrichten gezeigt werden</translation>
+  </message>
+  <message>
+   <source>Sent</source>
+   <translation>Gesendet</translation>
+  </message>
+  <message>
+   <source>Received</source>
+   <translation>Empfangen</translation>
+  </message>
+  <message>
+   <source>{n} still to be sent</source>
+   <translation>{n} noch zu senden</translation>
+  </message>
+  <message>
+   <source>all handed over</source>
+   <translation>alle übergeben</translation>
+  </message>
+  <message>
+   <source>Puzzles whose answers were shared</source>
+   <translation>Rätsel, deren Antworten geteilt wurden</translation>
+  </message>
+  <message>
+   <source>No message yet since learning was started.</source>
+   <translation>Seit dem Start des Lernens noch keine Nachricht.</translation>
+  </message>
+  <message>
+   <source>Nothing</source>
+   <translation>Nichts</translation>
+  </message>
+  <message>
+   <source>Your model learns alone, and the process that runs it refuses to open any network connection.</source>
+   <translation>Dein Modell lernt allein, und der Prozess, in dem es läuft, verweigert jede Netzverbindung.</translation>
+  </message>
+  <message>
+   <source>Nothing at the moment</source>
+   <translation>Im Augenblick nichts</translation>
+  </message>
+  <message>
+   <source>Nothing runs. When your model learns with others, answers to puzzles that Shoal made up go out as text.</source>
+   <translation>Nichts läuft. Wenn dein Modell mit anderen lernt, gehen Antworten auf Rätsel, die Shoal sich ausdenkt, als Text hinaus.</translation>
   </message>
   <message>
    <source>What is never sent</source>
@@ -657,16 +1000,80 @@
    <translation>Ordner öffnen</translation>
   </message>
   <message>
-   <source>Nothing</source>
-   <translation>Nichts</translation>
+   <source>Off: every connection is closed at once, and none is opened again.</source>
+   <translation>Aus: Jede Verbindung wird sofort geschlossen, und keine mehr geöffnet.</translation>
   </message>
   <message>
-   <source>Your model learns alone, and the process that runs it refuses to open any network connection.</source>
-   <translation>Dein Modell lernt allein, und der Prozess, in dem es läuft, verweigert jede Netzverbindung.</translation>
+   <source>Last messages, word for word</source>
+   <translation>Die letzten Nachrichten im Wortlaut</translation>
   </message>
   <message>
-   <source>As text, signed with the name {name}. Learning alone stops it at once.</source>
-   <translation>Als Text, unterschrieben mit dem Namen {name}. Allein lernen stellt es sofort ab.</translation>
+   <source>Looking for a swarm.</source>
+   <translation>Sucht einen Schwarm.</translation>
+  </message>
+  <message>
+   <source>the relay introduces itself</source>
+   <translation>das Relay stellt sich vor</translation>
+  </message>
+  <message>
+   <source>signs in</source>
+   <translation>meldet sich an</translation>
+  </message>
+  <message>
+   <source>the relay lets this computer in</source>
+   <translation>das Relay lässt diesen Computer ein</translation>
+  </message>
+  <message>
+   <source>a puzzle with its answers</source>
+   <translation>ein Rätsel mit seinen Antworten</translation>
+  </message>
+  <message>
+   <source>the relay has got it</source>
+   <translation>das Relay hat es</translation>
+  </message>
+  <message>
+   <source>asks for others' answers</source>
+   <translation>bittet um Antworten anderer</translation>
+  </message>
+  <message>
+   <source>others' puzzles and answers</source>
+   <translation>Rätsel und Antworten anderer</translation>
+  </message>
+  <message>
+   <source>tells of answers that were no good</source>
+   <translation>meldet Antworten, die nichts taugten</translation>
+  </message>
+  <message>
+   <source>a word from the relay</source>
+   <translation>ein Wort des Relays</translation>
+  </message>
+  <message>
+   <source>the relay says what was wrong</source>
+   <translation>das Relay sagt, was falsch war</translation>
+  </message>
+  <message>
+   <source>the relay says good-bye</source>
+   <translation>das Relay verabschiedet sich</translation>
+  </message>
+  <message>
+   <source>Show less</source>
+   <translation>Weniger zeigen</translation>
+  </message>
+  <message>
+   <source>Show all of it</source>
+   <translation>Alles zeigen</translation>
+  </message>
+  <message>
+   <source>Where everything is kept</source>
+   <translation>Wo alles liegt</translation>
+  </message>
+  <message>
+   <source>asks how the swarm is doing</source>
+   <translation>fragt, wie es dem Schwarm geht</translation>
+  </message>
+  <message>
+   <source>how the swarm is doing</source>
+   <translation>wie es dem Schwarm geht</translation>
   </message>
   <message>
    <source>sent</source>
@@ -675,22 +1082,6 @@
   <message>
    <source>received</source>
    <translation>empfangen</translation>
-  </message>
-  <message>
-   <source>Last messages, word for word</source>
-   <translation>Die letzten Nachrichten im Wortlaut</translation>
-  </message>
-  <message>
-   <source>Where everything is kept</source>
-   <translation>Wo alles liegt</translation>
-  </message>
-  <message>
-   <source>Answers to puzzles, {rate} an hour</source>
-   <translation>Antworten auf Rätsel, {rate} je Stunde</translation>
-  </message>
-  <message>
-   <source>Answers to puzzles</source>
-   <translation>Antworten auf Rätsel</translation>
   </message>
   <message>
    <source>Settings</source>
@@ -709,24 +1100,8 @@
    <translation>Versuch ein anderes Wort, zum Beispiel Farben oder Leiste.</translation>
   </message>
   <message>
-   <source>Log</source>
-   <translation>Protokoll</translation>
-  </message>
-  <message>
-   <source>Show the log</source>
-   <translation>Protokoll zeigen</translation>
-  </message>
-  <message>
-   <source>Save a report …</source>
-   <translation>Bericht sichern …</translation>
-  </message>
-  <message>
-   <source>Save it</source>
-   <translation>Sichern</translation>
-  </message>
-  <message>
-   <source>Save the report</source>
-   <translation>Bericht sichern</translation>
+   <source>Show the logs</source>
+   <translation>Protokolle zeigen</translation>
   </message>
   <message>
    <source>{help} Holds from the next start of learning.</source>
@@ -737,16 +1112,16 @@
    <translation>Hilfe</translation>
   </message>
   <message>
-   <source>The report holds the log, the settings and facts about this computer. It is shown before anything is saved, and nothing is sent.</source>
-   <translation>Der Bericht enthält das Protokoll, die Einstellungen und Angaben zu diesem Computer. Er wird gezeigt, bevor etwas gesichert wird, und nichts wird gesendet.</translation>
+   <source>The diagnostics hold versions, settings, events and logs, for whoever looks for a fault. Every file is shown before anything is saved, and nothing is sent.</source>
+   <translation>Die Diagnose enthält Versionen, Einstellungen, Ereignisse und Protokolle, für alle, die einen Fehler suchen. Jede Datei wird gezeigt, bevor etwas gesichert wird, und nichts wird gesendet.</translation>
   </message>
   <message>
-   <source>Hide the log</source>
-   <translation>Protokoll verbergen</translation>
+   <source>Hide the logs</source>
+   <translation>Protokolle verbergen</translation>
   </message>
   <message>
-   <source>The log is empty.</source>
-   <translation>Das Protokoll ist leer.</translation>
+   <source>Diagnostics …</source>
+   <translation>Diagnose …</translation>
   </message>
   <message>
    <source>Level {n} since {day}</source>
@@ -777,8 +1152,104 @@
    <translation>Mit der ersten Messung erscheint für jede Art von Rätseln eine Kachel.</translation>
   </message>
   <message>
+   <source>What the model learned, and its history</source>
+   <translation>Was das Modell lernte, und sein Verlauf</translation>
+  </message>
+  <message>
+   <source>Downloaded models</source>
+   <translation>Heruntergeladene Modelle</translation>
+  </message>
+  <message>
+   <source>What can be made again</source>
+   <translation>Was neu gemacht werden kann</translation>
+  </message>
+  <message>
+   <source>What the swarm needs</source>
+   <translation>Was der Schwarm braucht</translation>
+  </message>
+  <message>
+   <source>Logs</source>
+   <translation>Protokolle</translation>
+  </message>
+  <message>
+   <source>Settings and this computer's name</source>
+   <translation>Einstellungen und der Name dieses Computers</translation>
+  </message>
+  <message>
+   <source>{name}, which is not Shoal's</source>
+   <translation>{name}, das nicht von Shoal ist</translation>
+  </message>
+  <message>
+   <source>the program itself, in {folder}</source>
+   <translation>das Programm selbst, in {folder}</translation>
+  </message>
+  <message>
+   <source>models and exports that you keep in other folders</source>
+   <translation>Modelle und Ausgaben, die du in anderen Ordnern hast</translation>
+  </message>
+  <message>
+   <source>Move the data folder to</source>
+   <translation>Datenordner verlegen nach</translation>
+  </message>
+  <message>
+   <source>Move the data folder to {folder}?</source>
+   <translation>Datenordner nach {folder} verlegen?</translation>
+  </message>
+  <message>
+   <source>Learning stops. Everything is copied and checked first, and deleted here only then; until then nothing has changed. Shoal opens again by itself.</source>
+   <translation>Das Lernen hält an. Erst wird alles kopiert und geprüft und dann erst hier gelöscht; bis dahin hat sich nichts geändert. Shoal öffnet sich von selbst wieder.</translation>
+  </message>
+  <message>
+   <source>Move it</source>
+   <translation>Verlegen</translation>
+  </message>
+  <message>
+   <source>Cancel</source>
+   <translation>Abbrechen</translation>
+  </message>
+  <message>
+   <source>Remove everything that Shoal keeps, {size}?</source>
+   <translation>Alles entfernen, was Shoal aufbewahrt, {size}?</translation>
+  </message>
+  <message>
+   <source>Remove everything</source>
+   <translation>Alles entfernen</translation>
+  </message>
+  <message>
+   <source>the key of {name} in the system's keyring</source>
+   <translation>der Schlüssel von {name} im Schlüsselbund des Systems</translation>
+  </message>
+  <message>
+   <source>the entry that starts Shoal at login</source>
+   <translation>der Eintrag, der Shoal bei der Anmeldung startet</translation>
+  </message>
+  <message>
+   <source>This goes, and cannot be had back:</source>
+   <translation>Das wird gelöscht und kommt nicht wieder:</translation>
+  </message>
+  <message>
+   <source>This stays:</source>
+   <translation>Das bleibt:</translation>
+  </message>
+  <message>
+   <source>Shoal then ends.</source>
+   <translation>Danach beendet sich Shoal.</translation>
+  </message>
+  <message>
+   <source>Move …</source>
+   <translation>Verlegen …</translation>
+  </message>
+  <message>
+   <source>Remove everything …</source>
+   <translation>Alles entfernen …</translation>
+  </message>
+  <message>
    <source>Swarm</source>
    <translation>Schwarm</translation>
+  </message>
+  <message>
+   <source>Learn alone</source>
+   <translation>Allein lernen</translation>
   </message>
   <message>
    <source>Search peers</source>
@@ -899,10 +1370,6 @@
    <translation>Wer</translation>
   </message>
   <message>
-   <source>Model</source>
-   <translation>Modell</translation>
-  </message>
-  <message>
    <source>Seen</source>
    <translation>Gesehen</translation>
   </message>
@@ -919,8 +1386,255 @@
    <translation>noch nicht gemessen</translation>
   </message>
   <message>
+   <source>Try it</source>
+   <translation>Ausprobieren</translation>
+  </message>
+  <message>
+   <source>New conversation</source>
+   <translation>Neues Gespräch</translation>
+  </message>
+  <message>
+   <source>Nothing asked yet</source>
+   <translation>Noch nichts gefragt</translation>
+  </message>
+  <message>
+   <source>Draw a puzzle of a kind that the model practises, or ask something of your own. It answers twice: as it came, and with what it has learned.</source>
+   <translation>Zieh ein Rätsel einer Art, die das Modell übt, oder frag etwas Eigenes. Es antwortet zweimal: so, wie es kam, und mit dem, was es gelernt hat.</translation>
+  </message>
+  <message>
+   <source>Any that it practises</source>
+   <translation>Irgendeines, das es übt</translation>
+  </message>
+  <message>
+   <source>Level</source>
+   <translation>Stufe</translation>
+  </message>
+  <message>
+   <source>Draw a puzzle</source>
+   <translation>Rätsel ziehen</translation>
+  </message>
+  <message>
+   <source>Draw a puzzle, or ask something of your own</source>
+   <translation>Zieh ein Rätsel oder frag etwas Eigenes</translation>
+  </message>
+  <message>
+   <source>Stop</source>
+   <translation>Anhalten</translation>
+  </message>
+  <message>
+   <source>Ask both</source>
+   <translation>Beide fragen</translation>
+  </message>
+  <message>
+   <source>Enter</source>
+   <translation>Eingabetaste</translation>
+  </message>
+  <message>
+   <source>Or solve it yourself</source>
+   <translation>Oder löse es selbst</translation>
+  </message>
+  <message>
+   <source>Your own answer</source>
+   <translation>Deine eigene Antwort</translation>
+  </message>
+  <message>
+   <source>Check mine</source>
+   <translation>Meine prüfen</translation>
+  </message>
+  <message>
+   <source>Its own level</source>
+   <translation>Seine eigene Stufe</translation>
+  </message>
+  <message>
+   <source>Loading the model, {span}</source>
+   <translation>Das Modell wird geladen, {span}</translation>
+  </message>
+  <message>
+   <source>Question</source>
+   <translation>Frage</translation>
+  </message>
+  <message>
+   <source>Forgets every question and answer on this page</source>
+   <translation>Vergisst jede Frage und Antwort auf dieser Seite</translation>
+  </message>
+  <message>
+   <source>a text it never trained on</source>
+   <translation>ein Text, an dem es nie übte</translation>
+  </message>
+  <message>
+   <source>Level {n}</source>
+   <translation>Stufe {n}</translation>
+  </message>
+  <message>
+   <source>A question has at most {n} characters: make it shorter.</source>
+   <translation>Eine Frage hat höchstens {n} Zeichen: Kürze sie.</translation>
+  </message>
+  <message>
+   <source>{model} with {engine}</source>
+   <translation>{model} mit {engine}</translation>
+  </message>
+  <message>
+   <source>Answering, {span}</source>
+   <translation>Antwortet, {span}</translation>
+  </message>
+  <message>
+   <source>Drawing a puzzle</source>
+   <translation>Ein Rätsel wird gezogen</translation>
+  </message>
+  <message>
+   <source>The model is not in memory; the first question loads it.</source>
+   <translation>Das Modell ist nicht im Speicher; die erste Frage lädt es.</translation>
+  </message>
+  <message>
+   <source>In memory until a minute after you leave this page.</source>
+   <translation>Im Speicher bis eine Minute nach Verlassen dieser Seite.</translation>
+  </message>
+  <message numerus="yes">
+   <source>In memory until {n} minutes after you leave this page.</source>
+   <translation>
+    <numerusform>Im Speicher bis {n} Minute nach Verlassen dieser Seite.</numerusform>
+    <numerusform>Im Speicher bis {n} Minuten nach Verlassen dieser Seite.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Step {n} of {all}</source>
+   <translation>Schritt {n} von {all}</translation>
+  </message>
+  <message>
+   <source>Raise a small model on this computer</source>
+   <translation>Zieh ein kleines Modell auf diesem Computer groß</translation>
+  </message>
+  <message>
+   <source>It practises puzzles, checks its own answers and learns from them. Alone, or together with other people's models.</source>
+   <translation>Es übt Rätsel, prüft seine eigenen Antworten und lernt daraus. Allein oder zusammen mit den Modellen anderer Leute.</translation>
+  </message>
+  <message>
+   <source>Set it up</source>
+   <translation>Einrichten</translation>
+  </message>
+  <message>
+   <source>Two short questions, no account</source>
+   <translation>Zwei kurze Fragen, kein Konto</translation>
+  </message>
+  <message>
+   <source>Begins at once with the model that comes with Shoal</source>
+   <translation>Beginnt sofort mit dem Modell, das mit Shoal kommt</translation>
+  </message>
+  <message>
+   <source>Progress of the measurement</source>
+   <translation>Fortschritt der Messung</translation>
+  </message>
+  <message>
+   <source>Measure again</source>
+   <translation>Neu messen</translation>
+  </message>
+  <message>
+   <source>The starter, at once</source>
+   <translation>Das Startmodell, sofort</translation>
+  </message>
+  <message>
+   <source>Small, comes with Shoal, and can be seen to learn within minutes on any computer.</source>
+   <translation>Klein, kommt mit Shoal, und auf jedem Computer sieht man es in Minuten lernen.</translation>
+  </message>
+  <message>
+   <source>A larger one</source>
+   <translation>Ein größeres</translation>
+  </message>
+  <message>
+   <source>Knows more, learns more slowly, and is downloaded first.</source>
+   <translation>Weiß mehr, lernt langsamer und wird erst heruntergeladen.</translation>
+  </message>
+  <message>
+   <source>Go on</source>
+   <translation>Weiter</translation>
+  </message>
+  <message>
+   <source>With whom</source>
+   <translation>Mit wem</translation>
+  </message>
+  <message>
+   <source>With an invite</source>
+   <translation>Mit einer Einladung</translation>
+  </message>
+  <message>
+   <source>Joins the swarm of the invite. Answers to generated puzzles travel, as text.</source>
+   <translation>Tritt dem Schwarm der Einladung bei. Antworten auf erzeugte Rätsel reisen, als Text.</translation>
+  </message>
+  <message>
+   <source>What it does</source>
+   <translation>Was es tut</translation>
+  </message>
+  <message>
+   <source>Learns for ten minutes now, so that you see it; from then on only while nobody uses this computer. One press pauses it and frees the memory.</source>
+   <translation>Es lernt jetzt zehn Minuten lang, damit du es siehst; danach nur, während niemand am Computer ist. Ein Druck hält es an und gibt den Speicher frei.</translation>
+  </message>
+  <message>
+   <source>Alone, nothing leaves: no network connection is opened at all. With others, answers to generated puzzles do, as text. Never your files, never the model.</source>
+   <translation>Allein verlässt nichts den Computer: Es wird gar keine Netzverbindung geöffnet. Mit anderen tun es Antworten auf erzeugte Rätsel, als Text. Nie deine Dateien, nie das Modell.</translation>
+  </message>
+  <message>
+   <source>What it keeps</source>
+   <translation>Was es aufbewahrt</translation>
+  </message>
+  <message>
+   <source>Everything lies in one folder, which can be moved or removed as a whole. No account, and nobody is told that you use it.</source>
+   <translation>Alles liegt in einem Ordner, der sich als Ganzes verlegen oder entfernen lässt. Kein Konto, und niemand erfährt, dass du es benutzt.</translation>
+  </message>
+  <message>
+   <source>What this computer can do</source>
+   <translation>Was dieser Computer kann</translation>
+  </message>
+  <message>
+   <source>It is measured for a few seconds. You need not wait for it.</source>
+   <translation>Es wird ein paar Sekunden lang gemessen. Du musst nicht darauf warten.</translation>
+  </message>
+  <message>
+   <source>Nothing leaves this computer. You can change your mind at any time.</source>
+   <translation>Nichts verlässt diesen Computer. Du kannst es dir jederzeit anders überlegen.</translation>
+  </message>
+  <message>
+   <source>With others on this network</source>
+   <translation>Mit anderen in diesem Netz</translation>
+  </message>
+  <message>
+   <source>Joins a swarm that is found here. Where there is none, this computer hosts one and shows an invite for others. Answers to generated puzzles travel, as text.</source>
+   <translation>Tritt einem Schwarm bei, der hier gefunden wird. Wo keiner ist, eröffnet dieser Computer einen und zeigt eine Einladung für andere. Antworten auf erzeugte Rätsel reisen, als Text.</translation>
+  </message>
+  <message>
+   <source>With whom?</source>
+   <translation>Mit wem?</translation>
+  </message>
+  <message>
+   <source>A swarm shares what its models find out. It is your choice, and it can be changed later.</source>
+   <translation>Ein Schwarm teilt, was seine Modelle herausfinden. Du entscheidest, und du kannst es später ändern.</translation>
+  </message>
+  <message>
+   <source>No estimate</source>
+   <translation>Keine Schätzung</translation>
+  </message>
+  <message>
+   <source>Back</source>
+   <translation>Zurück</translation>
+  </message>
+  <message>
+   <source>Measuring …</source>
+   <translation>Misst …</translation>
+  </message>
+  <message>
+   <source>{span} so far: a few answers, and a step of learning from them.</source>
+   <translation>Bisher {span}: ein paar Antworten und ein Lernschritt daraus.</translation>
+  </message>
+  <message>
+   <source>Not measured yet</source>
+   <translation>Noch nicht gemessen</translation>
+  </message>
+  <message>
    <source>The graphics card learns, because it is quickest.</source>
    <translation>Die Grafikkarte lernt, weil sie am schnellsten ist.</translation>
+  </message>
+  <message>
+   <source>d MMM yyyy</source>
+   <translation>d. MMM yyyy</translation>
   </message>
   <message>
    <source>After round {n}</source>
@@ -999,6 +1713,18 @@
    <translation>Das Gelernte wird gesichert.</translation>
   </message>
   <message>
+   <source>HH:mm</source>
+   <translation>HH:mm</translation>
+  </message>
+  <message>
+   <source>ddd HH:mm</source>
+   <translation>ddd HH:mm</translation>
+  </message>
+  <message>
+   <source>d MMM yyyy HH:mm</source>
+   <translation>d. MMM yyyy HH:mm</translation>
+  </message>
+  <message>
    <source>, about {span}</source>
    <translation>, etwa {span}</translation>
   </message>
@@ -1063,10 +1789,6 @@
    <translation>{n} Tage</translation>
   </message>
   <message>
-   <source>{n} s</source>
-   <translation>{n} s</translation>
-  </message>
-  <message>
    <source>{n} min</source>
    <translation>{n} min</translation>
   </message>
@@ -1109,6 +1831,61 @@
   <message>
    <source>Until I resume</source>
    <translation>Bis ich weitermache</translation>
+  </message>
+  <message>
+   <source>about {n} round an hour</source>
+   <translation>etwa {n} Runde je Stunde</translation>
+  </message>
+  <message numerus="yes">
+   <source>about {n} rounds an hour</source>
+   <translation>
+    <numerusform>etwa {n} Runde je Stunde</numerusform>
+    <numerusform>etwa {n} Runden je Stunde</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>It takes {needed} of memory; {free} are free.</source>
+   <translation>Es braucht {needed} Speicher; {free} sind frei.</translation>
+  </message>
+  <message>
+   <source>{n} MB</source>
+   <translation>{n} MB</translation>
+  </message>
+  <message>
+   <source>{engine} on {device}</source>
+   <translation>{engine} auf {device}</translation>
+  </message>
+  <message>
+   <source>It takes {needed} of memory.</source>
+   <translation>Es braucht {needed} Speicher.</translation>
+  </message>
+  <message>
+   <source>The measurement ended unexpectedly. Learning works without it.</source>
+   <translation>Die Messung brach unerwartet ab. Das Lernen geht auch ohne sie.</translation>
+  </message>
+  <message>
+   <source>The measurement took too long. Learning works without it.</source>
+   <translation>Die Messung dauerte zu lange. Das Lernen geht auch ohne sie.</translation>
+  </message>
+  <message>
+   <source>Copying to {folder} and checking …</source>
+   <translation>Kopiert nach {folder} und prüft …</translation>
+  </message>
+  <message>
+   <source>Removing everything …</source>
+   <translation>Entfernt alles …</translation>
+  </message>
+  <message>
+   <source>Some of it is left</source>
+   <translation>Etwas davon ist noch da</translation>
+  </message>
+  <message>
+   <source>The data folder was not moved</source>
+   <translation>Der Datenordner wurde nicht verlegt</translation>
+  </message>
+  <message>
+   <source>Left there, because it is not Shoal's: {path}</source>
+   <translation>Dort gelassen, weil es nicht von Shoal ist: {path}</translation>
   </message>
   <message>
    <source>rounds</source>
@@ -1215,16 +1992,243 @@
    <translation>{sign}{n} Punkte seit dem Start</translation>
   </message>
   <message>
+   <source>Looking at what fits.</source>
+   <translation>Sieht nach, was passt.</translation>
+  </message>
+  <message>
+   <source>Download</source>
+   <translation>Herunterladen</translation>
+  </message>
+  <message>
+   <source>Get it</source>
+   <translation>Holen</translation>
+  </message>
+  <message>
+   <source>here</source>
+   <translation>hier</translation>
+  </message>
+  <message>
+   <source>{size}, licence</source>
+   <translation>{size}, Lizenz</translation>
+  </message>
+  <message>
+   <source>Learn with this</source>
+   <translation>Damit lernen</translation>
+  </message>
+  <message>
+   <source>Get</source>
+   <translation>Holen</translation>
+  </message>
+  <message>
+   <source>Retry</source>
+   <translation>Noch einmal</translation>
+  </message>
+  <message>
+   <source>Delete</source>
+   <translation>Löschen</translation>
+  </message>
+  <message>
+   <source>The download was interrupted; what has come is kept.</source>
+   <translation>Das Herunterladen wurde unterbrochen; was schon da ist, bleibt.</translation>
+  </message>
+  <message>
+   <source>Learns</source>
+   <translation>Lernt</translation>
+  </message>
+  <message>
+   <source>Download of {title}</source>
+   <translation>Herunterladen von {title}</translation>
+  </message>
+  <message>
+   <source>Remove from the list</source>
+   <translation>Aus der Liste nehmen</translation>
+  </message>
+  <message>
+   <source>Delete for good</source>
+   <translation>Endgültig löschen</translation>
+  </message>
+  <message>
+   <source>Access token, hf_…</source>
+   <translation>Zugangstoken, hf_…</translation>
+  </message>
+  <message>
+   <source>Access token</source>
+   <translation>Zugangstoken</translation>
+  </message>
+  <message>
+   <source>Not now</source>
+   <translation>Nicht jetzt</translation>
+  </message>
+  <message>
+   <source>Keep the token</source>
+   <translation>Token behalten</translation>
+  </message>
+  <message>
+   <source>Remove</source>
+   <translation>Entfernen</translation>
+  </message>
+  <message>
+   <source>Choose another model to learn with first.</source>
+   <translation>Wähle erst ein anderes Modell zum Lernen.</translation>
+  </message>
+  <message>
+   <source>Licence to accept</source>
+   <translation>Lizenz nötig</translation>
+  </message>
+  <message>
+   <source>It is next.</source>
+   <translation>Es ist als Nächstes dran.</translation>
+  </message>
+  <message>
+   <source>Go on fetching</source>
+   <translation>Weiter holen</translation>
+  </message>
+  <message>
+   <source>Your folder</source>
+   <translation>Dein Ordner</translation>
+  </message>
+  <message>
+   <source>Another process is fetching it.</source>
+   <translation>Ein anderer Prozess holt es gerade.</translation>
+  </message>
+  <message>
+   <source>{have} of {total} ({share})</source>
+   <translation>{have} von {total} ({share})</translation>
+  </message>
+  <message>
+   <source>To fetch {title}, this computer asks {host} for it. What leaves: your network address and the name of the model. What comes: {size}; {free} are free on this disk.</source>
+   <translation>Um {title} zu holen, fragt dieser Computer bei {host} danach. Was ihn verlässt: deine Netzadresse und der Name des Modells. Was kommt: {size}; {free} sind auf dieser Platte frei.</translation>
+  </message>
+  <message>
+   <source>A process of its own does it, and ends with it. Learning alone still opens no connection.</source>
+   <translation>Ein eigener Prozess tut das und endet damit. Allein lernen öffnet weiterhin keine Verbindung.</translation>
+  </message>
+  <message>
+   <source>{title} is deleted and {size} are free again.</source>
+   <translation>{title} wird gelöscht, und {size} sind wieder frei.</translation>
+  </message>
+  <message>
+   <source>What it learned here ({rounds} rounds, {size}) is separate and stays; it can be used again once the model is fetched anew.</source>
+   <translation>Was es hier lernte ({rounds} Runden, {size}), liegt getrennt und bleibt; es ist wieder da, wenn das Modell neu geholt wird.</translation>
+  </message>
+  <message>
+   <source>Each model has its own history and keeps what it learned.</source>
+   <translation>Jedes Modell hat seinen eigenen Verlauf und behält, was es lernte.</translation>
+  </message>
+  <message>
+   <source>{n} round learned</source>
+   <translation>{n} Runde gelernt</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} rounds learned</source>
+   <translation>
+    <numerusform>{n} Runde gelernt</numerusform>
+    <numerusform>{n} Runden gelernt</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>A folder of your own; it stays where it is.</source>
+   <translation>Ein eigener Ordner; er bleibt, wo er ist.</translation>
+  </message>
+  <message>
+   <source>Not in Shoal's catalogue.</source>
+   <translation>Nicht in Shoals Liste.</translation>
+  </message>
+  <message>
+   <source>Asking what there is to fetch.</source>
+   <translation>Fragt, was zu holen ist.</translation>
+  </message>
+  <message>
+   <source>{line}, checking</source>
+   <translation>{line}, wird geprüft</translation>
+  </message>
+  <message>
+   <source>{line}, {rate} a second</source>
+   <translation>{line}, {rate} je Sekunde</translation>
+  </message>
+  <message>
+   <source>{line}, about {span} left</source>
+   <translation>{line}, noch etwa {span}</translation>
+  </message>
+  <message>
+   <source>{title} leaves this list. The folder and what it learned stay.</source>
+   <translation>{title} verschwindet aus dieser Liste. Der Ordner und das Gelernte bleiben.</translation>
+  </message>
+  <message>
+   <source>What has come of {title} ({size}) is deleted.</source>
+   <translation>Was von {title} schon da ist ({size}), wird gelöscht.</translation>
+  </message>
+  <message>
+   <source>It goes on after round {n}.</source>
+   <translation>Es geht nach Runde {n} weiter.</translation>
+  </message>
+  <message>
+   <source>It begins at its first round.</source>
+   <translation>Es beginnt mit seiner ersten Runde.</translation>
+  </message>
+  <message>
+   <source>Learning changes over at once.</source>
+   <translation>Das Lernen wechselt sofort.</translation>
+  </message>
+  <message>
+   <source>It counts from the next start.</source>
+   <translation>Es gilt ab dem nächsten Start.</translation>
+  </message>
+  <message>
+   <source>It needs {need} of memory, and this computer can give {most}.</source>
+   <translation>Es braucht {need} Speicher, und dieser Computer kann {most} geben.</translation>
+  </message>
+  <message>
+   <source>It takes {need} of disk, and {free} are free: make some room.</source>
+   <translation>Es braucht {need} auf der Platte, und {free} sind frei: Schaffe Platz.</translation>
+  </message>
+  <message>
+   <source>It needs {need} of memory, and {free} are free now: close other programs.</source>
+   <translation>Es braucht {need} Speicher, und {free} sind jetzt frei: Schließe andere Programme.</translation>
+  </message>
+  <message>
+   <source>It runs, though slower: {need} of memory would be good, {free} are free.</source>
+   <translation>Es läuft, aber langsamer: {need} Speicher wären gut, {free} sind frei.</translation>
+  </message>
+  <message>
+   <source>It needs {need} of memory, and {free} are free.</source>
+   <translation>Es braucht {need} Speicher, und {free} sind frei.</translation>
+  </message>
+  <message>
+   <source>{rounds}, {size}</source>
+   <translation>{rounds}, {size}</translation>
+  </message>
+  <message>
+   <source>Too large</source>
+   <translation>Zu groß</translation>
+  </message>
+  <message>
+   <source>No room</source>
+   <translation>Kein Platz</translation>
+  </message>
+  <message>
+   <source>Not at the moment</source>
+   <translation>Gerade nicht</translation>
+  </message>
+  <message>
+   <source>Tight</source>
+   <translation>Knapp</translation>
+  </message>
+  <message>
+   <source>Fits</source>
+   <translation>Passt</translation>
+  </message>
+  <message>
+   <source>nothing learned yet</source>
+   <translation>noch nichts gelernt</translation>
+  </message>
+  <message>
    <source>{sign}{n} since the start</source>
    <translation>{sign}{n} seit dem Start</translation>
   </message>
   <message>
    <source>as at the start</source>
    <translation>wie am Anfang</translation>
-  </message>
-  <message>
-   <source>Not measured yet</source>
-   <translation>Noch nicht gemessen</translation>
   </message>
   <message>
    <source>{low} to {high} likely, {n} question</source>
@@ -1239,43 +2243,46 @@
   </message>
   <message>
    <source>{hours} of 168 hours a week are marked, {days}.</source>
-   <translation type="unfinished" />
+   <translation>{hours} von 168 Stunden der Woche sind markiert, {days}.</translation>
   </message>
   <message>
    <source>Nothing is marked, so it may learn at any time.</source>
-   <translation type="unfinished" />
+   <translation>Nichts ist markiert, also darf es jederzeit lernen.</translation>
   </message>
   <message>
    <source>the whole week</source>
-   <translation type="unfinished" />
+   <translation>die ganze Woche</translation>
   </message>
   <message>
    <source>{day}, the whole day</source>
-   <translation type="unfinished" />
+   <translation>{day}, den ganzen Tag</translation>
   </message>
   <message>
    <source>{span}, every day</source>
-   <translation type="unfinished" />
-  </message>
-  <message>
-   <source>{share} on</source>
-   <translation type="unfinished" />
-  </message>
-  <message>
-   <source>on {n} day</source>
-   <translation type="unfinished" />
-  </message>
-  <message numerus="yes">
-   <source>on {n} days</source>
-   <translation type="unfinished" />
-  </message>
-  <message>
-   <source>on</source>
-   <translation type="unfinished" />
+   <translation>{span}, jeden Tag</translation>
   </message>
   <message>
    <source>off</source>
-   <translation type="unfinished" />
+   <translation>aus</translation>
+  </message>
+  <message>
+   <source>on {n} day</source>
+   <translation>an {n} Tag</translation>
+  </message>
+  <message numerus="yes">
+   <source>on {n} days</source>
+   <translation>
+    <numerusform>an {n} Tag</numerusform>
+    <numerusform>an {n} Tagen</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>on</source>
+   <translation>an</translation>
+  </message>
+  <message>
+   <source>{share} on</source>
+   <translation>zu {share} an</translation>
   </message>
   <message>
    <source>Privacy</source>
@@ -1296,10 +2303,6 @@
   <message>
    <source>Keep learning, minimised</source>
    <translation>Weiterlernen, verkleinert</translation>
-  </message>
-  <message>
-   <source>Cancel</source>
-   <translation>Abbrechen</translation>
   </message>
   <message>
    <source>Paused by you.</source>
@@ -1494,6 +2497,38 @@
    <translation>lernt</translation>
   </message>
   <message>
+   <source>Small and quick: learns the easiest puzzles on almost any computer.</source>
+   <translation>Klein und schnell: lernt die leichtesten Rätsel auf fast jedem Computer.</translation>
+  </message>
+  <message>
+   <source>Follows instructions better than the smallest, and is still quick without a graphics card.</source>
+   <translation>Folgt Anweisungen besser als das kleinste und ist auch ohne Grafikkarte noch schnell.</translation>
+  </message>
+  <message>
+   <source>The model of the swarm in the SAPO paper; good at arithmetic for its size.</source>
+   <translation>Das Modell des Schwarms im SAPO-Aufsatz; für seine Größe gut im Rechnen.</translation>
+  </message>
+  <message>
+   <source>Thinks aloud before it answers: stronger, but each answer is several times as long.</source>
+   <translation>Denkt laut, bevor es antwortet: stärker, aber jede Antwort ist mehrmals so lang.</translation>
+  </message>
+  <message>
+   <source>Meta's small model. Needs its licence accepted first.</source>
+   <translation>Metas kleines Modell. Erst muss seine Lizenz angenommen werden.</translation>
+  </message>
+  <message>
+   <source>Meta gives this model only to those who accept its licence: open its page on huggingface.co with a free account, agree there, make an access token with the right to read, and give that token to Shoal.</source>
+   <translation>Meta gibt dieses Modell nur denen, die seine Lizenz annehmen: Öffne seine Seite auf huggingface.co mit einem kostenlosen Konto, stimme dort zu, erstelle ein Zugangstoken mit Leserecht und gib es Shoal.</translation>
+  </message>
+  <message>
+   <source>The strongest in this list; wants a graphics card or much memory.</source>
+   <translation>Das stärkste dieser Liste; will eine Grafikkarte oder viel Speicher.</translation>
+  </message>
+  <message>
+   <source>Comes with Shoal. Tiny: it learns within minutes on any computer.</source>
+   <translation>Kommt mit Shoal. Winzig: Es lernt in Minuten auf jedem Computer.</translation>
+  </message>
+  <message>
    <source>When to learn</source>
    <translation>Wann gelernt wird</translation>
   </message>
@@ -1547,7 +2582,7 @@
   </message>
   <message>
    <source>The hours in which it may learn. Mark them with the pointer, or with arrows and the space bar; a day's or an hour's name marks all of it. Nothing marked means at any time.</source>
-   <translation type="unfinished" />
+   <translation>Die Stunden, in denen es lernen darf. Markiere sie mit dem Zeiger oder mit Pfeiltasten und Leertaste; der Name eines Tages oder einer Stunde markiert sie ganz. Nichts markiert heißt jederzeit.</translation>
   </message>
   <message>
    <source>schedule weekday night day time plan</source>
@@ -1660,6 +2695,42 @@
   <message>
    <source>quiet balanced full speed noise threads rest dial</source>
    <translation>leise mittel voll tempo lärm threads ruhe regler</translation>
+  </message>
+  <message>
+   <source>Room on the disk</source>
+   <translation>Platz auf der Platte</translation>
+  </message>
+  <message>
+   <source>Above this, old answers, logs and files that can be made again are deleted, in this order. What was learned, its curve and downloaded models never are. 0 switches this off.</source>
+   <translation>Darüber werden alte Antworten, Protokolle und Dateien, die neu gemacht werden können, in dieser Reihenfolge gelöscht. Gelerntes, seine Kurve und heruntergeladene Modelle nie. 0 schaltet das ab.</translation>
+  </message>
+  <message>
+   <source>disk space storage limit quota cap size folder gigabytes</source>
+   <translation>platte platz speicher grenze obergrenze größe ordner gigabyte</translation>
+  </message>
+  <message>
+   <source>No limit</source>
+   <translation>Ohne Grenze</translation>
+  </message>
+  <message>
+   <source>1 GB</source>
+   <translation>1 GB</translation>
+  </message>
+  <message>
+   <source>2 GB</source>
+   <translation>2 GB</translation>
+  </message>
+  <message>
+   <source>5 GB</source>
+   <translation>5 GB</translation>
+  </message>
+  <message>
+   <source>10 GB</source>
+   <translation>10 GB</translation>
+  </message>
+  <message>
+   <source>50 GB</source>
+   <translation>50 GB</translation>
   </message>
  </context>
 </TS>
