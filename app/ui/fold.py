@@ -30,6 +30,7 @@ from app.ui.model import (
     View,
 )
 from app.ui.past import GROUPS, Past, round_row
+from app.ui.texts import tr
 from engines.contract import EngineInfo
 
 WINDOW = 20
@@ -306,7 +307,7 @@ def families(
         made.append(
             Family(
                 name=name,
-                title=known.title if known else name,
+                title=tr(known.title) if known else name,
                 level=level,
                 levels=len(known.levels) if known else level + 1,
                 questions=_share_of(name, probed[-1][2], probed[-1][3]) if probed else 0,

@@ -107,6 +107,7 @@ def _of_the_node() -> Iterator[str]:
     for entry in entries():
         yield from (entry.about, entry.gated)
     yield STARTER_ABOUT
+    yield from (family.title for family in FAMILIES.values())
     for setting in SETTINGS:
         yield from (setting.group, setting.label, setting.help, setting.words)
         yield from (label for _, label in setting.options)
