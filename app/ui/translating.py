@@ -99,6 +99,7 @@ def _in_source(source: str) -> Iterator[Text]:
 def _of_the_node() -> Iterator[str]:
     from app.node.preferences import SETTINGS
     from app.node.reasons import Reason
+    from app.sapo.families import FAMILIES
     from app.node.survey import STARTER_ABOUT
     from engines.models.catalogue import entries
 

@@ -2529,6 +2529,78 @@
    <translation>Kommt mit Shoal. Winzig: Es lernt in Minuten auf jedem Computer.</translation>
   </message>
   <message>
+   <source>Sums</source>
+   <translation>Summen</translation>
+  </message>
+  <message>
+   <source>Arithmetic</source>
+   <translation>Rechnen</translation>
+  </message>
+  <message>
+   <source>Greatest common divisor</source>
+   <translation>Größter gemeinsamer Teiler</translation>
+  </message>
+  <message>
+   <source>Least common multiple</source>
+   <translation>Kleinstes gemeinsames Vielfaches</translation>
+  </message>
+  <message>
+   <source>Fractions</source>
+   <translation>Brüche</translation>
+  </message>
+  <message>
+   <source>Equations</source>
+   <translation>Gleichungen</translation>
+  </message>
+  <message>
+   <source>Number bases</source>
+   <translation>Zahlensysteme</translation>
+  </message>
+  <message>
+   <source>Backward spelling</source>
+   <translation>Rückwärts schreiben</translation>
+  </message>
+  <message>
+   <source>Counting bits</source>
+   <translation>Bits zählen</translation>
+  </message>
+  <message>
+   <source>Sorting</source>
+   <translation>Sortieren</translation>
+  </message>
+  <message>
+   <source>Counting letters</source>
+   <translation>Buchstaben zählen</translation>
+  </message>
+  <message>
+   <source>Caesar cipher</source>
+   <translation>Caesar-Chiffre</translation>
+  </message>
+  <message>
+   <source>Decimals</source>
+   <translation>Dezimalzahlen</translation>
+  </message>
+  <message>
+   <source>Calendar</source>
+   <translation>Kalender</translation>
+  </message>
+  <message>
+   <source>Distance grids</source>
+   <translation>Abstandsgitter</translation>
+  </message>
+  <message>
+   <source>Rows of colours</source>
+   <translation>Farbreihen</translation>
+  </message>
+  <message>
+   <source>Tiny programs</source>
+   <translation>Kleine Programme</translation>
+  </message>
+  <message>
+   <source>Logic</source>
+   <translation>Logik</translation>
+  </message>
+  <message>
    <source>When to learn</source>
    <translation>Wann gelernt wird</translation>
   </message>
