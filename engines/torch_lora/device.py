@@ -124,12 +124,10 @@ def skinny_linear(x_Bi: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
 _BLOCK_ROWS = 200
 
 
-@functools.cache
-def skinny_is_faster(threads: int) -> bool:
-    """Times eight rows through a matrix that no cache holds, both ways; true where the other wins clearly."""
-    inputs, weight = torch.randn(8, 1024), torch.randn(16384, 1024)
-    plain = _fastest(lambda: functional.linear(inputs, weight), 3)
-    return _fastest(lambda: skinny_linear(inputs, weight), 3) < 0.8 * plain
+def skinny_is_faster() -> bool:
+    """Where torch multiplies with MKL. Not timed: a busy computer would choose now one, now the other, and
+    the same seed would not give the same tokens."""
+    return bool(torch.backends.mkl.is_available())  # type: ignore[no-untyped-call]
 
 
 def _fastest(work: Callable[[], object], repeats: int = 5) -> float:

@@ -39,12 +39,7 @@ class NativeNetwork:
         self.weight_bytes = parameters * dtype.itemsize
         on_cpu = device.type == "cpu"
         self._merges = merges(device, parameters)
-        self._skinny = (
-            on_cpu
-            and dtype == torch.float32
-            and parameters >= TINY
-            and skinny_is_faster(torch.get_num_threads())
-        )
+        self._skinny = on_cpu and dtype == torch.float32 and parameters >= TINY and skinny_is_faster()
 
     def states(
         self, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]], checkpointing: bool
