@@ -1,0 +1,196 @@
+"""`./shoal pack`: the engine of an installed app. A checkout has its own and needs none of this.
+
+The window runs it as a process of its own with --json, and shows what it tells.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import msgspec
+
+from app.packs import manifest, place
+from app.packs.errors import PackError
+from app.packs.fetch import load
+from app.packs.manifest import Signed
+from app.packs.stages import Done, Event, Failed, Installer, Progress, Waiting
+
+SUMMARY = "install, repair, switch back and remove the engine of an installed app"
+VERBS = ("install", "repair", "rollback", "list", "remove")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "verb", nargs="?", choices=VERBS, default="list", metavar="{" + ",".join(VERBS) + "}", help="list"
+    )
+    parser.add_argument(
+        "pack", nargs="?", default="", help="install: cpu, cuda, ... (cpu); remove: one of the list (all)"
+    )
+    parser.add_argument(
+        "--manifest", metavar="URL|FILE", help="what the pack consists of (default: this version's own)"
+    )
+    parser.add_argument(
+        "--offline", type=Path, metavar="DIR", help="take the files from here and ask no network"
+    )
+    parser.add_argument(
+        "--key", type=Path, metavar="FILE", help="believe this public key, for packs made by oneself"
+    )
+    parser.add_argument("--yes", action="store_true", help="remove: without asking")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
+    parser.add_argument("--attached", action="store_true", help=argparse.SUPPRESS)  # ends with its input
+
+
+def main(args: argparse.Namespace) -> int:
+    """0 when done, 1 with a sentence when not, 2 for wrong usage."""
+    root = place.folder()
+    if args.pack and args.verb not in ("install", "remove"):
+        print(f"shoal pack: {args.verb.capitalize()} takes no name; see ./shoal pack --help.", file=sys.stderr)
+        return 2
+    tell = _json_line if args.json else _Line(sys.stderr.isatty())
+    try:
+        if args.verb == "list":
+            return _list(Installer(root, tell), args.json)
+        if args.verb == "remove":
+            return _remove(Installer(root, tell), args)
+        _stop_quietly(args.attached)
+        if args.verb == "rollback":
+            Installer(root, tell, _keys(args)).rollback()
+            return 0
+        keys = _keys(args)
+        installer = Installer(root, tell, keys)
+        offline = args.offline.expanduser().absolute() if args.offline else None
+        if args.verb == "repair":
+            installer.repair(offline, load(args.manifest, keys) if args.manifest else None)
+        else:
+            installer.install(_wanted(args, keys, offline), offline)
+    except PackError as error:
+        if args.json:
+            _json_line(Failed(sentence=str(error)))
+        raise
+    return 0
+
+
+def _keys(args: argparse.Namespace) -> tuple[str, ...]:
+    """Whose manifests are believed. Raises PackError."""
+    if args.key is None:
+        return manifest.trust().keys
+    try:
+        key = args.key.read_text(encoding="ascii").strip()
+        if len(bytes.fromhex(key)) != 32:
+            raise ValueError
+    except (OSError, ValueError):
+        raise PackError(
+            f"{args.key} holds no public key (64 hexadecimal digits): name the right file."
+        ) from None
+    return (key.lower(),)
+
+
+def _wanted(args: argparse.Namespace, keys: tuple[str, ...], offline: Path | None) -> Signed:
+    """The manifest that was named, or the one of this version: in the offline folder, else at its address."""
+    name = args.pack or "cpu"
+    if args.manifest:
+        return load(args.manifest, keys)
+    if offline is not None:
+        return load(str(offline / f"{name}.json"), keys)
+    known = manifest.trust().manifests
+    if name not in known:
+        raise PackError(
+            f"There is no engine {name[:60]!r} for this Shoal ({', '.join(known) or 'it names none'}): name "
+            "its "
+            "manifest with --manifest."
+        )
+    return load(known[name], keys)
+
+
+def _list(installer: Installer, as_json: bool) -> int:
+    packs = installer.here()
+    if as_json:
+        sys.stdout.buffer.write(msgspec.json.encode({"folder": str(installer.root), "packs": packs}) + b"\n")
+        return 0
+    for pack in packs:
+        use = {"current": "in use", "previous": "kept for going back"}.get(pack.use, "")
+        state = use if pack.whole else "unfinished"
+        print(f"{pack.pack:20} {pack.bytes / 1e6:>9,.1f} MB  {state:20} {pack.title}")
+    if not packs:
+        print("No engine is installed here; a checkout has its own in .venv.")
+    return 0
+
+
+def _remove(installer: Installer, args: argparse.Namespace) -> int:
+    what = args.pack or "every engine"
+    if not args.yes:
+        if not sys.stdin.isatty():
+            raise PackError("Removing asks first, and nobody can answer here: add --yes.")
+        print(f"Remove {what} from {installer.root}? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().casefold() not in ("y", "yes"):
+            print("Nothing was removed.", file=sys.stderr)
+            return 1
+    freed = installer.remove(args.pack)
+    if args.json:
+        sys.stdout.buffer.write(
+            msgspec.json.encode({"event": "removed", "pack": args.pack, "freed": freed}) + b"\n"
+        )
+    else:
+        print(f"Removed {what}; {freed / 1e6:,.1f} MB are free again.", file=sys.stderr)
+    return 0
+
+
+def _json_line(event: Event) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(event) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+class _Line:
+    """Progress on one line of a terminal, or now and then a line where it is none."""
+
+    def __init__(self, live: bool) -> None:
+        self._live, self._said = live, ""
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Progress():
+                size = f" {event.have / 1e6:,.0f} of {event.total / 1e6:,.0f} MB" if event.total else ""
+                if self._live:
+                    print(
+                        f"\r\x1b[K{event.percent:3} % {event.sentence}{size}",
+                        end="",
+                        file=sys.stderr,
+                        flush=True,
+                    )
+                elif event.sentence != self._said:
+                    print(f"{event.percent:3} % {event.sentence}{size}", file=sys.stderr, flush=True)
+                self._said = event.sentence
+            case Waiting():
+                self._end()
+                print(
+                    f"{event.sentence} Going on in at most {event.seconds:.0f} s.", file=sys.stderr, flush=True
+                )
+            case Done():
+                self._end()
+                print(event.sentence, file=sys.stderr)
+
+    def _end(self) -> None:
+        if self._live:
+            print(file=sys.stderr)
+
+
+def _stop_quietly(attached: bool) -> None:
+    """A request to stop is no error, and nothing is lost. `attached`: the end of standard input is one too,
+    so that nothing is installed behind a closed window."""
+
+    def stop(*_: object) -> None:
+        with contextlib.suppress(OSError):
+            print("shoal pack: Stopped; the same command goes on where it was.", file=sys.stderr, flush=True)
+        os._exit(1)
+
+    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), stop)
+    if attached:
+        threading.Thread(target=lambda: stop(os.read(0, 1)), daemon=True).start()

@@ -1,0 +1,190 @@
+"""Where packs lie, and which one is in use. A pack belongs to the installation, not to one data folder.
+
+PACKS/current.json         the pack in use and the one before: replaced as a whole, so it is one or the other
+PACKS/cpu-1.0/             its Python environment
+PACKS/cpu-1.0.json         the manifest it was made from, with .sig, its signature, and .from, its address
+PACKS/.work/cpu-1.0/       what was fetched so far
+PACKS/.lock                held while a pack is installed, repaired or removed
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from secrets import token_hex
+
+import msgspec
+
+from app.home import platform_place
+from app.packs.errors import PackError, disk
+
+NAME = r"[a-z][a-z0-9_]{0,31}"
+VERSION = r"[0-9][0-9a-z.]{0,31}"
+_FOLDER = re.compile(rf"(?P<name>{NAME})-(?P<version>{VERSION})(-r(?P<repair>[1-9][0-9]{{0,3}}))?")
+_GONE = ".gone-"
+
+
+class Current(msgspec.Struct, frozen=True, kw_only=True):
+    """Names of folders; empty for none. `previous` is what a rollback takes into use again."""
+
+    current: str = ""
+    previous: str = ""
+
+    def __post_init__(self) -> None:
+        for name in (self.current, self.previous):
+            if name and not is_pack(name):
+                raise ValueError(f"{name!r} is no pack")
+
+
+def folder() -> Path:
+    """Where packs lie: SHOAL_PACKS, else the platform's folder for data. Nothing is created."""
+    if named := os.environ.get("SHOAL_PACKS", ""):
+        return Path(named).expanduser().absolute()
+    return platform_place() / "packs"
+
+
+def python() -> Path | None:
+    """The interpreter of the pack in use; None where there is none, or where it no longer stands."""
+    place = folder()
+    used = current(place).current
+    found = interpreter(place / used) if used else None
+    return found if found is not None and found.exists() else None
+
+
+def interpreter(environment: Path) -> Path:
+    """Of a virtual environment."""
+    return environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def is_pack(name: str) -> bool:
+    """
+    >>> is_pack("cpu-1.0"), is_pack("cpu-1.0-r2"), is_pack("../cpu-1.0"), is_pack(".work"), is_pack("cpu-..")
+    (True, True, False, False, False)
+    """
+    return _FOLDER.fullmatch(name) is not None and ".." not in name and not name.endswith(".")
+
+
+def parts(name: str) -> tuple[str, str, int]:
+    """Name, version and how many repairs before this one.
+
+    >>> parts("cpu-1.0"), parts("cuda-2.1-r3")
+    (('cpu', '1.0', 0), ('cuda', '2.1', 3))
+    """
+    found = _FOLDER.fullmatch(name)
+    assert found is not None, name
+    return found["name"], found["version"], int(found["repair"] or 0)
+
+
+def current(place: Path) -> Current:
+    """What is in use. A file that says nothing sensible says nothing."""
+    try:
+        return msgspec.json.decode((place / "current.json").read_bytes(), type=Current)
+    except (OSError, msgspec.MsgspecError):
+        return Current()
+
+
+def packs(place: Path) -> list[str]:
+    """The folders of packs, finished or not."""
+    with contextlib.suppress(OSError):
+        return sorted(entry.name for entry in place.iterdir() if is_pack(entry.name) and entry.is_dir())
+    return []
+
+
+def write(path: Path, content: bytes) -> None:
+    """As a whole or not at all, and flushed. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}-{os.getpid()}")
+    try:
+        with fresh.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise
+
+
+def discard(path: Path) -> None:
+    """Under another name first: what is half deleted is never taken for a pack. Raises OSError."""
+    if not path.is_dir():
+        path.unlink(missing_ok=True)
+        return
+    doomed = path.with_name(f"{_GONE}{token_hex(4)}")
+    path.rename(doomed)
+    shutil.rmtree(doomed, ignore_errors=True)
+
+
+def sweep(place: Path) -> None:
+    """What an interrupted removal or writing left. Only under the lock."""
+    for left in [
+        *place.glob(f"{_GONE}*"),
+        *place.glob(".*.json-*"),
+        *place.glob(".*.sig-*"),
+        *place.glob(".*.from-*"),
+    ]:
+        shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
+
+
+def size(path: Path) -> int:
+    """Bytes of all files below a folder, those with several names once."""
+    seen: set[int] = set()
+    total, waiting = 0, [str(path)]
+    while waiting:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif not entry.is_symlink():
+                    info = entry.stat()
+                    if info.st_nlink == 1 or info.st_ino not in seen:
+                        total += info.st_size
+                        seen.add(info.st_ino)
+    return total
+
+
+@contextlib.contextmanager
+def alone(place: Path, waiting: Callable[[], None], wait_s: float) -> Iterator[int]:
+    """Holds PACKS for this process, yielding the lock's descriptor. Handed to a child process (POSIX) the
+    lock is kept until that has ended too, so a pip that outlives a killed installation is waited for. Raises
+    PackError where another still has it after `wait_s`, or where the folder cannot be made."""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(place / ".lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+    except OSError as error:
+        raise disk(error, place) from error
+    try:
+        end, told = time.monotonic() + wait_s, False
+        while not _taken(descriptor):
+            if time.monotonic() > end:
+                raise PackError(
+                    "An engine is being installed or removed by another process: wait for it, then try again."
+                )
+            if not told:
+                waiting()
+            told = True
+            time.sleep(0.2)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _taken(descriptor: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,231 @@
+"""Bringing files here from a host that cuts, truncates, corrupts and refuses."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.packs import fetch
+from app.packs.errors import PackError
+from app.packs.fetch import Patience, part_of
+from app.packs.manifest import Signed
+from tests.packs.wheels import KEYS, Host, plain, signed, write_out
+
+QUICK = Patience(attempts=3, first_s=0.01, longest_s=0.05, silent_s=10.0)
+LARGE = "shoal_large-1.0-py3-none-any.whl"
+SMALL = "shoal_small-1.0-py3-none-any.whl"
+
+
+def bring(host: Host, to: Path, pack: Signed | None = None, **options: Any) -> tuple[list[int], list[str]]:
+    """How the bytes grew, and why it paused."""
+    grew: list[int] = []
+    paused: list[str] = []
+    content = {name: body for name, body in host.files.items() if name.endswith(".whl")}
+    pack = pack or signed(content, f"{host.url}/cpu.json")
+    fetch.fetch(
+        pack.manifest,
+        pack.manifest.wheels,
+        pack.base,
+        to,
+        lambda have, _: grew.append(have),
+        lambda why, _: paused.append(why),
+        options.get("patience", QUICK),
+    )
+    return grew, paused
+
+
+def refused(host: Host, to: Path, pack: Signed | None = None, **options: Any) -> str:
+    with pytest.raises(PackError) as caught:
+        bring(host, to, pack, **options)
+    said = str(caught.value)
+    assert said.endswith(".") and "\n" not in said
+    return said
+
+
+def test_everything_arrives_and_is_asked_for_once(host: Host, files: dict[str, bytes], tmp_path: Path) -> None:
+    grew, paused = bring(host, tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files
+    assert grew == sorted(grew) and grew[-1] == sum(map(len, files.values())) and not paused
+    asked = len(host.asked)
+    grew, _ = bring(host, tmp_path)
+    assert len(host.asked) == asked and grew[-1] == sum(map(len, files.values()))
+
+
+def test_a_cut_connection_goes_on_at_the_exact_byte(
+    host: Host, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    host.cut[LARGE] = [50_000, 70_000, 0]
+    _, paused = bring(host, tmp_path)
+    assert (tmp_path / LARGE).read_bytes() == files[LARGE] and len(paused) == 3
+    ranges = [wanted for name, wanted in host.asked if name == LARGE]
+    starts = [int(wanted.removeprefix("bytes=").rstrip("-") or 0) for wanted in ranges]
+    assert starts[0] == 0 and starts == sorted(starts) and 0 < starts[1] <= 50_000 and len(starts) == 4
+    sent = min(50_000, starts[1]) + min(70_000, starts[2] - starts[1])
+    assert starts[2] == sent and starts[3] == starts[2]
+
+
+def test_what_a_killed_process_left_is_continued(host: Host, files: dict[str, bytes], tmp_path: Path) -> None:
+    wheels = {wheel.file: wheel for wheel in signed(files).manifest.wheels}
+    part_of(tmp_path, wheels[LARGE]).write_bytes(files[LARGE][:123_456])
+    part_of(tmp_path, wheels[SMALL]).write_bytes(files[SMALL])
+    assert fetch.have(tuple(wheels.values()), tmp_path) == 123_456 + len(files[SMALL])
+    bring(host, tmp_path)
+    assert host.asked == [(LARGE, "bytes=123456-")]
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files
+
+
+def test_a_host_without_ranges_is_read_from_the_start(
+    host: Host, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    host.ranges, host.cut[LARGE] = False, [100_000]
+    bring(host, tmp_path)
+    assert (tmp_path / LARGE).read_bytes() == files[LARGE]
+
+
+def test_a_wheel_that_is_damaged_for_good_is_refused(host: Host, tmp_path: Path) -> None:
+    host.corrupt[LARGE] = 99
+    assert "damaged" in refused(host, tmp_path)
+    assert not (tmp_path / LARGE).exists() and all(not path.stat().st_size for path in tmp_path.glob("*.part"))
+
+
+def test_a_wheel_that_is_damaged_once_is_fetched_again(
+    host: Host, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    host.corrupt[LARGE] = 1
+    _, paused = bring(host, tmp_path)
+    assert "damaged" in paused[0] and (tmp_path / LARGE).read_bytes() == files[LARGE]
+
+
+def test_more_than_was_promised_is_refused(host: Host, tmp_path: Path) -> None:
+    host.longer = True
+    assert "damaged" in refused(host, tmp_path)
+
+
+def test_damage_on_this_disk_is_noticed(host: Host, files: dict[str, bytes], tmp_path: Path) -> None:
+    bring(host, tmp_path)
+    (tmp_path / SMALL).write_bytes(files[SMALL][:-1] + b"?")
+    bring(host, tmp_path)
+    assert (tmp_path / SMALL).read_bytes() == files[SMALL]
+
+
+def test_a_missing_file_is_not_asked_for_again(host: Host, tmp_path: Path) -> None:
+    pack = signed(dict(host.files), f"{host.url}/cpu.json")
+    del host.files[SMALL]
+    assert f"does not have {SMALL}" in refused(host, tmp_path, pack)
+    assert [name for name, _ in host.asked] == [SMALL]
+
+
+def test_a_busy_host_is_given_time(host: Host, tmp_path: Path) -> None:
+    host.status = [(503, {}), (429, {"Retry-After": "0"})]
+    _, paused = bring(host, tmp_path)
+    assert len(paused) == 2 and "503" in paused[0]
+    host.status = [(500, {})] * 9
+    assert "answers 500" in refused(host, tmp_path / "other")
+
+
+def test_a_mirror_steps_in(host: Host, files: dict[str, bytes], tmp_path: Path) -> None:
+    dead = socket.socket()
+    dead.bind(("127.0.0.1", 0))  # nobody listens
+    base = f"http://127.0.0.1:{dead.getsockname()[1]}/cpu.json"
+    pack = signed(files, base, mirrors=[f"{host.url}/"])
+    _, paused = bring(host, tmp_path, pack)
+    assert "cannot be reached" in paused[0] and (tmp_path / LARGE).read_bytes() == files[LARGE]
+    assert "cannot be reached: check the network" in refused(host, tmp_path / "two", signed(files, base))
+    nowhere = signed(files, "https://shoal.invalid/cpu.json")
+    assert "shoal.invalid cannot be reached" in refused(host, tmp_path / "three", nowhere)
+    dead.close()
+
+
+def test_a_full_disk_says_so(host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(fetch, "_write", full)
+    assert "is full: make some room" in refused(host, tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_says_so(host: Host, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert "cannot be written" in refused(host, tmp_path / "file" / "wheels")
+
+
+class Proxy(threading.Thread):
+    """Answers whatever is asked with 407, or passes nothing on."""
+
+    def __init__(self, answer: bytes) -> None:
+        super().__init__(daemon=True)
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.answer, self.seen = answer, []  # type: ignore[var-annotated]
+        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+
+    def run(self) -> None:
+        while True:
+            try:
+                one, _ = self.socket.accept()
+            except OSError:
+                return
+            with one:
+                self.seen.append(one.recv(65536).split(b"\r\n")[0])
+                one.sendall(self.answer)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_that_wants_a_login_is_named(
+    scheme: str, host: Host, files: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxy = Proxy(
+        b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    )
+    proxy.start()
+    monkeypatch.setenv(f"{scheme.upper()}_PROXY", proxy.url)
+    said = refused(host, tmp_path, signed(files, f"{scheme}://shoal.invalid/cpu.json"))
+    assert "asks for a name and a password" in said and "HTTPS_PROXY" in said
+    wanted = b"GET http://shoal.invalid/" if scheme == "http" else b"CONNECT shoal.invalid:443"
+    assert len(proxy.seen) == 1 and proxy.seen[0].startswith(wanted)
+    proxy.socket.close()
+
+
+def test_a_manifest_comes_from_an_address_or_a_file(
+    host: Host, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    address = host.offer(plain(files))
+    host.status = [(502, {})]
+    found = fetch.load(address, KEYS, QUICK)
+    assert found.base == address
+    folder = write_out(host.files, tmp_path / "a folder, größer")
+    assert fetch.load(str(folder / "cpu.json"), KEYS) == Signed(
+        manifest=found.manifest, content=found.content, signature=found.signature, base=str(folder)
+    )
+    with pytest.raises(PackError, match="cannot be read"):
+        fetch.load(str(folder / "other.json"), KEYS)
+    with pytest.raises(PackError, match=r"does not have cuda\.json"):
+        fetch.load(f"{host.url}/cuda.json", KEYS, QUICK)
+    host.files["cpu.json"] += b" " * 2**21
+    with pytest.raises(PackError, match="sends more"):
+        fetch.load(address, KEYS, QUICK)
+
+
+def test_files_beside_a_manifest_are_taken(host: Host, files: dict[str, bytes], tmp_path: Path) -> None:
+    folder = write_out(files, tmp_path / "stick")
+    bring(host, tmp_path / "to", signed(files, str(folder)))
+    assert not host.asked and (tmp_path / "to" / LARGE).read_bytes() == files[LARGE]
+    (folder / SMALL).write_bytes(b"?")
+    assert "is damaged" in refused(host, tmp_path / "again", signed(files, str(folder)))
+    (folder / SMALL).unlink()
+    assert "copy all files" in refused(host, tmp_path / "again", signed(files, str(folder)))
+
+
+def test_an_offline_folder_is_looked_through(files: dict[str, bytes], tmp_path: Path) -> None:
+    wheels = signed(files).manifest.wheels
+    folder = write_out(files, tmp_path / "stick")
+    fetch.take(wheels, folder, lambda *_: None)
+    (folder / LARGE).write_bytes(files[LARGE][:-5])
+    with pytest.raises(PackError, match="is damaged"):
+        fetch.take(wheels, folder, lambda *_: None)
+    (folder / LARGE).unlink()
+    with pytest.raises(PackError, match=f"{LARGE} is not in"):
+        fetch.take(wheels, folder, lambda *_: None)

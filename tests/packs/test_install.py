@@ -1,0 +1,247 @@
+"""Packs installed for real: small wheels, a real interpreter, real environments."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.packs import place, programs, stages
+from app.packs.errors import PackError
+from app.packs.fetch import Patience
+from app.packs.stages import Done, Event, Installer, Progress, Waiting
+from tests.packs.wheels import KEYS, Host, signed, wheel, write_out
+
+QUICK = Patience(attempts=3, first_s=0.01, longest_s=0.05, silent_s=10.0)
+
+
+class Packs:
+    """A folder of packs and what was told."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.events = root, []  # type: ignore[var-annotated]
+
+    def installer(self, **options: Any) -> Installer:
+        options.setdefault("uv", None)
+        return Installer(self.root, self.heard, KEYS, QUICK, wait_s=60.0, **options)
+
+    def heard(self, event: Event) -> None:
+        self.events.append(event)
+
+    def told(self, kind: type) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def version(self, package: str = "shoal_small") -> str:
+        """What the pack in use imports."""
+        python = place.python()
+        assert python is not None
+        code = f"import {package}; print({package}.VERSION)"
+        return subprocess.check_output([python, "-I", "-c", code], text=True).strip()
+
+
+@pytest.fixture
+def packs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Packs:
+    root = tmp_path / "ein Ordner, größer" / "packs"
+    monkeypatch.setenv("SHOAL_PACKS", str(root))
+    return Packs(root)
+
+
+@pytest.fixture
+def installed(packs: Packs, files: dict[str, bytes], tmp_path: Path) -> Packs:
+    """With version 1.0 in use, from files that stay in `stick`."""
+    packs.installer().install(signed(files), write_out(files, tmp_path / "stick"))
+    packs.events.clear()
+    return packs
+
+
+def refused(doing: Callable[[], object]) -> str:
+    with pytest.raises(PackError) as caught:
+        doing()
+    said = str(caught.value)
+    assert said.endswith(".") and "\n" not in said
+    return said
+
+
+def test_a_pack_is_fetched_through_a_cut_connection_and_imports(packs: Packs, host: Host) -> None:
+    large = "shoal_large-1.0-py3-none-any.whl"
+    host.cut[large] = [100_000]
+    assert place.python() is None
+    name = packs.installer().install(signed(host.files, f"{host.url}/cpu.json"))
+    assert name == "cpu-1.0" and packs.version() == "1.0" == packs.version("shoal_large")
+    assert [wanted for file, wanted in host.asked if file == large][1].startswith("bytes=")
+    progress = packs.told(Progress)
+    assert [event.percent for event in progress] == sorted(event.percent for event in progress)
+    seen = list(dict.fromkeys(event.stage for event in progress))
+    assert seen == ["disk", "fetch", "make", "fill", "check", "switch"]
+    total = sum(len(content) for content in host.files.values())
+    assert max(event.have for event in progress if event.stage == "fetch") == total
+    assert all(event.sentence.endswith(".") for event in packs.events)
+    assert isinstance(packs.events[-1], Done) and packs.told(Waiting)
+    assert sorted(path.name for path in packs.root.iterdir()) == sorted(
+        [".lock", "cpu-1.0", "cpu-1.0.json", "cpu-1.0.json.from", "cpu-1.0.json.sig", "current.json"]
+    )
+    row = packs.installer().here()[0]
+    assert row.whole and row.use == "current" and row.bytes > 300_000 and row.title == "The engine for tests"
+
+    asked = len(host.asked)
+    assert packs.installer().install(signed(host.files, f"{host.url}/cpu.json")) == name
+    assert len(host.asked) == asked and isinstance(packs.events[-1], Done)
+
+
+def test_a_newer_pack_keeps_the_one_before(installed: Packs, tmp_path: Path) -> None:
+    assert "no earlier engine" in refused(installed.installer().rollback)
+    for version in ("2.0", "3.0"):
+        newer = dict([wheel("shoal_small", version, fill=100)])
+        folder = write_out(newer, tmp_path / version)
+        installed.installer().install(signed(newer, version=version), folder)
+        assert installed.version() == version
+    assert place.packs(installed.root) == ["cpu-2.0", "cpu-3.0"]
+    assert installed.installer().rollback() == "cpu-2.0" and installed.version() == "2.0"
+    assert installed.installer().rollback() == "cpu-3.0" and installed.version() == "3.0"
+
+    (place.interpreter(installed.root / "cpu-2.0")).unlink()
+    assert "cannot be used (its Python is gone)" in refused(installed.installer().rollback)
+    assert installed.installer().remove("cpu-3.0") > 0
+    assert place.current(installed.root).current == "cpu-2.0" and place.python() is None
+    installed.installer().remove()
+    assert [path.name for path in installed.root.iterdir()] == [".lock"]
+    assert "no engine 'cpu-9'" in refused(lambda: installed.installer().remove("cpu-9"))
+
+
+def test_repair_finds_damage_and_makes_the_pack_anew(installed: Packs, tmp_path: Path) -> None:
+    stick = tmp_path / "stick"
+    assert installed.installer().repair(stick) == "cpu-1.0"
+    assert "nothing had to be repaired" in installed.told(Done)[-1].sentence
+    module = next((installed.root / "cpu-1.0").rglob("shoal_large/filler.bin"))
+    module.write_bytes(b"?")
+    assert stages.damaged(installed.root / "cpu-1.0") == "shoal_large/filler.bin is damaged"
+    assert "not in" in refused(lambda: installed.installer().repair(tmp_path))
+    assert place.current(installed.root).current == "cpu-1.0"
+    assert installed.installer().repair(stick) == "cpu-1.0-r1"
+    assert installed.version() == "1.0" and place.packs(installed.root) == ["cpu-1.0-r1"]
+    assert place.current(installed.root).previous == "" and not stages.damaged(installed.root / "cpu-1.0-r1")
+
+    shutil.rmtree(installed.root / "cpu-1.0-r1" / "bin")
+    assert place.python() is None
+    installed.installer().repair(stick)
+    assert installed.version() == "1.0"
+
+
+def test_there_must_be_something_to_repair(packs: Packs) -> None:
+    assert "no engine to repair" in refused(packs.installer().repair)
+
+
+def test_too_little_disk_is_said_before_the_first_byte(packs: Packs, host: Host) -> None:
+    pack = signed(host.files, f"{host.url}/cpu.json")
+    asked = []
+
+    def free(place: Path) -> int:
+        asked.append(place)
+        return stages.SPARE + 49_000_000
+
+    said = refused(lambda: packs.installer(free=free).install(pack))
+    assert "needs 0.3 GB" in said and "make some room" in said
+    assert not host.asked and asked == [packs.root] and not (packs.root / ".work").exists()
+
+
+def test_an_engine_that_does_not_load_is_never_taken_into_use(installed: Packs, tmp_path: Path) -> None:
+    for code, expected in (
+        ("import nowhere_to_be_found\n", "does not load (ModuleNotFoundError"),
+        (
+            "raise ImportError('libm.so.6: version `GLIBC_2.99 not found')\n",
+            "system is older than the engine needs",
+        ),
+    ):
+        broken = dict([wheel("shoal_small", "2.0", fill=100, code=code)])
+        folder = write_out(broken, tmp_path / "broken")
+        pack = signed(broken, version="2.0")
+        assert expected in refused(lambda pack=pack, folder=folder: installed.installer().install(pack, folder))
+    assert installed.version() == "1.0" and place.current(installed.root).current == "cpu-1.0"
+
+
+def test_the_packages_are_checked_once_more_while_they_are_installed(
+    packs: Packs, files: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody changes a file between the check and the installation."""
+    stick = write_out(files, tmp_path / "stick")
+    make = programs.make
+
+    def meanwhile(*arguments: Any) -> None:
+        make(*arguments)
+        name, content = wheel("shoal_small", code="VERSION = 'evil'\n")
+        (stick / name).write_bytes(content)
+
+    monkeypatch.setattr(programs, "make", meanwhile)
+    assert "could not be installed" in refused(lambda: packs.installer().install(signed(files), stick))
+    assert place.python() is None and place.current(packs.root).current == ""
+
+
+def test_without_a_fitting_python_it_says_what_to_install(
+    packs: Packs, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    pack = signed(files, pythons=["3.99"])
+    said = refused(lambda: packs.installer().install(pack, tmp_path))
+    assert "needs a 64-bit Python 3.99, and this computer has 3." in said and "install it with" in said
+
+
+def test_a_python_without_venv_is_named(files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    found = programs.Interpreter(Path("/usr/bin/python3"), "3.11", "")
+    monkeypatch.setattr(programs, "probe", lambda _: found)
+    with pytest.raises(PackError, match=r"install python3\.11-venv"):
+        programs.find(signed(files).manifest, None)
+    assert programs.find(signed(files).manifest, Path("uv")) == found
+
+
+def test_the_users_own_settings_do_not_leak_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PIP_INDEX_URL", "UV_INDEX", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"):
+        monkeypatch.setenv(name, "theirs")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/app")
+    monkeypatch.setenv("LD_LIBRARY_PATH_ORIG", "/theirs")
+    monkeypatch.setattr(sys, "_MEIPASS", "/app", raising=False)
+    found = programs.surroundings()
+    assert "theirs" not in found.values() and found["LD_LIBRARY_PATH"] == "/theirs"
+    monkeypatch.delenv("LD_LIBRARY_PATH_ORIG")
+    assert "LD_LIBRARY_PATH" not in programs.surroundings()
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="an administrator writes everywhere")
+def test_a_folder_that_cannot_be_written_says_so(packs: Packs, files: dict[str, bytes], tmp_path: Path) -> None:
+    packs.root.mkdir(parents=True)
+    packs.root.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    assert "SHOAL_PACKS" in refused(lambda: packs.installer().install(signed(files), tmp_path))
+
+
+def test_a_file_in_the_place_of_the_folder_says_so(
+    packs: Packs, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    packs.root.parent.mkdir(parents=True)
+    packs.root.write_text("in the way")
+    assert "SHOAL_PACKS" in refused(lambda: packs.installer().install(signed(files), tmp_path))
+
+
+def test_uv_makes_the_same_pack(packs: Packs, files: dict[str, bytes], tmp_path: Path) -> None:
+    found = programs.bundled_uv() or shutil.which("uv")
+    if found is None:
+        pytest.skip("uv is not installed: only the installed app brings it")
+    packs.installer(uv=Path(found)).install(signed(files), write_out(files, tmp_path / "stick"))
+    assert packs.version() == "1.0" and not stages.damaged(packs.root / "cpu-1.0")
+    assert not list((packs.root / "cpu-1.0").rglob("pip"))
+
+
+def test_another_installation_is_waited_for(packs: Packs, files: dict[str, bytes], tmp_path: Path) -> None:
+    """A child that outlives a killed installation keeps the lock."""
+    with place.alone(packs.root, lambda: None, 1.0) as lock:
+        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(lock,))
+    installer = Installer(packs.root, packs.heard, KEYS, QUICK, uv=None, wait_s=0.5)
+    assert "by another process" in refused(lambda: installer.install(signed(files), tmp_path))
+    assert "still coming to its end" in packs.told(Waiting)[0].sentence
+    child.communicate(b"\n", timeout=60)
+    packs.installer().install(signed(files), write_out(files, tmp_path / "stick"))
+    assert packs.version() == "1.0"
