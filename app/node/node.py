@@ -40,7 +40,6 @@ _DEATHS = 5
 """A trainer that dies this often without finishing anything is not started again."""
 _LEAST_SHARE = 1 / 16
 """Of the measured budget; a trainer that still dies for want of memory with this much is helped by nothing."""
-_LOOK_AGAIN_S = 5.0
 _SAVING_S = 2.0
 """How long a pause waits for a round that is being saved; one that is not yet so far is abandoned."""
 
@@ -132,7 +131,7 @@ class Node:
         with room_on_disk(self._home):
             self._store, self._news = open_history(self._folder)
         starting = asyncio.create_task(self._start_early())  # its imports take seconds, so it comes first
-        self._sandbox = Sandbox()
+        self._sandbox = Sandbox(resting=not self._gate.open)
         if self._swarm is not None:
             self._swarm.open(self._sandbox, self.hear, self._watch.swarm)
         reason, sentence = "failed", ""
@@ -162,6 +161,7 @@ class Node:
         while not done:
             if not self._gate.open:
                 await self._pause()
+            self._sandbox.wake()
             step = asyncio.create_task(self._step())
             try:
                 await self._done_or_closed(step)
@@ -204,6 +204,7 @@ class Node:
     async def _pause(self) -> None:
         """Until the gate opens. The swarm stays connected, so that a short pause costs no new sign-in and what
         was published gets its answers; but nothing is fetched and checked for rounds that are not played."""
+        await asyncio.to_thread(self._sandbox.rest)  # whoever still asks there is refused
         await self._end_trainer()
         if self._swarm is not None:
             self._swarm.rest(True)
@@ -211,13 +212,7 @@ class Node:
             await asyncio.to_thread(self._look_back)
             self._watch.resting(self._state)
         self._watch.report(Phase.PAUSED)
-        while not self._gate.open:
-            await asyncio.to_thread(
-                self._sandbox.rest
-            )  # again: what was abandoned may still have asked something
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_AGAIN_S):
-                    await self._gate.opened()
+        await self._gate.opened()
         self._watch.report(Phase.STARTING)
         if self._swarm is not None:
             self._swarm.rest(False)

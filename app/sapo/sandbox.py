@@ -56,20 +56,26 @@ class SandboxError(Exception):
     """No child can be had: closed, or it cannot start here. Says why and what to do, in one sentence."""
 
 
+class SandboxResting(SandboxError):
+    """Asked of a sandbox that rests, or it was put to rest before the answer."""
+
+
 class Sandbox:
     """A scoring child, started at once and again whenever it was lost. Safe to share between threads.
 
-    `judge_seconds` is the wall limit for one answer. From asyncio call `score` and `questions` through
-    `asyncio.to_thread`; `close` may be called while another thread waits for them.
+    `judge_seconds` is the wall limit for one answer; one that begins `resting` has no child until `wake`. From
+    asyncio call `score` and `questions` through `asyncio.to_thread`; `rest` and `close` may be called while
+    another thread waits for them.
     """
 
-    def __init__(self, judge_seconds: float = JUDGE_SECONDS) -> None:
+    def __init__(self, judge_seconds: float = JUDGE_SECONDS, resting: bool = False) -> None:
         self._judge_seconds = judge_seconds
         self._asking = Lock()
         self._starting = Lock()
         self._closed = False
+        self._resting = resting
         self._numbers = 0
-        self._child: _Child | None = _Child()
+        self._child: _Child | None = None if resting else _Child()
 
     def __enter__(self) -> Self:
         return self
@@ -106,12 +112,20 @@ class Sandbox:
         return made
 
     def rest(self) -> None:
-        """Ends the child, so that its memory is free, until something is asked again. What another thread waits
-        for is asked anew in the next one."""
+        """Ends the child, so that its memory is free, and starts none until `wake`. What another thread waits
+        for, and what is asked meanwhile, raises SandboxResting."""
         with self._starting:
+            self._resting = True
             child, self._child = self._child, None
         if child is not None:
             child.kill()
+
+    def wake(self) -> None:
+        """Starts a child after a rest; does nothing without one."""
+        with self._starting:
+            if self._resting and not self._closed:
+                self._child = _Child()
+            self._resting = False
 
     def close(self) -> None:
         """Ends the child. What another thread waits for raises SandboxError."""
@@ -179,8 +193,7 @@ class Sandbox:
     def _running(self) -> _Child:
         for _ in range(2):
             with self._starting:
-                if self._closed:
-                    raise SandboxError("The scoring process was closed: open a new Sandbox.")
+                self._allow()
                 child = self._child = self._child or _Child()
             try:
                 child.wait_until_ready()
@@ -188,9 +201,17 @@ class Sandbox:
             except _Lost as lost:
                 reason = str(lost)
             self._drop(child)
+        self._allow()  # what ended it may have been we
         raise SandboxError(
             f"The scoring process does not start ({reason}): run ./shoal again to repair the set-up."
         )
+
+    def _allow(self) -> None:
+        """Raises SandboxError where there shall be no child."""
+        if self._closed:
+            raise SandboxError("The scoring process was closed: open a new Sandbox.")
+        if self._resting:
+            raise SandboxResting("The scoring process rests: wake it first.")
 
     def _drop(self, child: _Child) -> None:
         child.kill()

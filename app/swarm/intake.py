@@ -16,7 +16,7 @@ import msgspec
 from app.sapo import seeds
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION, QuestionError, UnmadeQuestion
-from app.sapo.sandbox import Sandbox
+from app.sapo.sandbox import Sandbox, SandboxResting
 from app.sapo.scoring import score_group
 from app.swarm import names
 from app.swarm.allowance import Allowance
@@ -95,13 +95,17 @@ class Intake:
         return self._accepted
 
     def sift(self, items: Sequence[bytes | msgspec.Raw | Envelope], now_ms: int) -> Sifted:
-        """Checks every item of a batch. Raises SandboxError and nothing else."""
+        """Checks every item of a batch, or those before the sandbox was put to rest. Raises SandboxError and
+        nothing else."""
         checked: list[Checked] = []
         refused: Counter[Reason] = Counter()
         reports: dict[str, list[str]] = {}
         for one in items:
             envelope = _envelope(one)
-            verdict = self.check(envelope, now_ms)
+            try:
+                verdict = self.check(envelope, now_ms)
+            except SandboxResting:
+                break
             if isinstance(verdict, Checked):
                 checked.append(verdict)
                 continue

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,9 @@ from tests.node.bench import Bench
 class SharedSandbox:
     """The real sandbox, kept over all tests: its child takes seconds to start."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox, resting: bool = False) -> None:
         self._sandbox = sandbox
+        sandbox.rest() if resting else sandbox.wake()
 
     def score(self, coordinates: Coordinates, answers: Sequence[str | None]) -> list[float]:
         return self._sandbox.score(coordinates, answers)
@@ -25,6 +27,9 @@ class SharedSandbox:
 
     def rest(self) -> None:
         self._sandbox.rest()
+
+    def wake(self) -> None:
+        self._sandbox.wake()
 
     def close(self) -> None:
         pass
@@ -39,5 +44,5 @@ def sandbox() -> Iterator[Sandbox]:
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: Sandbox) -> Bench:
     monkeypatch.delenv("FAKE_TROUBLE", raising=False)
-    monkeypatch.setattr(node, "Sandbox", lambda: SharedSandbox(sandbox))
+    monkeypatch.setattr(node, "Sandbox", partial(SharedSandbox, sandbox))
     return Bench(tmp_path)

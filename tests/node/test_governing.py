@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from app.node import commands, events, governing, whole
+from app.node import node as node_module
 from app.node.effort import EFFORTS, Dial, Effort
 from app.node.errors import NodeError
 from app.node.facts_file import FactsFile
@@ -18,6 +21,8 @@ from app.node.orders import Orders, Snooze
 from app.node.preferences import DEFAULTS
 from app.node.snapshot import Phase, doing
 from app.node.trainer import EFFORT, Rest
+from app.sapo.questions import Coordinates
+from app.sapo.sandbox import Sandbox
 from tests.node.bench import Bench, rows
 from tests.node.ruled import CALM, IN_USE, ruled, trainers
 from tests.node.test_peers import Shelf, peer_group
@@ -69,6 +74,63 @@ def test_it_gives_way_to_its_owner_and_goes_on_with_the_next_round(hasty: Bench)
     asyncio.run(script())
     assert numbers(hasty) == list(range(1, len(numbers(hasty)) + 1))
     assert rows(hasty, "SELECT count(*) FROM events WHERE kind = 'decision'") == [(3,)]
+
+
+def test_a_pause_leaves_no_scoring_child_whoever_still_asks_for_one(
+    bench: Bench, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scoring = threading.Event()
+    make = node_module.Sandbox
+
+    def slow(**how: bool) -> Sandbox:
+        made = make(**how)
+        score = made.score
+
+        def slowly(coordinates: Coordinates, answers: Sequence[str | None]) -> list[float]:
+            if not scoring.is_set():
+                scoring.set()
+                time.sleep(0.5)  # the round is abandoned meanwhile, and this thread goes on
+            return score(coordinates, answers)
+
+        made.score = slowly
+        return made
+
+    monkeypatch.setattr(node_module, "Sandbox", slow)
+
+    async def script() -> None:
+        async with ruled(bench) as run:
+            await run.until(scoring.is_set)
+            run.governor.do(commands.Pause())
+            await run.paused()
+            for _ in range(20):
+                assert sandbox.pid is None
+                await asyncio.sleep(0.05)
+            run.governor.do(commands.Resume())
+            await run.another_round()
+            assert sandbox.pid is not None
+
+    asyncio.run(script())
+
+
+def test_what_starts_paused_starts_no_scoring_child(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    born: list[Sandbox] = []
+
+    def real(**how: bool) -> Sandbox:
+        born.append(Sandbox(**how))
+        assert born[0].pid is None
+        return born[0]
+
+    monkeypatch.setattr(node_module, "Sandbox", real)
+
+    async def script() -> None:
+        async with ruled(bench, IN_USE) as run:
+            await run.paused()
+            assert born[0].pid is None
+            run.governor.do(commands.WhenIdle(on=False))
+            await run.another_round()
+            assert born[0].pid is not None
+
+    asyncio.run(script())
 
 
 def test_however_often_it_is_paused_no_round_is_lost_or_played_twice(bench: Bench) -> None:

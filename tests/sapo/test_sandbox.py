@@ -29,7 +29,7 @@ from app.sapo.questions import (
     draw,
     make,
 )
-from app.sapo.sandbox import Sandbox, SandboxError
+from app.sapo.sandbox import Sandbox, SandboxError, SandboxResting
 from app.sapo.scorers import solution
 from app.sapo.scoring import score_group
 
@@ -422,14 +422,49 @@ def test_the_running_child_has_its_limits(sandbox: Sandbox) -> None:
     assert child.num_threads() == 1 and not child.net_connections() and not child.open_files()
 
 
-def test_a_resting_sandbox_has_no_child_and_the_next_question_starts_one() -> None:
+def test_a_resting_sandbox_has_no_child_whoever_asks_and_wakes_with_one() -> None:
     with Sandbox() as sandbox:
         assert sandbox.score(QUESTION.coordinates, [RIGHT]) == [1.0]
         first = sandbox.pid
         assert first is not None
         sandbox.rest()
         sandbox.rest()
+        for ask in (
+            lambda: sandbox.score(QUESTION.coordinates, [RIGHT]),
+            lambda: sandbox.questions([anywhere()]),
+        ):
+            with pytest.raises(SandboxResting, match="wake it first"):
+                ask()
         assert sandbox.pid is None and wait_until_gone(first)
-        assert sandbox.score(QUESTION.coordinates, [RIGHT, WRONG]) == [1.0, 0.0]
-        assert sandbox.pid not in (None, first)
-    sandbox.rest()
+        sandbox.wake()
+        second = sandbox.pid
+        assert second not in (None, first)
+        sandbox.wake()
+        assert sandbox.score(QUESTION.coordinates, [RIGHT, WRONG]) == [1.0, 0.0] and sandbox.pid == second
+    for late in (sandbox.rest, sandbox.wake):
+        late()
+        assert sandbox.pid is None
+
+
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("asked", ["answers", "questions"])
+def test_a_rest_holds_also_against_a_thread_that_waits(asked: str) -> None:
+    with Sandbox(judge_seconds=60.0) as sandbox, ThreadPoolExecutor(1) as thread:
+        assert sandbox.score(anywhere(), ["right"]) == [1.0]
+        if asked == "answers":
+            waiting = thread.submit(sandbox.score, anywhere(), ["hang", "right"])
+        else:
+            waiting = thread.submit(sandbox.questions, [anywhere("hang"), anywhere()])
+        time.sleep(0.2)
+        sandbox.rest()
+        with pytest.raises(SandboxResting):
+            waiting.result(timeout=30)
+        assert sandbox.pid is None
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_a_sandbox_may_begin_with_a_rest() -> None:
+    with Sandbox(resting=True) as sandbox:
+        assert sandbox.pid is None
+        sandbox.wake()
+        assert sandbox.pid is not None and sandbox.score(anywhere(), ["right"]) == [1.0]

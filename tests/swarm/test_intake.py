@@ -310,6 +310,25 @@ def test_a_batch_is_sifted_and_what_must_be_reported_is_said(intake: Intake) -> 
     assert sifted.reports == {"bad_reward": (false.id,), "unsafe": (unsafe.id,)}
 
 
+def test_a_rest_ends_the_sifting_with_what_was_checked_before(intake: Intake, sandbox: Sandbox) -> None:
+    items = [encoded(signed(honest(number))) for number in (6, 7, 8)]
+    check = intake.check
+
+    def once(one: bytes | msgspec.Raw | Envelope | Reason, now_ms: int) -> Checked | Reason:
+        verdict = check(one, now_ms)
+        sandbox.rest()
+        return verdict
+
+    intake.check = once  # type: ignore[method-assign]
+    try:
+        sifted = intake.sift(items, NOW_MS)
+    finally:
+        sandbox.wake()
+    assert [one.id for one in sifted.checked] == [signed(honest(6)).id] and not sifted.refused
+    intake.check = check  # type: ignore[method-assign]
+    assert [one.id for one in intake.sift(items[2:], NOW_MS).checked] == [signed(honest(8)).id]
+
+
 def test_memory_is_bounded(intake: Intake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake_, "REMEMBERED_IDS", 20)
     monkeypatch.setattr(intake_, "REMEMBERED_PEERS", 10)
