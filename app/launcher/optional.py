@@ -242,7 +242,7 @@ def has_avx2(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
 
 
 def jobs() -> int:
-    """Files compiled at once: one for each core and each 2 GB of memory; in the background a core stays free."""
+    """Files compiled at once: one for each core and 2 GB of memory; in the background a core stays free."""
     polite = hasattr(os, "nice") and os.nice(0) > 0
     cores = (os.cpu_count() or 2) - polite
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
