@@ -126,15 +126,17 @@ class Host:
         if name not in self.files:
             return web.Response(status=404)
         content = self.files[name] + b"more" * self.longer
+        if request.method == "HEAD":
+            return web.Response(headers={"Content-Length": str(len(content))})
         if self.corrupt.get(name, 0) > 0:
             self.corrupt[name] -= 1
             content = content[:100] + bytes([content[100] ^ 1]) + content[101:]
-        start, headers = 0, {}
+        start, headers = 0, {"Content-Type": "text/html"} if name.endswith(".html") else {}
         if wanted and self.ranges:
             start = int(wanted.removeprefix("bytes=").partition("-")[0])
             headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
         body = content[start:]
-        response = web.StreamResponse(status=206 if headers else 200, headers=headers)
+        response = web.StreamResponse(status=206 if "Content-Range" in headers else 200, headers=headers)
         response.content_length = len(body)
         await response.prepare(request)
         end = self.cut[name].pop(0) if self.cut.get(name) else len(body)

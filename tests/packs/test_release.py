@@ -1,0 +1,141 @@
+"""packaging/packs/make: pip's own answer becomes a manifest that the app installs from."""
+
+from __future__ import annotations
+
+import doctest
+import hashlib
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.packs import fetch, manifest, place
+from app.packs.errors import PackError
+from app.packs.stages import Installer
+from tests.packs.wheels import Host, wheel
+
+ROOT = Path(__file__).parents[2]
+TOOL = ROOT / "packaging" / "packs" / "make"
+HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+def make(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(TOOL), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={name: value for name, value in os.environ.items() if not name.startswith("PIP_")},
+    )
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> tuple[Path, str]:
+    """The file with the secret half, and the public one."""
+    path = tmp_path / "secret"
+    done = make("keys", path)
+    assert done.returncode == 0, done.stderr
+    assert path.stat().st_mode & 0o077 == 0 or os.name == "nt"
+    return path, done.stdout.strip()
+
+
+def offered(host: Host) -> str:
+    """A page that lists the host's wheels as an index does."""
+    rows = [
+        f'<a href="{name}#sha256={hashlib.sha256(content).hexdigest()}">{name}</a><br>'
+        for name, content in host.files.items()
+    ]
+    host.files["all.html"] = f"<!DOCTYPE html><html><body>{''.join(rows)}</body></html>".encode()
+    return f"{host.url}/all.html"
+
+
+def test_a_pack_is_made_and_installed(
+    host: Host, secret: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, content = wheel("shoal_unwanted")
+    host.files[name] = content
+    page, out = offered(host), tmp_path / "out"
+    wanted = tmp_path / "wanted.txt"
+    wanted.write_text("shoal-small==1.0\nshoal-large\nshoal_unwanted\n")
+    options = ["--version", "1.0", "--key", secret[0], "--out", out, "--imports", "shoal_small"]
+    command = ["pack", "cpu", *options, "--requirements", wanted, "--without", "shoal-unwanted"]
+    done = make(*command, "--", "--no-index", "--find-links", page)
+    assert done.returncode == 0, done.stderr
+    assert "2 files" in done.stdout and sorted(path.name for path in out.iterdir()) == [
+        "cpu.json",
+        "cpu.json.sig",
+    ]
+    found = fetch.load(str(out / "cpu.json"), (secret[1],))
+    assert [(one.name, one.size, one.url) for one in found.manifest.wheels] == [
+        (one, len(host.files[f"{one}-1.0-py3-none-any.whl"]), f"{host.url}/{one}-1.0-py3-none-any.whl")
+        for one in ("shoal_large", "shoal_small")
+    ]
+    assert found.manifest.pythons == (HERE,) and found.manifest.imports == ("shoal_small",)
+
+    done = make(*command, "--carry", "--", "--no-index", "--find-links", page)
+    assert done.returncode == 0, done.stderr
+    carried = fetch.load(str(out / "cpu.json"), (secret[1],))
+    assert {path.name for path in out.glob("*.whl")} == {one.url for one in carried.manifest.wheels}
+    monkeypatch.setenv("SHOAL_PACKS", str(tmp_path / "packs"))
+    Installer(tmp_path / "packs", lambda _: None, (secret[1],), uv=None).install(carried, out)
+    assert place.python() is not None
+
+    trusted = tmp_path / "packs.json"
+    assert make("trust", secret[1], "--manifest", f"cpu={host.url}/cpu.json", "--out", trusted).returncode == 0
+    assert manifest.trust(trusted) == manifest.Trust(
+        keys=(secret[1],), manifests={"cpu": f"{host.url}/cpu.json"}
+    )
+
+
+def test_files_of_this_disk_lie_beside_the_manifest(
+    host: Host, secret: tuple[Path, str], tmp_path: Path
+) -> None:
+    """As llama-cpp-python does, of which a release builds its own wheel."""
+    folder, out, wanted = tmp_path / "built", tmp_path / "out", tmp_path / "wanted.txt"
+    folder.mkdir()
+    name, content = wheel("shoal_small")
+    (folder / name).write_bytes(content)
+    wanted.write_text("shoal_small\n")
+    options = ["--version", "1.0", "--key", secret[0], "--out", out, "--imports", "shoal_small"]
+    command = ["pack", "cpu", *options, "--requirements", wanted, "--", "--no-index", "--find-links"]
+    done = make(*command, folder)
+    assert done.returncode == 0, done.stderr
+    assert (out / name).read_bytes() == content
+    assert fetch.load(str(out / "cpu.json"), (secret[1],)).manifest.wheels[0].url == name
+    with pytest.raises(PackError, match="not signed"):
+        fetch.load(str(out / "cpu.json"), ("ab" * 32,))
+
+    done = make(*command, tmp_path / "nowhere")
+    assert done.returncode == 1 and "failed" in done.stderr and done.stderr.count("\n") == 1
+    assert make("keys", secret[0]).returncode == 1
+    assert "no secret key" in make(*command[:5], tmp_path / "none", *command[6:], folder).stderr
+
+
+def release() -> Any:
+    specification = importlib.util.spec_from_file_location("release", TOOL.with_name("release.py"))
+    assert specification is not None and specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_each_file_comes_once_with_the_pythons_it_is_for() -> None:
+    tool = release()
+    assert doctest.testmod(tool).failed == 0
+    both = tool.Found("a", "1", "https://example.org/a-1-py3-none-any.whl", "0" * 64)
+    older = tool.Found("b", "1.0+cpu", "https://example.org/b-1.0%2Bcpu-cp311-cp311-linux_x86_64.whl", "1" * 64)
+    newer = tool.Found("b", "1.0+cpu", "https://example.org/b-1.0%2Bcpu-cp313-cp313-linux_x86_64.whl", "2" * 64)
+    resolved = {"3.11": [both, older], "3.13": [both, newer]}
+    rows = tool.merged(resolved, {found.url: 10 for found in (both, older, newer)})
+    assert [(row["file"], row.get("pythons")) for row in rows] == [
+        ("a-1-py3-none-any.whl", None),
+        ("b-1.0+cpu-cp311-cp311-linux_x86_64.whl", ["3.11"]),
+        ("b-1.0+cpu-cp313-cp313-linux_x86_64.whl", ["3.13"]),
+    ]
+    for row in rows:
+        msgspec.convert(row, manifest.Wheel, strict=False)
