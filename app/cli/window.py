@@ -11,6 +11,13 @@ SUMMARY = "open the window"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "link",
+        nargs="?",
+        default="",
+        metavar="LINK",
+        help="an invite that somebody opened; the window asks first",
+    )
     parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
     parser.add_argument(
         "--background", action="store_true", help="stay in the tray, as when it starts at login"
@@ -34,4 +41,4 @@ def main(args: argparse.Namespace) -> int:
         return 1
     from app.ui.start import run
 
-    return run(home(args.home), args.theme, args.background, args.join)
+    return run(home(args.home), args.theme, args.background, args.join, args.link)

@@ -1,4 +1,4 @@
-"""One window for one data folder: a second start raises the first one's window and ends."""
+"""One window for one data folder: a second start raises the first one's window, hands it its link, and ends."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from PySide6.QtCore import QLockFile, QObject, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 _PATIENCE_MS = 1500
-_RAISE = b"raise\n"
+_LONGEST = 4096
+"""Of a line, in bytes; a longer link is none."""
 
 
 class Single(QObject):
     """`taken` is True in the first process; in a second one `raise_other` shows the first. A lock left behind
     by a killed process is taken over: Qt looks whether its owner still lives."""
 
-    asked = Signal()
+    asked = Signal(str)
+    """By another start, with the link that it was given, or "" for the window alone."""
 
     def __init__(self, home: Path) -> None:
         super().__init__()
@@ -26,6 +28,7 @@ class Single(QObject):
         self._lock.setStaleLockTime(0)
         self.taken = self._lock.tryLock(100)
         self._server: QLocalServer | None = None
+        self._callers: list[QLocalSocket] = []
         if self.taken:
             QLocalServer.removeServer(self._name)
             self._server = QLocalServer(self)
@@ -33,13 +36,14 @@ class Single(QObject):
             self._server.newConnection.connect(self._called)
             self._server.listen(self._name)
 
-    def raise_other(self) -> bool:
+    def raise_other(self, link: str = "") -> bool:
         """Whether the other window heard it."""
         socket = QLocalSocket()
         socket.connectToServer(self._name)
         if not socket.waitForConnected(_PATIENCE_MS):
             return False
-        socket.write(_RAISE)
+        line = " ".join(link.split()).encode("utf-8", "replace")
+        socket.write((line if len(line) < _LONGEST else b"") + b"\n")
         return socket.waitForBytesWritten(_PATIENCE_MS)
 
     def release(self) -> None:
@@ -51,5 +55,23 @@ class Single(QObject):
     def _called(self) -> None:
         assert self._server is not None
         while (caller := self._server.nextPendingConnection()) is not None:
-            caller.readyRead.connect(self.asked)
-            caller.disconnected.connect(caller.deleteLater)
+            self._callers.append(caller)
+            caller.readyRead.connect(self._listen)
+            caller.disconnected.connect(self._listen)
+        self._listen()  # one may have spoken, and left, before anybody listened
+
+    def _listen(self) -> None:
+        """Hears every caller out; each says one line."""
+        for caller in list(self._callers):
+            spoken = caller.canReadLine()
+            if spoken:
+                line = bytes(caller.readLine(_LONGEST + 1).data())
+            gone = caller.state() is not QLocalSocket.LocalSocketState.ConnectedState
+            if spoken or gone or caller.bytesAvailable() > _LONGEST:
+                self._callers.remove(caller)
+                caller.readyRead.disconnect(self._listen)
+                caller.disconnected.disconnect(self._listen)
+                caller.close()
+                caller.deleteLater()
+            if spoken:
+                self.asked.emit(line.decode("utf-8", "replace").strip())

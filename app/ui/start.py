@@ -18,6 +18,7 @@ from app.ui import uprooting
 from app.ui.choices import Choices
 from app.ui.control import Control
 from app.ui.fetching import Fetching
+from app.ui.following import follow
 from app.ui.language import speak
 from app.ui.link import ROOT, Link
 from app.ui.login import Login, home_option
@@ -100,14 +101,22 @@ class Desktop:
     def node_pid(self) -> int:
         return self._link.pid
 
-    def open(self, background: bool = False, join: str | None = None) -> None:
+    def open(self, background: bool = False, join: str | None = None, link: str = "") -> None:
         """In the background only the tray shows; without one, a window that is minimised. `join` is an invite
-        to follow at once."""
+        to follow at once, `link` one to ask about."""
         if not background:
             self.window.show()
         elif not self.tray.there:
             self.window.showMinimized()
-        QTimer.singleShot(0, lambda: self._after_first_frame(join))
+        QTimer.singleShot(0, lambda: self._after_first_frame(join, link))
+
+    def bring(self, link: str = "") -> None:
+        """The window in front, with a link that somebody opened."""
+        if self._leaving:
+            return
+        self.window.bring()
+        if link:
+            follow(self.window, link, self.control.join)
 
     def quit(self) -> None:
         """Remembers, ends the node, leaves."""
@@ -148,11 +157,13 @@ class Desktop:
         self.control.close()
         close_window_log()
 
-    def _after_first_frame(self, join: str | None) -> None:
+    def _after_first_frame(self, join: str | None, link: str) -> None:
         self.tray.show()
         self.control.open(learn=join is None)
         if join is not None:
             self.control.join(join)
+        elif link:
+            self.bring(link)
 
     def _show(self, view: View) -> None:
         self.window.show_view(view)
@@ -205,9 +216,15 @@ class Desktop:
             self.choices.remember(geometry=self.window.saved_place(), page=self.window.page)
 
 
-def run(home: Path, theme: Choice | None = None, background: bool = False, join: str | None = None) -> int:
+def run(
+    home: Path,
+    theme: Choice | None = None,
+    background: bool = False,
+    join: str | None = None,
+    link: str = "",
+) -> int:
     """Shows the window until it is quit. Returns the exit code: 0, also when another window was raised
-    instead."""
+    instead and given the invite or link."""
     QApplication.setQuitOnLastWindowClosed(False)
     application = QApplication(sys.argv[:1])
     application.setApplicationName("Shoal")
@@ -215,7 +232,7 @@ def run(home: Path, theme: Choice | None = None, background: bool = False, join:
     speak(application, Choices(home)["language"])
     single = Single(home)
     if not single.taken:
-        if single.raise_other():
+        if single.raise_other(join or link):
             return 0
         print(
             tr("shoal: Another Shoal uses {home} and does not answer; end it and start again.", home=home),
@@ -225,9 +242,9 @@ def run(home: Path, theme: Choice | None = None, background: bool = False, join:
     keep_window_log(home)
     threading.Thread(target=moving.leave, daemon=True).start()
     desktop = Desktop(application, home, theme)
-    single.asked.connect(desktop.window.bring)
+    single.asked.connect(desktop.bring)
     wake = _quit_on_signals(application, desktop)
-    desktop.open(background, join)
+    desktop.open(background, join, link)
     code = application.exec()
     single.release()
     if desktop.again is not None:

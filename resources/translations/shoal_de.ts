@@ -228,6 +228,30 @@
    <translation>Das Zugangstoken wurde nicht behalten: Es ist keines, oder dieser Computer hat keinen Schlüsselbund. HF_TOKEN tut es auch.</translation>
   </message>
   <message>
+   <source>Learn with others at {relay}?</source>
+   <translation>Mit anderen lernen, bei {relay}?</translation>
+  </message>
+  <message>
+   <source>A link was opened that invites you there. Answers to generated puzzles are exchanged with them as text. Never your files, never the model.</source>
+   <translation>Es wurde ein Link geöffnet, der dich dorthin einlädt. Mit ihnen werden Antworten auf erzeugte Rätsel als Text ausgetauscht. Nie deine Dateien, nie das Modell.</translation>
+  </message>
+  <message>
+   <source>Join</source>
+   <translation>Beitreten</translation>
+  </message>
+  <message>
+   <source>Cancel</source>
+   <translation>Abbrechen</translation>
+  </message>
+  <message>
+   <source>This link leads to no swarm</source>
+   <translation>Dieser Link führt zu keinem Schwarm</translation>
+  </message>
+  <message>
+   <source>Close</source>
+   <translation>Schließen</translation>
+  </message>
+  <message>
    <source>It sent a message that is too long.</source>
    <translation>Es hat eine zu lange Nachricht geschickt.</translation>
   </message>
@@ -298,10 +322,6 @@
   <message>
    <source>Save the diagnostics</source>
    <translation>Diagnose sichern</translation>
-  </message>
-  <message>
-   <source>Close</source>
-   <translation>Schließen</translation>
   </message>
   <message>
    <source>./shoal doctor said nothing.</source>
@@ -1204,10 +1224,6 @@
    <translation>Verlegen</translation>
   </message>
   <message>
-   <source>Cancel</source>
-   <translation>Abbrechen</translation>
-  </message>
-  <message>
    <source>Remove everything that Shoal keeps, {size}?</source>
    <translation>Alles entfernen, was Shoal aufbewahrt, {size}?</translation>
   </message>
@@ -1308,10 +1324,6 @@
   <message>
    <source>Invite link or address</source>
    <translation>Einladung oder Adresse</translation>
-  </message>
-  <message>
-   <source>Join</source>
-   <translation>Beitreten</translation>
   </message>
   <message>
    <source>Find one on this network, or host one here</source>

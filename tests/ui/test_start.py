@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QEvent
+from PySide6.QtNetwork import QLocalSocket
+from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from app.desktop.autostart_linux import LinuxAutostart
@@ -76,16 +78,56 @@ def test_missing_libraries_are_named_with_the_command(monkeypatch: pytest.Monkey
     assert not any("xcb" in one.file for one in libraries.wanted({"QT_QPA_PLATFORM": "offscreen"}))
 
 
-def test_a_second_start_raises_the_first_window(tmp_path: Path, qtbot: QtBot) -> None:
+@pytest.mark.parametrize("link", ["", "shoal://join/ws/192.168.1.20:8777?swarm=shoal"])
+def test_a_second_start_raises_the_first_window_and_hands_it_its_link(
+    link: str, tmp_path: Path, qtbot: QtBot
+) -> None:
     first = Single(tmp_path)
-    assert first.taken
-    code = "import sys\nfrom pathlib import Path\nfrom PySide6.QtCore import QCoreApplication\nfrom app.ui.single import Single\na = QCoreApplication([])\ns = Single(Path(sys.argv[1]))\nprint(s.taken, s.taken or s.raise_other())"  # noqa: E501
-    with qtbot.waitSignal(first.asked, timeout=60_000):
-        second = subprocess.Popen(
-            [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
+    with qtbot.waitSignal(first.asked, timeout=60_000) as heard:
+        second = subprocess.run(
+            [sys.executable, "-m", "app.cli", "window", "--home", str(tmp_path), link],
+            env=environment,
+            cwd=ROOT,
         )
-    assert second.communicate(timeout=60)[0].split() == ["False", "True"]
+    assert second.returncode == 0 and heard.args == [link]
     first.release()
+
+
+def test_a_lost_caller_and_one_without_end_are_borne(tmp_path: Path, qtbot: QtBot) -> None:
+    first, said = Single(tmp_path), []
+    first.asked.connect(said.append)
+    endless = QLocalSocket()
+    endless.connectToServer(first._name)
+    endless.write(b"x" * 100_000)
+    qtbot.waitUntil(lambda: endless.state() is QLocalSocket.LocalSocketState.UnconnectedState, timeout=30_000)
+    assert Single(tmp_path).raise_other("x" * 5000)
+    qtbot.waitUntil(lambda: said == [""], timeout=30_000)
+    first.release()
+
+
+def test_a_link_joins_only_when_the_owner_says_so(
+    qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joined: list[str] = []
+    desktop = Desktop(qapp, tmp_path, "light")
+    monkeypatch.setattr(desktop.control, "join", joined.append)
+    link = "shoal://join/ws/192.168.1.20:8777?swarm=shoal"
+    for opened, button, expected in (
+        (link, "Cancel", []),
+        ("shoal://nowhere", "Close", []),
+        (link, "Join", [link]),
+    ):
+        desktop.bring(opened)
+        (box,) = [one for one in desktop.window.findChildren(QMessageBox) if one.isVisible()]
+        assert "192.168.1.20:8777" in box.text() or button == "Close"
+        (choice,) = [one for one in box.buttons() if one.text() == button]
+        choice.click()
+        assert joined == expected
+        qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    desktop.bring()
+    assert desktop.window.isVisible() and not desktop.window.findChildren(QMessageBox)
+    desktop.quit()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="kill -9 is a POSIX word")

@@ -1,0 +1,43 @@
+"""A link that was opened elsewhere, in a message or on a page: any page may open one, so the owner is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QMessageBox, QWidget
+
+from app.ui.texts import tr
+
+
+def follow(parent: QWidget, link: str, join: Callable[[str], None]) -> QMessageBox:
+    """Asks whether to learn with others there, and goes on meanwhile; says what is wrong with a wrong link."""
+    from app.swarm.invite import InviteError, where
+
+    box = QMessageBox(parent)
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.setWindowTitle("Shoal")
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    try:
+        relay = urlsplit(where(link).url).netloc
+    except InviteError as error:
+        box.setText(tr("This link leads to no swarm"))
+        box.setInformativeText(str(error))
+        box.addButton(tr("Close"), QMessageBox.ButtonRole.RejectRole)
+        box.open()
+        return box
+    box.setText(tr("Learn with others at {relay}?", relay=relay))
+    box.setInformativeText(
+        tr(
+            "A link was opened that invites you there. Answers to generated puzzles are exchanged with them as "
+            "text. Never your files, never the model."
+        )
+    )
+    yes = box.addButton(tr("Join"), QMessageBox.ButtonRole.AcceptRole)
+    no = box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
+    box.setDefaultButton(no)
+    box.setEscapeButton(no)
+    yes.clicked.connect(lambda: join(link))
+    box.open()
+    return box
