@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from app.ui.choices import Choices
@@ -74,7 +74,7 @@ class Page(QScrollArea):
         whole.addLayout(self.body, 1)
         inside.setLayout(whole)
         inside.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        outside = QWidget()
+        outside = _Outside()
         outside.setProperty("look", "page")
         around = row(inside, gap=0)
         outside.setLayout(around)
@@ -97,3 +97,12 @@ class Page(QScrollArea):
             self.body.addWidget(item, stretch)
         else:
             self.body.addLayout(item, stretch)
+
+
+class _Outside(QWidget):
+    """What scrolls. Its height follows from its width alone: the least height of wrapped texts is the one that
+    they have when they are narrow, and would leave a page's end empty."""
+
+    def minimumSizeHint(self) -> QSize:
+        least = super().minimumSizeHint()
+        return QSize(least.width(), 0) if self.hasHeightForWidth() else least

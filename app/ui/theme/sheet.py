@@ -93,7 +93,7 @@ QTextEdit:focus {{ border: 2px solid {c.accent}; padding: 5px 9px; }} QComboBox 
 QComboBox::drop-down {{ border: none; width: 24px; }} QComboBox::down-arrow {{ image: none; }} QComboBox
 QAbstractItemView {{ background: {c.surface}; border: 1px solid {c.line_strong}; selection-background-color:
 {c.accent_soft}; selection-color: {c.text}; padding: 4px; }} QSpinBox QLineEdit, QSpinBox QLineEdit:focus {{
-border: none; padding: 0 4px; background: transparent; }} QSpinBox::up-button, QSpinBox::down-button {{ width:
+border: none; padding: 0; background: transparent; }} QSpinBox::up-button, QSpinBox::down-button {{ width:
 0px; border: none; }}
 
 QSlider {{ min-height: 22px; }}
