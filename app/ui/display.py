@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 from app.ui import libraries
 
-PATIENCE_S = 5.0
+PATIENCE_S = 20.0
 """A display that takes longer than this to answer counts as none."""
 HIDDEN = ("offscreen", "minimal", "minimalegl")
 """Qt's platforms that nobody can look at."""
