@@ -4,7 +4,7 @@ it."""
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -12,13 +12,20 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-_BLUE, _GREY, _TEXT = "#0072B2", "#8a8a8a", "#333333"
+_GREY, _TEXT = "#8a8a8a", "#333333"
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
+"""Of Okabe and Ito, who chose them so that everybody can tell them apart."""
+_LEARNING, _CONTROL = "learning", "control: shuffled rewards"
 _SMOOTH = 5
 """Rounds in the moving average of the share of worked answers."""
 
 
 class CurveError(Exception):
     """A file that holds no run. The message says which, why, and what to do."""
+
+
+class _Engine(msgspec.Struct, frozen=True):
+    name: str = ""
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -30,6 +37,7 @@ class _Line(msgspec.Struct, frozen=True):
     stderr: float = 0.0
     worked_share: float = 0.0
     shuffled_rewards: bool = False
+    engine: _Engine = _Engine()
 
 
 class SoloRun(msgspec.Struct, frozen=True):
@@ -39,6 +47,7 @@ class SoloRun(msgspec.Struct, frozen=True):
     control: bool
     probes: list[tuple[int, float, float]]
     worked: list[tuple[int, float]]
+    engine: str = ""
 
 
 def read_run(path: Path) -> SoloRun:
@@ -55,17 +64,21 @@ def read_run(path: Path) -> SoloRun:
     if not probes:
         raise CurveError(f"{path} holds no probe: let the run go on until it has measured itself once.")
     worked = [(line.round, line.worked_share) for line in lines if line.event == "round"]
-    return SoloRun(any(line.shuffled_rewards for line in lines), probes, worked)
+    engine = next((line.engine.name for line in lines if line.event == "start"), "")
+    return SoloRun(any(line.shuffled_rewards for line in lines), probes, worked, engine)
 
 
 def draw(runs: Sequence[SoloRun]) -> bytes:
-    """A PNG with two panels; bands are one standard error of each probe, controls with shuffled rewards are
-    grey."""
+    """A PNG with two panels; bands are one standard error of each probe. Runs of several engines have a colour
+    each, controls with shuffled rewards are grey."""
     figure = Figure(figsize=(10, 4.2), dpi=130, layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
-    for run in runs:
-        colour = _GREY if run.control else _BLUE
+    kinds = _kinds(runs)
+    learning = dict.fromkeys(kind for kind in kinds if kind != _CONTROL)
+    colours = {**dict(zip(learning, _COLOURS, strict=False)), _CONTROL: _GREY}
+    for run, kind in zip(runs, kinds, strict=True):
+        colour = colours.get(kind, _TEXT)
         rounds = [at for at, _, _ in run.probes]
         mean = [100 * p for _, p, _ in run.probes]
         error = [100 * e for _, _, e in run.probes]
@@ -77,7 +90,7 @@ def draw(runs: Sequence[SoloRun]) -> bytes:
         )
     _dress(left, "Held-out questions solved")
     _dress(right, "Answers that show their work")
-    _name(left, runs)
+    _name(left, kinds, colours)
     picture = io.BytesIO()
     figure.savefig(picture, format="png", facecolor="white")
     return picture.getvalue()
@@ -89,20 +102,24 @@ def _smoothed(values: Sequence[float]) -> list[float]:
     return [sum(window) / len(window) for window in windows]
 
 
-def _name(panel: Axes, runs: Iterable[SoloRun]) -> None:
-    """One label for each kind of run, at the end of its last line."""
-    for control, name, colour in ((False, "learning", _BLUE), (True, "control: shuffled rewards", _GREY)):
-        kind = [run for run in runs if run.control == control]
-        if kind:
-            at, mean, error = kind[-1].probes[-1]
-            panel.annotate(
-                f"{name}, {len(kind)} seed{'s' * (len(kind) > 1)}",
-                (at, 100 * (mean - 2 * error)),
-                ha="right",
-                va="top",
-                color=colour,
-                fontweight="bold",
-            )
+def _kinds(runs: Sequence[SoloRun]) -> list[str]:
+    """What sets the runs of one picture apart: the engine where there are several, else nothing."""
+    several = len({run.engine for run in runs if not run.control}) > 1
+    return [_CONTROL if run.control else run.engine if several else _LEARNING for run in runs]
+
+
+def _name(panel: Axes, kinds: Sequence[str], colours: Mapping[str, str]) -> None:
+    """One label for each kind of run, in the corner that curves leave empty."""
+    for place, kind in enumerate(reversed(dict.fromkeys(kinds))):
+        count = kinds.count(kind)
+        panel.annotate(
+            f"{kind}, {count} seed{'s' * (count > 1)}",
+            (0.98, 0.06 + 0.08 * place),
+            xycoords="axes fraction",
+            ha="right",
+            color=colours.get(kind, _TEXT),
+            fontweight="bold",
+        )
 
 
 def _dress(panel: Axes, title: str) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from app.lab import curve
 from app.lab.curve import CurveError, draw, read_run
 
 LINES = (
@@ -32,3 +33,14 @@ def test_what_holds_no_run_is_refused_with_a_sentence(tmp_path: Path, content: s
     file.write_text(content)
     with pytest.raises(CurveError, match=r"run\.jsonl"):
         read_run(file)
+
+
+def test_runs_of_several_engines_are_told_apart(tmp_path: Path) -> None:
+    runs = []
+    for engine in ("torch", "mlx", "torch"):
+        file = tmp_path / "run.jsonl"
+        file.write_text(LINES.replace('"shuffled_rewards":false', f'"engine":{{"name":"{engine}"}}'))
+        runs.append(read_run(file))
+    assert curve._kinds(runs) == ["torch", "mlx", "torch"]
+    assert curve._kinds(runs[:1]) == ["learning"]
+    assert draw(runs).startswith(b"\x89PNG")
