@@ -230,12 +230,11 @@ class OnTerminal:
         fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
 
     def wait_for(self, wanted: str) -> str:
-        text, deadline = "", time.monotonic() + PATIENCE_S
+        seen, text, deadline = b"", "", time.monotonic() + PATIENCE_S
         while wanted not in text and time.monotonic() < deadline:
             if select.select([self._terminal], [], [], 0.1)[0]:
-                text += re.sub(
-                    r"\x1b\[[0-9;?]*[A-Za-z]", "", os.read(self._terminal, 65536).decode(errors="replace")
-                )
+                seen += os.read(self._terminal, 65536)  # which may end in the middle of a character
+                text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode(errors="replace"))
         assert wanted in text, text
         return text
 
