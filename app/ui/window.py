@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QByteArray, QTimer, Signal
+from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QHideEvent, QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QMessageBox, QStackedWidget, QWidget
 
@@ -80,6 +80,8 @@ class Window(QMainWindow):
         QShortcut(QKeySequence("Ctrl+P"), self, self._toggle)
         self._second = QTimer(self, interval=SECOND_MS)
         self._second.timeout.connect(self._pass_time)
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.setFocus()  # else Qt marks the first button, as if somebody had gone there
         self.go("overview")
 
     @property

@@ -96,6 +96,7 @@ def main(folder: Path, width: int, height: int, home: Path | None = None) -> Non
             window.show_view(view)
             window.go(page)
             prepare(scene, window)
+            window.setFocus()
             for _ in range(3):  # what was added has its place only after it has its size
                 application.processEvents()
             window.grab().save(str(folder / f"{scene}-{name}.png"))
