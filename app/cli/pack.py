@@ -17,9 +17,10 @@ import msgspec
 
 from app.packs import manifest, place
 from app.packs.errors import PackError
-from app.packs.fetch import load
+from app.packs.events import Done, Event, Failed, Progress, Waiting
 from app.packs.manifest import Signed
-from app.packs.stages import Done, Event, Failed, Installer, Progress, Waiting
+from app.packs.source import load
+from app.packs.stages import Installer
 
 SUMMARY = "install, repair, switch back and remove the engine of an installed app"
 VERBS = ("install", "repair", "rollback", "list", "remove")

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -34,7 +35,6 @@ _PIP = "import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); runpy.run_module
 _CHECK = "import importlib, sys\nfor name in sys.argv[1:]: importlib.import_module(name)"
 _TOO_OLD = ("GLIBC_", "GLIBCXX_", "CXXABI_")
 _KEPT_LINES = 200
-Started = Callable[[], None]
 
 
 class Interpreter(msgspec.Struct, frozen=True):
@@ -224,9 +224,9 @@ def surroundings(**more: str) -> dict[str, str]:
 
 
 class Beat:
-    """Calls `tell` now and then while something else is waited for."""
+    """Calls `tell` now and then while something else is waited for: looking takes a twentieth of the time."""
 
-    def __init__(self, tell: Started, every_s: float = 0.5) -> None:
+    def __init__(self, tell: Callable[[], None], every_s: float = 0.5) -> None:
         self._tell, self._every_s, self._end = tell, every_s, threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -238,8 +238,11 @@ class Beat:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._end.wait(self._every_s):
+        pause = self._every_s
+        while not self._end.wait(pause):
+            began = time.monotonic()
             self._tell()
+            pause = max(self._every_s, 20 * (time.monotonic() - began))
 
 
 def _candidates(versions: Sequence[str]) -> list[str]:

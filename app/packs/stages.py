@@ -13,17 +13,18 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 from pathlib import Path
 
 import msgspec
 
-from app.packs import fetch, manifest, place, programs
+from app.packs import fetch, manifest, place, programs, source
+from app.packs.connection import Patience
 from app.packs.errors import PackError, disk
-from app.packs.fetch import Patience
+from app.packs.events import Done, Pack, Progress, Stage, Tell, Waiting
 from app.packs.manifest import Manifest, Signed, Wheel
 from app.packs.place import Current
 from app.packs.programs import Interpreter
+from app.packs.wholeness import damaged
 
 MARK = "shoal-pack.json"
 """Stands in an environment that is whole: what it is made of."""
@@ -35,78 +36,11 @@ EARLIER_S = 900.0
 """So long an earlier installation may take to end."""
 
 
-class Stage(Enum):
-    """In this order; the value is the share of the whole at which it begins, in percent."""
-
-    DISK = 0
-    FETCH = 1
-    MAKE = 76
-    FILL = 78
-    CHECK = 94
-    SWITCH = 99
-
-    @property
-    def end(self) -> int:
-        stages = list(Stage)
-        following = stages.index(self) + 1
-        return stages[following].value if following < len(stages) else 100
-
-
-class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
-    """What is told, one JSON object a line."""
-
-
-class Progress(Event, frozen=True, kw_only=True):
-    """`percent` of the whole, `have` of `total` bytes of this stage (0 of 0 where it has none)."""
-
-    stage: str
-    percent: int
-    have: int = 0
-    total: int = 0
-    sentence: str
-
-
-class Waiting(Event, frozen=True, kw_only=True):
-    """It goes on by itself in so many seconds."""
-
-    sentence: str
-    seconds: float
-
-
-class Done(Event, frozen=True, kw_only=True):
-    """`pack` is in use."""
-
-    pack: str
-    python: str
-    sentence: str
-
-
-class Failed(Event, frozen=True, kw_only=True):
-    """What has come is kept; `sentence` says what to do."""
-
-    sentence: str
-
-
-class Pack(msgspec.Struct, frozen=True, kw_only=True):
-    """One that is here. `use` is "current", "previous" or empty; `whole` is False for a half-made one."""
-
-    pack: str
-    name: str
-    version: str
-    title: str
-    use: str
-    whole: bool
-    bytes: int
-
-
 class _Mark(msgspec.Struct, frozen=True, kw_only=True):
     pack: str
     python: str
     version: str
     """Of Python, as "3.11"."""
-
-
-Tell = Callable[[Event], None]
 
 
 def free(folder: Path) -> int:
@@ -321,14 +255,15 @@ class Installer:
         try:
             if used != place.current(self.root):
                 self._use(used)
-            shutil.rmtree(self.root / ".work", ignore_errors=True)
-            for old in place.packs(self.root):
-                if old not in (used.current, used.previous):
-                    with contextlib.suppress(OSError):  # a process still runs it: it goes the next time
-                        self._drop(old)
         except OSError as error:
             raise self._disk(error) from error
-        return self._done(name, f"{self._title(name)} is in use.")
+        self._done(name, f"{self._title(name)} is in use.")
+        for old in [pack for pack in place.packs(self.root) if pack not in (used.current, used.previous)]:
+            with contextlib.suppress(OSError):  # a process still runs it: it goes the next time
+                self._drop(old)
+        with contextlib.suppress(OSError):
+            place.discard(self.root / ".work")
+        return name
 
     def _use(self, used: Current) -> None:
         place.write(self.root / "current.json", msgspec.json.encode(used))
@@ -365,7 +300,7 @@ class Installer:
 
     def _kept(self, name: str) -> Signed:
         """The manifest that a pack was made from. Raises PackError."""
-        found = fetch.load(str(self.root / f"{name}.json"), self.keys)
+        found = source.load(str(self.root / f"{name}.json"), self.keys)
         with contextlib.suppress(OSError):
             base = (self.root / f"{name}.json.from").read_text(encoding="utf-8")
             return msgspec.structs.replace(found, base=base)
@@ -415,28 +350,6 @@ class Installer:
 
     def _disk(self, error: OSError) -> PackError:
         return disk(error, self.root)
-
-
-def damaged(environment: Path) -> str:
-    """The first file of an environment's packages that is not as it was installed; empty when all are."""
-    import base64
-    import csv
-    import hashlib
-
-    for record in sorted(environment.rglob("*.dist-info/RECORD")):
-        with record.open(encoding="utf-8", newline="") as file:
-            for row in csv.reader(file):
-                if len(row) != 3 or not row[1].startswith("sha256="):
-                    continue
-                path = record.parent.parent / row[0]
-                try:
-                    with path.open("rb") as content:
-                        found = hashlib.file_digest(content, "sha256").digest()
-                except OSError:
-                    return f"{row[0]} is missing"
-                if base64.urlsafe_b64encode(found).rstrip(b"=").decode() != row[1].removeprefix("sha256="):
-                    return f"{row[0]} is damaged"
-    return ""
 
 
 def _again(name: str, taken: list[str]) -> str:

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from app.packs import fetch
+from app.packs import fetch, source
+from app.packs.connection import Patience
 from app.packs.errors import PackError
-from app.packs.fetch import Patience, part_of
+from app.packs.fetch import part_of
 from app.packs.manifest import Signed
 from tests.packs.wheels import KEYS, Host, plain, signed, write_out
 
@@ -72,7 +73,6 @@ def test_what_a_killed_process_left_is_continued(host: Host, files: dict[str, by
     wheels = {wheel.file: wheel for wheel in signed(files).manifest.wheels}
     part_of(tmp_path, wheels[LARGE]).write_bytes(files[LARGE][:123_456])
     part_of(tmp_path, wheels[SMALL]).write_bytes(files[SMALL])
-    assert fetch.have(tuple(wheels.values()), tmp_path) == 123_456 + len(files[SMALL])
     bring(host, tmp_path)
     assert host.asked == [(LARGE, "bytes=123456-")]
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files
@@ -194,19 +194,19 @@ def test_a_manifest_comes_from_an_address_or_a_file(
 ) -> None:
     address = host.offer(plain(files))
     host.status = [(502, {})]
-    found = fetch.load(address, KEYS, QUICK)
+    found = source.load(address, KEYS, QUICK)
     assert found.base == address
     folder = write_out(host.files, tmp_path / "a folder, größer")
-    assert fetch.load(str(folder / "cpu.json"), KEYS) == Signed(
+    assert source.load(str(folder / "cpu.json"), KEYS) == Signed(
         manifest=found.manifest, content=found.content, signature=found.signature, base=str(folder)
     )
     with pytest.raises(PackError, match="cannot be read"):
-        fetch.load(str(folder / "other.json"), KEYS)
+        source.load(str(folder / "other.json"), KEYS)
     with pytest.raises(PackError, match=r"does not have cuda\.json"):
-        fetch.load(f"{host.url}/cuda.json", KEYS, QUICK)
+        source.load(f"{host.url}/cuda.json", KEYS, QUICK)
     host.files["cpu.json"] += b" " * 2**21
     with pytest.raises(PackError, match="sends more"):
-        fetch.load(address, KEYS, QUICK)
+        source.load(address, KEYS, QUICK)
 
 
 def test_files_beside_a_manifest_are_taken(host: Host, files: dict[str, bytes], tmp_path: Path) -> None:

@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 
 from app.packs import place, programs, stages
+from app.packs.connection import Patience
 from app.packs.errors import PackError
-from app.packs.fetch import Patience
-from app.packs.stages import Done, Event, Installer, Progress, Waiting
+from app.packs.events import Done, Event, Progress, Waiting
+from app.packs.stages import Installer
+from app.packs.wholeness import damaged
 from tests.packs.wheels import KEYS, Host, signed, wheel, write_out
 
 QUICK = Patience(attempts=3, first_s=0.01, longest_s=0.05, silent_s=10.0)
@@ -121,12 +123,12 @@ def test_repair_finds_damage_and_makes_the_pack_anew(installed: Packs, tmp_path:
     assert "nothing had to be repaired" in installed.told(Done)[-1].sentence
     module = next((installed.root / "cpu-1.0").rglob("shoal_large/filler.bin"))
     module.write_bytes(b"?")
-    assert stages.damaged(installed.root / "cpu-1.0") == "shoal_large/filler.bin is damaged"
+    assert damaged(installed.root / "cpu-1.0") == "shoal_large/filler.bin is damaged"
     assert "not in" in refused(lambda: installed.installer().repair(tmp_path))
     assert place.current(installed.root).current == "cpu-1.0"
     assert installed.installer().repair(stick) == "cpu-1.0-r1"
     assert installed.version() == "1.0" and place.packs(installed.root) == ["cpu-1.0-r1"]
-    assert place.current(installed.root).previous == "" and not stages.damaged(installed.root / "cpu-1.0-r1")
+    assert place.current(installed.root).previous == "" and not damaged(installed.root / "cpu-1.0-r1")
 
     shutil.rmtree(installed.root / "cpu-1.0-r1" / "bin")
     assert place.python() is None
@@ -231,7 +233,7 @@ def test_uv_makes_the_same_pack(packs: Packs, files: dict[str, bytes], tmp_path:
     if found is None:
         pytest.skip("uv is not installed: only the installed app brings it")
     packs.installer(uv=Path(found)).install(signed(files), write_out(files, tmp_path / "stick"))
-    assert packs.version() == "1.0" and not stages.damaged(packs.root / "cpu-1.0")
+    assert packs.version() == "1.0" and not damaged(packs.root / "cpu-1.0")
     assert not list((packs.root / "cpu-1.0").rglob("pip"))
 
 

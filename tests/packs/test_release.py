@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.packs import fetch, manifest, place
+from app.packs import manifest, place, source
 from app.packs.errors import PackError
 from app.packs.stages import Installer
 from tests.packs.wheels import Host, wheel
@@ -70,7 +70,7 @@ def test_a_pack_is_made_and_installed(
         "cpu.json",
         "cpu.json.sig",
     ]
-    found = fetch.load(str(out / "cpu.json"), (secret[1],))
+    found = source.load(str(out / "cpu.json"), (secret[1],))
     assert [(one.name, one.size, one.url) for one in found.manifest.wheels] == [
         (one, len(host.files[f"{one}-1.0-py3-none-any.whl"]), f"{host.url}/{one}-1.0-py3-none-any.whl")
         for one in ("shoal_large", "shoal_small")
@@ -79,7 +79,7 @@ def test_a_pack_is_made_and_installed(
 
     done = make(*command, "--carry", "--", "--no-index", "--find-links", page)
     assert done.returncode == 0, done.stderr
-    carried = fetch.load(str(out / "cpu.json"), (secret[1],))
+    carried = source.load(str(out / "cpu.json"), (secret[1],))
     assert {path.name for path in out.glob("*.whl")} == {one.url for one in carried.manifest.wheels}
     monkeypatch.setenv("SHOAL_PACKS", str(tmp_path / "packs"))
     Installer(tmp_path / "packs", lambda _: None, (secret[1],), uv=None).install(carried, out)
@@ -106,9 +106,9 @@ def test_files_of_this_disk_lie_beside_the_manifest(
     done = make(*command, folder)
     assert done.returncode == 0, done.stderr
     assert (out / name).read_bytes() == content
-    assert fetch.load(str(out / "cpu.json"), (secret[1],)).manifest.wheels[0].url == name
+    assert source.load(str(out / "cpu.json"), (secret[1],)).manifest.wheels[0].url == name
     with pytest.raises(PackError, match="not signed"):
-        fetch.load(str(out / "cpu.json"), ("ab" * 32,))
+        source.load(str(out / "cpu.json"), ("ab" * 32,))
 
     done = make(*command, tmp_path / "nowhere")
     assert done.returncode == 1 and "failed" in done.stderr and done.stderr.count("\n") == 1

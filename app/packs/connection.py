@@ -1,0 +1,133 @@
+"""Talking to whoever gives packs out: patience, proxies, certificates, and what went wrong as a sentence."""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from app.packs.errors import PackError
+
+READ = 2**18
+"""Bytes that are taken at a time."""
+_AUTHORITIES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+)
+"""Where distributions keep whom to trust: a bundled OpenSSL looks where its builder's did."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """So many attempts without a new byte, with growing pauses; `silent_s` without one ends an attempt."""
+
+    attempts: int = 6
+    first_s: float = 1.0
+    longest_s: float = 30.0
+    silent_s: float = 30.0
+
+    def pause_s(self, failures: int, asked: float | None) -> float:
+        """
+        >>> [Patience().pause_s(failures, None) for failures in (1, 3, 9)], Patience().pause_s(1, 7.0)
+        ([1.0, 4.0, 30.0], 7.0)
+        """
+        usual = min(self.longest_s, self.first_s * 2.0 ** (failures - 1))
+        return usual if asked is None else max(usual, min(asked, 300.0))
+
+
+class Fault(PackError):
+    """An attempt that failed. `again`: it may go better later; else only another host can help. `damaged`: what
+    came was not what the manifest names."""
+
+    def __init__(
+        self, sentence: str, *, again: bool, damaged: bool = False, wait_s: float | None = None
+    ) -> None:
+        super().__init__(sentence)
+        self.again, self.damaged, self.wait_s = again, damaged, wait_s
+
+
+def session(patience: Patience) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        trust_env=True,
+        auto_decompress=False,
+        headers={"Accept-Encoding": "identity", "User-Agent": "shoal"},
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=patience.silent_s, sock_read=patience.silent_s),
+        connector=aiohttp.TCPConnector(ssl=_context()),
+    )
+
+
+def _context() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    paths = ssl.get_default_verify_paths()
+    if not paths.cafile and not paths.capath and not context.cert_store_stats()["x509_ca"]:
+        for path in _AUTHORITIES:
+            if os.path.isfile(path):
+                context.load_verify_locations(path)
+                break
+    return context
+
+
+def check_status(response: aiohttp.ClientResponse, address: str) -> None:
+    """Raises Fault for an answer that brings nothing."""
+    host, status = host_of(address), response.status
+    if status in (200, 206):
+        return
+    if status == 407:
+        raise _login()
+    if status in (404, 410):
+        name = urlsplit(address).path.rpartition("/")[2]
+        raise Fault(f"{host} does not have {name} (any more): update Shoal, then try again.", again=False)
+    asked = response.headers.get("Retry-After", "")
+    raise Fault(
+        f"{host} answers {status}: try again later.",
+        again=status in (408, 416, 425, 429) or status >= 500,
+        wait_s=float(asked) if re.fullmatch(r"[0-9]{1,5}", asked) else None,
+    )
+
+
+def fault(error: Exception, address: str) -> Fault:
+    """What the network said, as a sentence."""
+    host = host_of(address)
+    if isinstance(error, Fault):
+        return error
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        if error.status == 407:
+            return _login()
+        return Fault(f"The proxy refuses to connect to {host} ({error.status}): ask who runs it.", again=True)
+    if isinstance(error, aiohttp.ClientProxyConnectionError):
+        return Fault(
+            "The proxy cannot be reached: check the system's proxy setting, then try again.", again=True
+        )
+    if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
+        return Fault(
+            f"The certificate of {host} is not accepted: check the clock; behind a company's proxy, name its "
+            "certificate file in SSL_CERT_FILE.",
+            again=False,
+        )
+    if isinstance(error, aiohttp.InvalidURL):
+        return Fault(f"{address[:200]!r} is no address: check it.", again=False)
+    if isinstance(error, aiohttp.ClientConnectionError | TimeoutError | OSError) and not isinstance(
+        error, aiohttp.ServerDisconnectedError | aiohttp.ServerTimeoutError
+    ):
+        return Fault(
+            f"{host} cannot be reached: check the network connection, then try again; what has come is kept.",
+            again=True,
+        )
+    return Fault(f"The connection to {host} broke off: it goes on when you try again.", again=True)
+
+
+def _login() -> Fault:
+    return Fault(
+        "The proxy asks for a name and a password: put them into its address "
+        "(HTTPS_PROXY=http://name:password@proxy:port), then try again.",
+        again=False,
+    )
+
+
+def host_of(address: str) -> str:
+    return urlsplit(address).hostname or address[:100]

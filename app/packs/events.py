@@ -1,0 +1,75 @@
+"""What is told while a pack is installed, and what is said about those that are here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+import msgspec
+
+
+class Stage(Enum):
+    """In this order; the value is the share of the whole at which it begins, in percent."""
+
+    DISK = 0
+    FETCH = 1
+    MAKE = 76
+    FILL = 78
+    CHECK = 94
+    SWITCH = 99
+
+    @property
+    def end(self) -> int:
+        stages = list(Stage)
+        following = stages.index(self) + 1
+        return stages[following].value if following < len(stages) else 100
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
+    """What is told, one JSON object a line."""
+
+
+class Progress(Event, frozen=True, kw_only=True):
+    """`percent` of the whole, `have` of `total` bytes of this stage (0 of 0 where it has none)."""
+
+    stage: str
+    percent: int
+    have: int = 0
+    total: int = 0
+    sentence: str
+
+
+class Waiting(Event, frozen=True, kw_only=True):
+    """It goes on by itself in so many seconds."""
+
+    sentence: str
+    seconds: float
+
+
+class Done(Event, frozen=True, kw_only=True):
+    """`pack` is in use."""
+
+    pack: str
+    python: str
+    sentence: str
+
+
+class Failed(Event, frozen=True, kw_only=True):
+    """What has come is kept; `sentence` says what to do."""
+
+    sentence: str
+
+
+class Pack(msgspec.Struct, frozen=True, kw_only=True):
+    """One that is here. `use` is "current", "previous" or empty; `whole` is False for a half-made one."""
+
+    pack: str
+    name: str
+    version: str
+    title: str
+    use: str
+    whole: bool
+    bytes: int
+
+
+Tell = Callable[[Event], None]
