@@ -17,7 +17,8 @@ class SharedSandbox:
 
     def __init__(self, sandbox: Sandbox, resting: bool = False) -> None:
         self._sandbox = sandbox
-        sandbox.rest() if resting else sandbox.wake()
+        if not resting:  # its child is kept over a beginning with a rest
+            sandbox.wake()
 
     def score(self, coordinates: Coordinates, answers: Sequence[str | None]) -> list[float]:
         return self._sandbox.score(coordinates, answers)
