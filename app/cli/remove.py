@@ -51,6 +51,8 @@ def told(plan: object) -> list[str]:
         lines.append(f"  the key of {plan.key} in the system's keyring")
     if plan.login:
         lines.append(f"  the entry that starts Shoal at login ({plan.login})")
+    if plan.engine:
+        lines.append(f"  the engine in {plan.engine} ({plan.engine_bytes / 1e6:,.1f} MB)")
     if plan.pointer:
         lines.append(f"  {plan.pointer}, which remembers where the data folder is")
     lines.append("This stays:")

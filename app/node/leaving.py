@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -10,19 +12,24 @@ from app import home as place
 from app.desktop.autostart import Autostart, AutostartError, autostart
 from app.node import belongings
 from app.node.home import held
+from app.packs import place as packs
+from app.packs.errors import PackError
 
 PROGRAM = Path(__file__).resolve().parents[2]
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What would go: `folder` with `sizes`, a key in the system's keyring (`key` is its name), what starts at
-    login. And what stays: `stays` are files of others in the data folder."""
+    login, and the installed app's engine in `engine`. And what stays: `stays` are files of others in the data
+    folder."""
 
     folder: str
     sizes: tuple[belongings.Size, ...]
     key: str = ""
     login: str = ""
     pointer: str = ""
+    engine: str = ""
+    engine_bytes: int = 0
     stays: tuple[str, ...] = ()
     program: str = str(PROGRAM)
 
@@ -47,13 +54,17 @@ def plan(home: Path, login: Autostart | None = None) -> Plan:
         starts = login.where if login.command() is not None else ""
     except AutostartError:
         starts = ""
+    engine = packs.folder() if _is_usual(home) and packs.folder().is_dir() else None
+    others = [entry for entry in belongings.others(home) if entry.name != place.POINTER and entry != engine]
     return Plan(
         folder=str(home),
         sizes=belongings.sizes(home),
         key=kept_in_keyring(home),
         login=starts,
         pointer=str(place.pointer()) if place.pointer().exists() and _is_usual(home) else "",
-        stays=tuple(entry.name for entry in belongings.others(home) if entry.name != place.POINTER),
+        engine=str(engine) if engine else "",
+        engine_bytes=packs.size(engine) if engine else 0,
+        stays=tuple(entry.name for entry in others),
     )
 
 
@@ -71,6 +82,8 @@ def remove(home: Path, login: Autostart | None = None) -> Removed:
                 (login or autostart()).turn_off()
             except AutostartError as error:
                 failed.append(str(error))
+    if _is_usual(home):
+        failed += filter(None, [_remove_engine()])
     left = belongings.remove(home)
     if _is_usual(home):
         try:
@@ -78,6 +91,24 @@ def remove(home: Path, login: Autostart | None = None) -> Removed:
         except OSError as error:
             failed.append(f"{place.pointer()} cannot be deleted ({error.strerror}): delete it yourself.")
     return Removed(failed=tuple(failed), stays=tuple(map(str, left)))
+
+
+def _remove_engine() -> str:
+    """A sentence where it stays."""
+    from app.packs.stages import Installer  # the window, which looks at this file, need not load it
+
+    folder = packs.folder()
+    if not folder.is_dir():
+        return ""
+    try:
+        Installer(folder, lambda _: None, wait_s=5.0).remove()
+    except PackError as error:
+        return str(error)
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.parent == place.platform_place():
+        with suppress(OSError):  # it may hold something else
+            folder.parent.rmdir()
+    return f"{folder} cannot be deleted: delete it yourself." if folder.exists() else ""
 
 
 def _is_usual(home: Path) -> bool:

@@ -258,6 +258,27 @@ def test_a_keyring_that_refuses_is_told_and_the_rest_goes(
     assert len(done.failed) == 1 and "still in the keyring" in done.failed[0] and not old.exists()
 
 
+@pytest.mark.parametrize("moved", [False, True])
+def test_the_engine_of_an_installed_app_goes_with_the_usual_folder_alone(
+    moved: bool, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SHOAL_PACKS", raising=False)
+    engine = old / "packs"
+    fill(tmp_path / "other")
+    (engine / "cpu-1.0").mkdir(parents=True)
+    (engine / "cpu-1.0" / "torch").write_bytes(b"t" * 5000)
+    (engine / "current.json").write_text('{"current": "cpu-1.0"}')
+    home = moving.move(tmp_path / "new") if moved else old
+    login = LinuxAutostart(tmp_path / "autostart")
+    assert leaving.plan(tmp_path / "other", login).engine == ""
+    leaving.remove(tmp_path / "other", login)
+    assert engine.is_dir()
+    plan = leaving.plan(home, login)
+    assert plan.engine == str(engine) and plan.engine_bytes > 5000 and plan.stays == ()
+    done = leaving.remove(home, login)
+    assert done.failed == () == done.stays and not home.exists() and not old.exists()
+
+
 def test_the_command_asks_and_names_what_goes_and_what_stays(old: Path) -> None:
     def run(*options: str, answer: str = "") -> subprocess.CompletedProcess[str]:
         return subprocess.run(
