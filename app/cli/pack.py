@@ -14,6 +14,7 @@ import threading
 from pathlib import Path
 
 import msgspec
+import psutil
 
 from app.packs import manifest, place
 from app.packs.errors import PackError
@@ -188,6 +189,9 @@ def _stop_quietly(attached: bool) -> None:
     def stop(*_: object) -> None:
         with contextlib.suppress(OSError):
             print("shoal pack: Stopped; the same command goes on where it was.", file=sys.stderr, flush=True)
+        with contextlib.suppress(psutil.Error):
+            for child in psutil.Process().children(recursive=True):
+                child.kill()
         os._exit(1)
 
     for name in ("SIGTERM", "SIGINT", "SIGHUP"):

@@ -97,6 +97,21 @@ def test_a_killed_installation_goes_on(percent: int, stage: str, updating: Updat
     assert not (updating.packs / ".work").exists() and not list(updating.packs.glob(".gone-*"))
 
 
+def test_whoever_is_asked_to_stop_leaves_nothing_running(updating: Updating) -> None:
+    with updating.start() as process:
+        for line in process.stdout or ():
+            if json.loads(line).get("stage") == "fill":
+                break
+        time.sleep(0.3)
+        process.terminate()
+        assert process.wait(60) == 1
+        said = process.stderr.read() if process.stderr else ""
+    with place.alone(updating.packs, lambda: None, 30.0):  # nobody else holds it
+        pass
+    assert "goes on where it was" in said and said.count("\n") == 1
+    assert updating.version() == "" and updating.finish()[-1]["event"] == "done"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_an_update_survives_ten_random_kills(seed: int, updating: Updating, host: Host, tmp_path: Path) -> None:
