@@ -217,7 +217,7 @@ def _why(way: str, facts: Facts, size: Size, measured: Mapping[str, float]) -> s
     if way in ("torch-cpu", "llamacpp") and engine in measured and len(measured) > 1:
         return f"{_runs(way, facts)} Measured here with {size.name}: {measured[engine]:.0f} rounds an hour."
     if way == "torch-cpu" and size.parameters < LARGE:
-        return f"{_runs(way, facts)} {size.name} is small: no other engine is faster with it on a processor."
+        return f"{_runs(way, facts)} No other engine is faster with a model as small as {size.name}."
     return _runs(way, facts)
 
 

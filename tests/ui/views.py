@@ -467,7 +467,7 @@ def recorded(home: Path) -> View:
 
 FINDINGS = Findings(
     engine="torch",
-    reason="PyTorch runs on this processor. starter is small: no other engine is faster with it there.",
+    reason="PyTorch runs on this processor. No other engine is faster with a model as small as starter.",
     rounds_per_hour=1218.0,
     memory_mb=491,
     memory_free_mb=9600,
