@@ -7,9 +7,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import msgspec
 from PySide6.QtWidgets import QApplication
 
 from app.ui.choices import Choices
+from app.ui.holdings import Holdings
 from app.ui.model import View
 from app.ui.pages.frame import Actions
 from app.ui.pages.overview import Overview
@@ -39,6 +41,13 @@ def actions(folder: Path) -> Actions:
     )
 
 
+def unbroken(models: Holdings) -> Holdings:
+    """Without the download that was cut short."""
+    change = msgspec.structs.replace
+    library = change(models.library, models=tuple(change(one, partial=None) for one in models.library.models))
+    return change(models, library=library)
+
+
 def scenes(home: Path | None) -> list[tuple[str, str, View]]:
     """(name, page, view)"""
     alone, together = views.learning(), views.together()
@@ -56,7 +65,8 @@ def scenes(home: Path | None) -> list[tuple[str, str, View]]:
         ("overview-in-use", "overview", views.odd()["in use"]),
         ("overview-trial", "overview", views.odd()["trial"]),
         ("overview-first", "overview", views.odd()["first"]),
-        ("models", "models", views.learning(models=views.holdings())),
+        ("models", "models", views.learning(models=unbroken(views.holdings()))),
+        ("models-broken", "models", views.learning(models=views.holdings())),
         ("models-crammed", "models", views.odd()["crammed"]),
         ("swarm-alone", "swarm", alone),
         ("privacy-alone", "privacy", alone),
