@@ -1,7 +1,7 @@
 """`./shoal translations`: brings the translators' files up to date with the texts in the window's source.
 
-Another language is one more file: `./shoal translations --add fr` makes it, Qt Linguist or an editor fills it in,
-and `./shoal translations` compiles it.
+Another language is one more file: `./shoal translations --add fr` makes it, Qt Linguist or an editor fills it
+in, and `./shoal translations` compiles it.
 """
 
 from __future__ import annotations

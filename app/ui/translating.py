@@ -99,8 +99,8 @@ def _in_source(source: str) -> Iterator[Text]:
 def _of_the_node() -> Iterator[str]:
     from app.node.preferences import SETTINGS
     from app.node.reasons import Reason
-    from app.sapo.families import FAMILIES
     from app.node.survey import STARTER_ABOUT
+    from app.sapo.families import FAMILIES
     from engines.models.catalogue import entries
 
     for reason in Reason:
