@@ -1,0 +1,126 @@
+"""The folder that every installer carries: PyInstaller's bundle with Shoal's own files beside it."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+WORK = ROOT / "build"
+NEEDED = ("frozen/packages.txt", "requirements/build.txt")
+CARRIED = ("app", "engines", "resources", "packaging/requirements")
+LEFT_OUT = ("app/lab/studies", "app/bench/results", "resources/screenshots", "resources/pictures")
+"""Of the tree: what only readers of the repository look at."""
+
+
+_COMPILE = """
+import compileall, py_compile, sys
+checked = py_compile.PycInvalidationMode.UNCHECKED_HASH  # no dates in the files
+sys.exit(not compileall.compile_dir(sys.argv[1], quiet=1, ddir="source", invalidation_mode=checked))
+"""
+
+
+class BuildError(Exception):
+    """Says what is missing and what to do, in one sentence."""
+
+
+class Bundle(NamedTuple):
+    """`folder` holds the program and all it needs; `python` is the build's; `date` is the last commit's."""
+
+    folder: Path
+    version: str
+    python: Path
+    date: datetime.date
+
+
+def bundle(python: str, version: str | None = None) -> Bundle:
+    """Raises BuildError."""
+    own = _environment(python)
+    made = WORK / "bundle"
+    environment = {**os.environ, "PYTHONHASHSEED": "0", "SOURCE_DATE_EPOCH": str(_epoch())}
+    _run(
+        [
+            own,
+            "-m",
+            "PyInstaller",
+            "--noconfirm",
+            "--clean",
+            "--log-level",
+            "WARN",
+            "--distpath",
+            made,
+            "--workpath",
+            WORK / "work",
+            ROOT / "packaging" / "frozen" / "shoal.spec",
+        ],
+        environment,
+    )
+    folder = made / "shoal"
+    carry(folder / "_internal" / "source", own)
+    if sys.platform != "linux":  # there the distribution's own venv and pip do it, and uv would cost 38 MB
+        _carry_uv(own, folder / "_internal")
+    chosen = (
+        version or tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    )
+    if not re.fullmatch(r"\d+(\.\d+)*([a-z]+\d+)?", chosen):
+        raise BuildError(f"{chosen!r} is no version: give one such as 0.2.0.")
+    (folder / "_internal" / "source" / "VERSION").write_text(chosen + "\n", encoding="utf-8")
+    return Bundle(folder, chosen, own, datetime.datetime.fromtimestamp(_epoch(), datetime.UTC).date())
+
+
+def carry(to: Path, python: Path) -> None:
+    """The tree as git knows it, less what nobody needs, byte-compiled by the bundle's Python."""
+    listed = _run(["git", "-C", ROOT, "ls-files", "-z", "--", *CARRIED]).split("\0")
+    for name in filter(None, listed):
+        if not name.startswith(LEFT_OUT) and (ROOT / name).is_file():
+            place = to / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, place)
+    _run([python, "-c", _COMPILE, to])
+
+
+def _environment(python: str) -> Path:
+    """A virtual environment of that Python with PyInstaller and what is bundled, kept between builds."""
+    folder = WORK / "python"
+    own = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    if not own.exists():
+        _run([python, "-m", "venv", folder])
+    wanted = [option for name in NEEDED for option in ("-r", ROOT / "packaging" / name)]
+    constraints = ROOT / "packaging" / "requirements" / "base.txt"
+    _run([own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", constraints, *wanted])
+    return own
+
+
+def _carry_uv(python: Path, to: Path) -> None:
+    """The program that makes an engine pack's environment, out of its wheel."""
+    name = "uv.exe" if os.name == "nt" else "uv"
+    shutil.copy2(python.parent / name, to / name)
+
+
+def _epoch() -> int:
+    """Seconds since 1970 of the last commit: the same tree gives the same files."""
+    return int(
+        os.environ.get("SOURCE_DATE_EPOCH") or _run(["git", "-C", ROOT, "log", "-1", "--format=%ct"]).strip()
+    )
+
+
+def _run(command: list[object], environment: dict[str, str] | None = None) -> str:
+    """Standard output. Raises BuildError with the last line of what went wrong."""
+    words = [str(word) for word in command]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise BuildError(
+            f"{words[0]} cannot be run ({error.strerror}): install it, then build again."
+        ) from error
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines() or ["nothing said"]
+        raise BuildError(f"{' '.join(words[:4])} failed ({said[-1][:300]}).")
+    return done.stdout

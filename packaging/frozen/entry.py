@@ -1,0 +1,86 @@
+"""The installed app's program: `shoal`, `shoal COMMAND ...`, and `shoal -m MODULE ...` for its child processes.
+
+The bundle holds Python and the packages of window, node and relay; Shoal's own files lie beside it as plain
+source. What computes with models is handed to the engine pack's Python, which reads the same files.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+HEAVY_MODULES = {"app.node.trainer", "app.sapo.scoring_child"}
+HEAVY_COMMANDS = {"bench", "chat", "curve", "doctor", "export", "lab", "puzzle", "starter", "trial"}
+"""What needs packages that only an engine pack has. `models` needs them for downloads alone."""
+OURS = ("PYTHONHOME", "PYTHONPATH", "QT_PLUGIN_PATH", "QML2_IMPORT_PATH", "QT_QPA_PLATFORM_PLUGIN_PATH")
+_PYTHONS_OWN = ("-P", "-I", "-u")
+
+
+def main() -> None:
+    source = Path(sys._MEIPASS) / "source"  # type: ignore[attr-defined]
+    sys.path.insert(0, str(source))
+    arguments = sys.argv[1:]
+    while arguments and arguments[0] in _PYTHONS_OWN:
+        arguments = arguments[1:]
+    if heavy(arguments):
+        hand_over(arguments, source)
+    if arguments[:1] == ["-m"] and len(arguments) > 1:
+        sys.argv = [arguments[1], *arguments[2:]]
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+        return
+    from app.cli.__main__ import main as command
+
+    sys.exit(command(arguments))
+
+
+def heavy(arguments: list[str]) -> bool:
+    """Whether these arguments need an engine pack.
+
+    >>> heavy(["-m", "app.node.trainer"]), heavy(["-m", "app.cli", "run"]), heavy(["chat", "--json"]), heavy([])
+    (True, False, True, False)
+    """
+    if arguments[:1] == ["-m"]:
+        module, rest = arguments[1:2], arguments[2:]
+        return module[0] in HEAVY_MODULES or (module == ["app.cli"] and heavy(rest)) if module else False
+    return bool(arguments) and (arguments[0] in HEAVY_COMMANDS or arguments[:2] == ["models", "get"])
+
+
+def hand_over(arguments: list[str], source: Path) -> None:
+    """Becomes the engine pack's Python; where a process cannot become another, waits for it. Never returns."""
+    from app.packs.place import python
+
+    found = python()
+    if found is None:
+        sys.exit("shoal: The engine is not installed yet: open Shoal's window, or run shoal pack install.")
+    if arguments[:1] != ["-m"]:
+        arguments = ["-m", "app.cli", *arguments]
+    command = [str(found), "-P", *arguments]
+    environment = cleaned(os.environ, source)
+    if os.name == "nt":
+        sys.exit(subprocess.call(command, env=environment))
+    os.execve(found, command, environment)
+
+
+def cleaned(environment: Mapping[str, str], source: Path) -> dict[str, str]:
+    """Without what PyInstaller set for this program alone; what stood there before comes back.
+
+    >>> cleaned({"LD_LIBRARY_PATH": "/app", "LD_LIBRARY_PATH_ORIG": "/own", "QT_PLUGIN_PATH": "/app", "A": "b"},
+    ...         Path("s"))
+    {'LD_LIBRARY_PATH': '/own', 'A': 'b', 'PYTHONPATH': 's'}
+    """
+    kept = {
+        name: value
+        for name, value in environment.items()
+        if name not in OURS and name != "LD_LIBRARY_PATH" and not name.endswith("_ORIG") and "_PYI_" not in name
+    }
+    if before := environment.get("LD_LIBRARY_PATH_ORIG"):
+        kept = {"LD_LIBRARY_PATH": before, **kept}
+    return {**kept, "PYTHONPATH": str(source)}
+
+
+if __name__ == "__main__":
+    main()

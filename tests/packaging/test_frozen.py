@@ -1,0 +1,70 @@
+"""The installed app's program: what it hands to the engine pack's Python, and with which environment."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ENTRY = Path(__file__).parents[2] / "packaging" / "frozen" / "entry.py"
+
+
+@pytest.fixture(scope="module")
+def entry() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("frozen_entry", ENTRY)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("arguments", "heavy"),
+    [
+        (["-m", "app.node.trainer", "--solo"], True),
+        (["-m", "app.sapo.scoring_child"], True),
+        (["-m", "app.cli", "chat", "--json"], True),
+        (["-m", "app.cli", "run", "--snapshots"], False),
+        (["-m", "app.cli", "relay"], False),
+        (["models", "get", "some/model"], True),
+        (["models"], False),
+        (["window"], False),
+        (["-m"], False),
+        ([], False),
+    ],
+)
+def test_what_computes_with_models_needs_a_pack(entry: ModuleType, arguments: list[str], heavy: bool) -> None:
+    assert entry.heavy(arguments) is heavy
+
+
+def test_every_heavy_command_exists(entry: ModuleType) -> None:
+    from app.cli.__main__ import commands
+
+    assert set(commands()) >= entry.HEAVY_COMMANDS
+
+
+def test_a_child_gets_the_systems_environment_back(entry: ModuleType) -> None:
+    given = {
+        "LD_LIBRARY_PATH": "/app/_internal",
+        "LD_LIBRARY_PATH_ORIG": "/own/lib",
+        "QT_PLUGIN_PATH": "/app/plugins",
+        "PYTHONHOME": "/app",
+        "_PYI_ARCHIVE_FILE": "/app/shoal",
+        "LANG": "de_DE.UTF-8",
+    }
+    assert entry.cleaned(given, Path("/app/source")) == {
+        "LD_LIBRARY_PATH": "/own/lib",
+        "LANG": "de_DE.UTF-8",
+        "PYTHONPATH": "/app/source",
+    }
+    assert "LD_LIBRARY_PATH" not in entry.cleaned({"LD_LIBRARY_PATH": "/app"}, Path("s"))
+
+
+def test_without_a_pack_it_says_what_to_do(
+    entry: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOAL_PACKS", str(tmp_path))
+    with pytest.raises(SystemExit, match="shoal pack install"):
+        entry.hand_over(["-m", "app.node.trainer"], tmp_path)
