@@ -7,6 +7,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -237,13 +238,31 @@ def test_uv_makes_the_same_pack(packs: Packs, files: dict[str, bytes], tmp_path:
     assert not list((packs.root / "cpu-1.0").rglob("pip"))
 
 
-def test_another_installation_is_waited_for(packs: Packs, files: dict[str, bytes], tmp_path: Path) -> None:
+def test_another_installation_is_waited_for(
+    packs: Packs, files: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A child that outlives a killed installation keeps the lock."""
+    code = "import sys, time, pathlib\nwhile not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.05)"
+    end, work = tmp_path / "end", tmp_path / "work"
     with place.alone(packs.root, lambda: None, 1.0) as lock:
-        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(lock,))
+        started = threading.Event()
+        popen = subprocess.Popen
+
+        def noted(*arguments: Any, **options: Any) -> Any:
+            child = popen(*arguments, **options)
+            started.set()
+            return child
+
+        monkeypatch.setattr(subprocess, "Popen", noted)
+        child = threading.Thread(
+            target=programs.run, args=([sys.executable, "-c", code, end], work, lock), daemon=True
+        )
+        child.start()
+        assert started.wait(60)
     installer = Installer(packs.root, packs.heard, KEYS, QUICK, uv=None, wait_s=0.5)
     assert "by another process" in refused(lambda: installer.install(signed(files), tmp_path))
     assert "still coming to its end" in packs.told(Waiting)[0].sentence
-    child.communicate(b"\n", timeout=60)
+    end.touch()
+    child.join(60)
     packs.installer().install(signed(files), write_out(files, tmp_path / "stick"))
     assert packs.version() == "1.0"
