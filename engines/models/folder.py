@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from safetensors import SafetensorError, safe_open
 
 from engines.contract import EngineError
 
@@ -107,6 +106,8 @@ def fingerprint(folder: Folder, blocks: int = 64, block_bytes: int = 2**16) -> s
 def open_weights(file: Path, framework: str = "pt") -> Iterator[Any]:
     """A weight file's tensors, as torch's unless another `framework` is named. Raises EngineError when it is
     damaged."""
+    from safetensors import SafetensorError, safe_open  # an installed app's node does without it
+
     try:
         with safe_open(str(file), framework=framework) as tensors:
             yield tensors

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -68,3 +71,44 @@ def test_without_a_pack_it_says_what_to_do(
     monkeypatch.setenv("SHOAL_PACKS", str(tmp_path))
     with pytest.raises(SystemExit, match="shoal pack install"):
         entry.hand_over(["-m", "app.node.trainer"], tmp_path)
+
+
+LIGHT = """
+import importlib, pkgutil, sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in LATER:
+            raise ModuleNotFoundError(f"{name} comes with an engine pack", name=name)
+
+LATER = set(sys.argv[1].split(","))
+sys.meta_path.insert(0, Blocked())
+import app.node, app.swarm, app.relay, app.packs, app.ui.pages
+for name in ("app.cli.run", "app.cli.relay", "app.cli.invite", "app.cli.pack", "app.cli.window"):
+    importlib.import_module(name)
+for name in ("app.node.node", "app.node.swarming", "app.node.hosting", "app.ui.start"):
+    importlib.import_module(name)
+for page in pkgutil.iter_modules(app.ui.pages.__path__):
+    importlib.import_module(f"app.ui.pages.{page.name}")
+"""
+
+
+def test_window_node_and_relay_need_nothing_of_a_pack() -> None:
+    """The bundle leaves these packages out, so a forgotten import would break the installed app alone."""
+    pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
+    spec = (ENTRY.parent / "shoal.spec").read_text(encoding="utf-8")
+    later = next(
+        ast.literal_eval(node.value)
+        for node in ast.parse(spec).body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id == "LATER"
+    )
+    assert {"torch", "safetensors", "numpy"} <= later
+    done = subprocess.run(
+        [sys.executable, "-c", LIGHT, ",".join(sorted(later))],
+        capture_output=True,
+        text=True,
+        cwd=ENTRY.parents[2],
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
