@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QLabel, QMessageBox
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QFileDialog,
+    QLabel,
+    QMessageBox,
+    QProgressDialog,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from app import home as place
@@ -76,26 +84,30 @@ def test_what_cannot_be_moved_stays_and_is_said(
     assert "not empty" in said[0] and (home / "models" / "curve").exists() and desktop.again == []
 
 
-def test_a_copy_can_be_stopped(qapp: QApplication, home: Path, tmp_path: Path, desktop: Desktop) -> None:
+def test_a_copy_can_be_stopped(
+    home: Path, tmp_path: Path, desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from app.node import moving
 
-    real = moving.move
+    real_move, real_dialog = moving.move, uprooting._dialog
+    dialogs: list[QProgressDialog] = []
+
+    def seen(parent: QWidget, text: str) -> QProgressDialog:
+        dialogs.append(real_dialog(parent, text))
+        return dialogs[-1]
 
     def stopped(to: Path, tell: moving.Tell, current: Path | None = None) -> Path:
         def tell_and_stop(done: int, total: int) -> None:
-            dialog = qapp.activeModalWidget()
-            if done and dialog is not None:
-                dialog.canceled.emit()  # type: ignore[attr-defined]
+            if done:
+                dialogs[0].canceled.emit()
             tell(done, total)
 
-        return real(to, tell_and_stop, current)
+        return real_move(to, tell_and_stop, current)
 
-    moving.move = stopped
-    try:
-        assert uprooting.move(desktop.window, home, tmp_path / "new") is False
-    finally:
-        moving.move = real
-    assert place.home() == home and (home / "models" / "curve").exists()
+    monkeypatch.setattr(uprooting, "_dialog", seen)
+    monkeypatch.setattr(moving, "move", stopped)
+    assert uprooting.move(desktop.window, home, tmp_path / "new") is False
+    assert dialogs and place.home() == home and (home / "models" / "curve").exists()
 
 
 def test_everything_is_removed(
