@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -91,15 +92,20 @@ def test_a_copy_can_be_stopped(
 
     real_move, real_dialog = moving.move, uprooting._dialog
     dialogs: list[QProgressDialog] = []
+    heard = threading.Semaphore(0)
 
     def seen(parent: QWidget, text: str) -> QProgressDialog:
         dialogs.append(real_dialog(parent, text))
+        dialogs[-1].canceled.connect(lambda: heard.release())
         return dialogs[-1]
 
     def stopped(to: Path, tell: moving.Tell, current: Path | None = None) -> Path:
         def tell_and_stop(done: int, total: int) -> None:
-            if done:
+            for _ in range(
+                2 if done else 0
+            ):  # the window's thread has seen to the first when it hears the second
                 dialogs[0].canceled.emit()
+                assert heard.acquire(timeout=30)
             tell(done, total)
 
         return real_move(to, tell_and_stop, current)
