@@ -7,10 +7,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from engines.contract import Batch, EngineError, Row
 
 Tokens = list[int]
+
+
+@dataclass
+class Limits:
+    """How large a micro-batch may be, and whether layers are recomputed. Only ever steps down."""
+
+    tokens: int
+    checkpointing: bool = False
+
+    @classmethod
+    def fitting(cls, free_bytes: int, most: int, token_bytes: int, token_bytes_recomputed: int) -> Limits:
+        """Half of the free memory is for activations; layers are recomputed where 1024 tokens do not fit.
+
+        >>> Limits.fitting(4 * 2**20, 2048, 1024, 128), Limits.fitting(2**20, 2048, 1024, 128)
+        (Limits(tokens=2048, checkpointing=False), Limits(tokens=2048, checkpointing=True))
+        """
+        tokens = int(free_bytes * 0.5 / token_bytes)
+        if tokens >= min(1024, most):
+            return cls(min(most, tokens))
+        return cls(max(1, min(most, int(free_bytes * 0.5 / token_bytes_recomputed))), checkpointing=True)
+
+    def step_down(self) -> str | None:
+        """A smaller setting and the sentence that says so, or None when there is none left."""
+        if self.tokens > 256:
+            self.tokens //= 2
+            return f"Memory ran short: the learner now takes {self.tokens} tokens at a time."
+        if not self.checkpointing:
+            self.checkpointing = True
+            return "Memory ran short: the learner now computes layers twice instead of keeping them."
+        return None
 
 
 def weighted_rows(batch: Batch, vocabulary: int) -> list[Row]:

@@ -141,6 +141,10 @@ class Engine(Protocol):
         Raises EngineError when the loss is not finite; adapter and optimiser are then unchanged."""
         ...
 
+    def step_down(self) -> str | None:
+        """Takes smaller steps from now on, and says so in a sentence; None when there are none left."""
+        ...
+
     def save(self, folder: Path) -> None:
         """Writes adapter (PEFT safetensors, opens in peft) and optimiser state, flushed to disk."""
         ...

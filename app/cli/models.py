@@ -6,19 +6,17 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import getpass
 import os
 import shutil
-import signal
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from app.cli import _hub_token
+from app.cli._stopped import stop_quietly
 from app.home import home as data_folder
 from app.node.home import folder as made_folder
 from app.node.library import Library, Model
@@ -130,7 +128,7 @@ def _get(args: argparse.Namespace, home: Path) -> int:
         if isinstance(event, Done):
             done.append(event)
 
-    _stop_quietly(args.attached)
+    stop_quietly("models", args.attached)
     try:
         path = download(
             name,
@@ -200,22 +198,6 @@ class _Line:
     def _end(self) -> None:
         if self._live:
             print(file=sys.stderr)
-
-
-def _stop_quietly(attached: bool) -> None:
-    """A request to stop is no error, and nothing is lost: what has come stays. `attached`: the end of standard
-    input is one too, so that no download outlives its window."""
-
-    def stop(*_: object) -> None:
-        with contextlib.suppress(OSError):
-            print("shoal models: Stopped; the same command goes on where it was.", file=sys.stderr, flush=True)
-        os._exit(1)
-
-    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), stop)
-    if attached:
-        threading.Thread(target=lambda: stop(os.read(0, 1)), daemon=True).start()
 
 
 def _remove(args: argparse.Namespace, home: Path) -> int:

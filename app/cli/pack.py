@@ -6,16 +6,12 @@ The window runs it as a process of its own with --json, and shows what it tells.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
-import signal
 import sys
-import threading
 from pathlib import Path
 
 import msgspec
-import psutil
 
+from app.cli._stopped import stop_quietly
 from app.packs import manifest, place
 from app.packs.errors import PackError
 from app.packs.events import Done, Event, Failed, Progress, Waiting
@@ -60,7 +56,7 @@ def main(args: argparse.Namespace) -> int:
             return _list(Installer(root, tell), args.json)
         if args.verb == "remove":
             return _remove(Installer(root, tell), args)
-        _stop_quietly(args.attached)
+        stop_quietly("pack", args.attached)
         if args.verb == "rollback":
             Installer(root, tell, _keys(args)).rollback()
             return 0
@@ -180,22 +176,3 @@ class _Line:
     def _end(self) -> None:
         if self._live:
             print(file=sys.stderr)
-
-
-def _stop_quietly(attached: bool) -> None:
-    """A request to stop is no error, and nothing is lost. `attached`: the end of standard input is one too,
-    so that nothing is installed behind a closed window."""
-
-    def stop(*_: object) -> None:
-        with contextlib.suppress(OSError):
-            print("shoal pack: Stopped; the same command goes on where it was.", file=sys.stderr, flush=True)
-        with contextlib.suppress(psutil.Error):
-            for child in psutil.Process().children(recursive=True):
-                child.kill()
-        os._exit(1)
-
-    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), stop)
-    if attached:
-        threading.Thread(target=lambda: stop(os.read(0, 1)), daemon=True).start()

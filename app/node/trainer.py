@@ -142,8 +142,8 @@ def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: 
 
 
 def _look_at_memory(watch: memory.Watch, engine: Engine) -> None:
-    """Engines that can take smaller steps have `step_down`; what was done goes into their `notes`."""
-    sentence = watch.after_step(getattr(engine, "step_down", lambda: None))
+    """What was done goes into the engine's `notes`."""
+    sentence = watch.after_step(engine.step_down)
     if sentence:
         getattr(engine, "notes", []).append(sentence)
 

@@ -77,6 +77,9 @@ class LlamaEngine:
     def step(self, batch: Batch) -> StepStats:
         return self._base.step(self._adapter, batch)
 
+    def step_down(self) -> str | None:
+        return self._base.limits.step_down()
+
     def save(self, folder: Path) -> None:
         self._base.save(self._adapter, folder)
 

@@ -19,7 +19,7 @@ from engines.contract import (
 )
 from engines.memory import MB
 from engines.mlx_lora.adapter import Adapter
-from engines.mlx_lora.learner import Learner, Limits
+from engines.mlx_lora.learner import Learner, measured
 from engines.mlx_lora.memory import free_memory, is_out_of_memory, keep_to
 from engines.mlx_lora.network import Network
 from engines.mlx_lora.rollout import Rollout
@@ -69,7 +69,7 @@ class MlxEngine:
         rank = rank or read_settings(path).rank or (8 if not self._on_gpu and parameters >= SMALL else 16)
         self._network = _load(self._folder, shape, dtype, rank)
         self._fingerprint = fingerprint(self._folder)
-        limits = Limits.measured(self._network, free_memory(self._on_gpu), self._on_gpu)
+        limits = measured(self._network, free_memory(self._on_gpu), self._on_gpu)
         limits.tokens = max(1, round(limits.tokens * batch_share))
         if limits.checkpointing:
             self.notes.append("Memory is short: the learner computes layers twice instead of keeping them.")
@@ -146,7 +146,6 @@ class MlxEngine:
         return self._learner.step(self._adapter, batch)
 
     def step_down(self) -> str | None:
-        """Takes smaller steps from now on, and says so; None when there are none."""
         return self._learner.limits.step_down()
 
     def save(self, folder: Path) -> None:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import mlx.core as mx
 import numpy as np
 
-from engines.batches import Tokens, check_tokens, micro_batches, weighted_rows
+from engines.batches import Limits, Tokens, check_tokens, micro_batches, weighted_rows
 from engines.contract import Batch, EngineError, Row, StepStats
 from engines.mlx_lora.adapter import Adapter
 from engines.mlx_lora.layout import Block, Layout, pack
@@ -30,32 +29,11 @@ MOST_TOKENS = {"cpu": 2048, "gpu": 8192}
 """Tokens of a micro-batch above which nothing gets faster; on a processor, smaller ones stay in its caches."""
 
 
-@dataclass
-class Limits:
-    """How large a micro-batch may be, and whether layers are recomputed. Only ever steps down."""
-
-    tokens: int
-    checkpointing: bool = False
-
-    @classmethod
-    def measured(cls, network: Network, free_bytes: int, on_gpu: bool) -> Limits:
-        """From the free memory: half is for activations; layers are recomputed where 1024 tokens do not fit."""
-        most = MOST_TOKENS["gpu" if on_gpu else "cpu"]
-        fitting = int(free_bytes * 0.5 / network.token_bytes(checkpointing=False))
-        if fitting >= min(1024, most):
-            return cls(min(most, fitting))
-        fitting = int(free_bytes * 0.5 / network.token_bytes(checkpointing=True))
-        return cls(max(1, min(most, fitting)), checkpointing=True)
-
-    def step_down(self) -> str | None:
-        """A smaller setting and the sentence that says so, or None when there is none left."""
-        if self.tokens > 256:
-            self.tokens //= 2
-            return f"Memory ran short: the learner now takes {self.tokens} tokens at a time."
-        if not self.checkpointing:
-            self.checkpointing = True
-            return "Memory ran short: the learner now computes layers twice instead of keeping them."
-        return None
+def measured(network: Network, free_bytes: int, on_gpu: bool) -> Limits:
+    """How much is learned from at once."""
+    most = MOST_TOKENS["gpu" if on_gpu else "cpu"]
+    kept, recomputed = (network.token_bytes(checkpointing=again) for again in (False, True))
+    return Limits.fitting(free_bytes, most, kept, recomputed)
 
 
 class Behind:

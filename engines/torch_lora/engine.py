@@ -21,7 +21,6 @@ from engines.models.tokens import ChatTokenizer
 from engines.torch_lora import adapter_files, learner
 from engines.torch_lora.adapter import Adapter
 from engines.torch_lora.device import MB, SMALL, Placement, free_memory, is_out_of_memory, place
-from engines.torch_lora.learner import Limits
 from engines.torch_lora.matrices import merges
 from engines.torch_lora.network import Network, Rollout
 from engines.torch_lora.sampler import Request, Sampled, sample
@@ -55,7 +54,7 @@ class Base:
         self.tokenizer = ChatTokenizer(self.folder)
         self.network: Network = self._load()
         self.fingerprint = fingerprint(self.folder)
-        self.limits = Limits.measured(self.network, free_memory(self.placement.device))
+        self.limits = learner.measured(self.network, free_memory(self.placement.device))
         self.limits.tokens = max(1, round(self.limits.tokens * batch_share))
         if self.limits.checkpointing:
             self.note("Memory is short: the learner computes layers twice instead of keeping them.")
@@ -229,7 +228,6 @@ class TorchEngine:
         return self._base.step(self._adapter, batch)
 
     def step_down(self) -> str | None:
-        """Takes smaller steps from now on, and says so; None when there are none."""
         return self._base.limits.step_down()
 
     def save(self, folder: Path) -> None:

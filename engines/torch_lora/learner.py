@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import torch
 
-from engines.batches import Tokens, check_tokens, micro_batches, weighted_rows
+from engines.batches import Limits, Tokens, check_tokens, micro_batches, weighted_rows
 from engines.contract import Batch, EngineError, Row, StepStats
 from engines.torch_lora.adapter import Adapter
 from engines.torch_lora.device import is_out_of_memory
@@ -35,37 +34,16 @@ LEAST_BYTES = 2**29
 """Small models are not held to that share."""
 
 
-@dataclass
-class Limits:
-    """How large a micro-batch may be, and whether layers are recomputed. Only ever steps down."""
-
-    tokens: int
-    checkpointing: bool = False
-
-    @classmethod
-    def measured(cls, network: Network, free_bytes: int) -> Limits:
-        """From the free memory: half is for activations; layers are recomputed where 1024 tokens do not fit.
-
-        On a processor a micro-batch takes no more than half of what the weights do."""
-        most = MOST_TOKENS[network.device.type]
-        fitting = int(free_bytes * 0.5 / network.token_bytes(checkpointing=False))
-        if fitting >= min(1024, most):
-            if network.device.type == "cpu":
-                allowed = max(LEAST_BYTES, int(network.weight_bytes * MOST_SHARE))
-                most = min(most, max(256, allowed // network.token_bytes(checkpointing=False)))
-            return cls(min(most, fitting))
-        fitting = int(free_bytes * 0.5 / network.token_bytes(checkpointing=True))
-        return cls(max(1, min(most, fitting)), checkpointing=True)
-
-    def step_down(self) -> str | None:
-        """A smaller setting and the sentence that says so, or None when there is none left."""
-        if self.tokens > 256:
-            self.tokens //= 2
-            return f"Memory ran short: the learner now takes {self.tokens} tokens at a time."
-        if not self.checkpointing:
-            self.checkpointing = True
-            return "Memory ran short: the learner now computes layers twice instead of keeping them."
-        return None
+def measured(network: Network, free_bytes: int) -> Limits:
+    """How much is learned from at once. On a processor a micro-batch takes at most half of what the weights
+    do."""
+    token_bytes = network.token_bytes(checkpointing=False)
+    most, recomputed = MOST_TOKENS[network.device.type], network.token_bytes(checkpointing=True)
+    limits = Limits.fitting(free_bytes, most, token_bytes, recomputed)
+    if network.device.type == "cpu" and not limits.checkpointing:
+        allowed = max(LEAST_BYTES, int(network.weight_bytes * MOST_SHARE))
+        limits.tokens = min(limits.tokens, max(256, allowed // token_bytes))
+    return limits
 
 
 def step(

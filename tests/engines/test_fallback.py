@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from engines.batches import Limits
 from engines.contract import Batch, EngineError, Row, TokenSequence
 from engines.torch_lora import open_engine
 from engines.torch_lora.fallback import TransformersNetwork
-from engines.torch_lora.learner import Limits
 from engines.torch_lora.native import NativeNetwork
 from tests.engines.models import MakeModel, reference
 

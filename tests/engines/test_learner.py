@@ -9,12 +9,12 @@ import msgspec
 import pytest
 import torch
 
-from engines.batches import micro_batches
+from engines.batches import Limits, micro_batches
 from engines.contract import Batch, EngineError, Row, TokenSequence
 from engines.torch_lora import learner, open_engine
 from engines.torch_lora.adapter import Adapter, Projection
 from engines.torch_lora.engine import TorchEngine
-from engines.torch_lora.learner import Limits
+from engines.torch_lora.learner import measured
 
 PROMPT, OTHER = [5, 6, 7, 3], [8, 9, 3]
 GOOD, BAD, LONG = [10, 11, 1], [12, 13, 1], [14, 15, 16, 17, 18, 19, 20]
@@ -244,10 +244,10 @@ def test_no_memory_at_all(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_limits_follow_the_free_memory(tiny: Path) -> None:
     network = open_engine(tiny)._base.network
-    assert Limits.measured(network, 2**34) == Limits(2048)
-    tight = Limits.measured(network, 2 * 500 * network.token_bytes(checkpointing=False))
+    assert measured(network, 2**34) == Limits(2048)
+    tight = measured(network, 2 * 500 * network.token_bytes(checkpointing=False))
     assert tight.checkpointing and 500 < tight.tokens < 2048
-    assert Limits.measured(network, 1).tokens == 1
+    assert measured(network, 1).tokens == 1
 
 
 def test_a_large_model_on_a_processor_takes_small_pieces(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,11 +255,11 @@ def test_a_large_model_on_a_processor_takes_small_pieces(tiny: Path, monkeypatch
     network = open_engine(tiny)._base.network
     monkeypatch.setattr(network, "weight_bytes", 2**31)
     monkeypatch.setattr(network, "token_bytes", lambda checkpointing: 2**20)
-    assert Limits.measured(network, 2**40) == Limits(1024)
+    assert measured(network, 2**40) == Limits(1024)
     monkeypatch.setattr(network, "weight_bytes", 2**10)
-    assert Limits.measured(network, 2**40) == Limits(512)
+    assert measured(network, 2**40) == Limits(512)
     monkeypatch.setattr(network, "device", torch.device("cuda"))
-    assert Limits.measured(network, 2**40) == Limits(32768)
+    assert measured(network, 2**40) == Limits(32768)
 
 
 def test_logprobs_of_odd_lengths(tiny: Path) -> None:
