@@ -109,11 +109,23 @@ class Signed(msgspec.Struct, frozen=True, kw_only=True):
     base: str = ""
 
 
+class Offer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What people are told of a pack before anything is asked of a network: `bytes` are fetched, and `disk` is
+    the room that it needs meanwhile."""
+
+    version: Annotated[str, msgspec.Meta(pattern=rf"^{VERSION}\Z")]
+    title: Annotated[str, msgspec.Meta(max_length=100)]
+    bytes: Annotated[int, msgspec.Meta(gt=0)]
+    disk: Annotated[int, msgspec.Meta(gt=0, le=DISK)]
+
+
 class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whose manifests are believed (public keys, hexadecimal) and where they are: pack name to address."""
+    """Whose manifests are believed (public keys, hexadecimal), where they are (pack name to address), and what
+    is told of them."""
 
     keys: tuple[Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")], ...]
-    manifests: dict[str, str] = {}
+    manifests: dict[Annotated[str, msgspec.Meta(pattern=rf"^{NAME}\Z")], str] = {}
+    offers: dict[str, Offer] = {}
 
 
 def trust(path: Path = TRUST) -> Trust:
@@ -150,6 +162,12 @@ def read(content: bytes, signature: bytes, keys: tuple[str, ...], base: str = ""
             "again."
         ) from error
     return Signed(manifest=manifest, content=content, signature=signature, base=base)
+
+
+def offer(manifest: Manifest) -> Offer:
+    """Of the Python that needs the most."""
+    most = max(sum(wheel.size for wheel in manifest.wheels_for(python)) for python in manifest.pythons)
+    return Offer(version=manifest.version, title=manifest.title, bytes=most, disk=manifest.disk)
 
 
 def check_here(manifest: Manifest) -> None:

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +26,12 @@ import compileall, py_compile, sys
 checked = py_compile.PycInvalidationMode.UNCHECKED_HASH  # no dates in the files
 sys.exit(not compileall.compile_dir(sys.argv[1], quiet=1, ddir="source", invalidation_mode=checked))
 """
+_CHECK_PACKS = """
+import sys
+from pathlib import Path
+from app.packs.manifest import trust
+trust(Path(sys.argv[1]))
+"""
 
 
 class BuildError(Exception):
@@ -40,7 +47,18 @@ class Bundle(NamedTuple):
     date: datetime.date
 
 
-def bundle(python: str, version: str | None = None) -> Bundle:
+class Packs(NamedTuple):
+    """What the app knows of engine packs: a `file` that packaging/packs/make trust has written, or what it is
+    to be written from. `carried` is a folder with an offline pack that comes with the app."""
+
+    file: Path | None = None
+    keys: Sequence[str] = ()
+    manifests: Sequence[str] = ()
+    described: Sequence[Path] = ()
+    carried: Path | None = None
+
+
+def bundle(python: str, version: str | None = None, packs: Packs | None = None) -> Bundle:
     """Raises BuildError."""
     own = _environment(python)
     made = WORK / "bundle"
@@ -64,6 +82,7 @@ def bundle(python: str, version: str | None = None) -> Bundle:
     )
     folder = made / "shoal"
     carry(folder / "_internal" / "source", own)
+    _carry_packs(packs or Packs(), folder / "_internal", own)
     if sys.platform != "linux":  # there the distribution's own venv and pip do it, and uv would cost 38 MB
         _carry_uv(own, folder / "_internal")
     chosen = (
@@ -84,6 +103,36 @@ def carry(to: Path, python: Path) -> None:
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, place)
     _run([python, "-c", _COMPILE, to])
+
+
+def _carry_packs(packs: Packs, inside: Path, python: Path) -> None:
+    """Which engine packs there are, checked as the app will; without any, the app cannot get an engine."""
+    to = inside / "source" / "resources" / "packs.json"
+    if packs.file is not None:
+        shutil.copyfile(packs.file, to)
+    elif packs.keys:
+        described = [word for path in packs.described for word in ("--pack", path)]
+        named = [word for one in packs.manifests for word in ("--manifest", one)]
+        _run(
+            [
+                python,
+                ROOT / "packaging" / "packs" / "make",
+                "trust",
+                *packs.keys,
+                *named,
+                *described,
+                "--out",
+                to,
+            ]
+        )
+    else:
+        return
+    check = (
+        "import sys; from pathlib import Path; from app.packs.manifest import trust; trust(Path(sys.argv[1]))"
+    )
+    _run([python, "-c", check, to], {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"})
+    if packs.carried is not None:
+        shutil.copytree(packs.carried, inside / "packs")
 
 
 def _environment(python: str) -> Path:

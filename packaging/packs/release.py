@@ -20,7 +20,8 @@ import msgspec
 import nacl.signing
 
 from app.packs import fetch
-from app.packs.manifest import Manifest, Trust, is_address, plain, read
+from app.packs.manifest import Manifest, Trust, is_address, offer, plain, read
+from app.packs.source import load
 
 AT_ONCE = 8
 """Hosts are asked for so many sizes at a time."""
@@ -176,9 +177,14 @@ def least(files: Iterable[str]) -> str:
     return "{}.{}".format(*max(needed)) if needed else ""
 
 
-def trust(keys: tuple[str, ...], manifests: dict[str, str], to: Path) -> None:
-    """What the app reads to know whom to believe and where packs are."""
-    content = msgspec.json.encode(Trust(keys=keys, manifests=manifests))
+def trust(keys: tuple[str, ...], manifests: dict[str, str], described: Sequence[Path], to: Path) -> None:
+    """What the app reads to know whom to believe, where packs are, and what to tell of them. `described` are
+    manifests. Raises PackError for one that is not theirs, and ReleaseError for one that has no address."""
+    found = [load(str(path), keys).manifest for path in described]
+    if strange := [one.name for one in found if one.name not in manifests]:
+        raise ReleaseError(f"{', '.join(strange)} has no address: give one with --manifest.")
+    offers = {one.name: offer(one) for one in found}
+    content = msgspec.json.encode(Trust(keys=keys, manifests=manifests, offers=offers))
     to.write_bytes(msgspec.json.format(content, indent=1) + b"\n")
 
 

@@ -86,10 +86,14 @@ def test_a_pack_is_made_and_installed(
     assert place.python() is not None
 
     trusted = tmp_path / "packs.json"
-    assert make("trust", secret[1], "--manifest", f"cpu={host.url}/cpu.json", "--out", trusted).returncode == 0
-    assert manifest.trust(trusted) == manifest.Trust(
-        keys=(secret[1],), manifests={"cpu": f"{host.url}/cpu.json"}
-    )
+    named = ("--manifest", f"cpu={host.url}/cpu.json", "--out", trusted)
+    assert make("trust", secret[1], *named, "--pack", out / "cpu.json").returncode == 0
+    told = manifest.trust(trusted)
+    assert (told.keys, told.manifests) == ((secret[1],), {"cpu": f"{host.url}/cpu.json"})
+    size = sum(wheel.size for wheel in carried.manifest.wheels)
+    assert told.offers["cpu"].bytes == size and told.offers["cpu"].version == "1.0"
+    done = make("trust", "ab" * 32, *named, "--pack", out / "cpu.json")
+    assert done.returncode == 1 and "not signed" in done.stderr
 
 
 def test_files_of_this_disk_lie_beside_the_manifest(
