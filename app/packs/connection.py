@@ -6,7 +6,7 @@ import os
 import re
 import ssl
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import aiohttp
 
@@ -42,23 +42,43 @@ class Patience:
 
 class Fault(PackError):
     """An attempt that failed. `again`: it may go better later; else only another host can help. `damaged`: what
-    came was not what the manifest names."""
+    came was not what the manifest names. `gone`: the host has no such file."""
 
     def __init__(
-        self, sentence: str, *, again: bool, damaged: bool = False, wait_s: float | None = None
+        self,
+        sentence: str,
+        *,
+        again: bool,
+        damaged: bool = False,
+        gone: bool = False,
+        wait_s: float | None = None,
     ) -> None:
         super().__init__(sentence)
-        self.again, self.damaged, self.wait_s = again, damaged, wait_s
+        self.again, self.damaged, self.gone, self.wait_s = again, damaged, gone, wait_s
 
 
 def session(patience: Patience) -> aiohttp.ClientSession:
+    """Says nothing about this computer but "shoal", and follows no way from https to http."""
+    trace = aiohttp.TraceConfig()
+    trace.on_request_redirect.append(_followed)
     return aiohttp.ClientSession(
+        trace_configs=[trace],
         trust_env=True,
         auto_decompress=False,
         headers={"Accept-Encoding": "identity", "User-Agent": "shoal"},
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=patience.silent_s, sock_read=patience.silent_s),
         connector=aiohttp.TCPConnector(ssl=_context()),
     )
+
+
+async def _followed(_: aiohttp.ClientSession, __: object, hop: aiohttp.TraceRequestRedirectParams) -> None:
+    to = urljoin(str(hop.url), hop.response.headers.get("Location") or hop.response.headers.get("URI", ""))
+    if hop.url.scheme == "https" and not to.startswith("https://"):
+        raise Fault(
+            f"{hop.url.host} sends on to an address without encryption ({host_of(to)}), which is not followed: "
+            "try again later, or on another network.",
+            again=False,
+        )
 
 
 def _context() -> ssl.SSLContext:
@@ -76,12 +96,22 @@ def check_status(response: aiohttp.ClientResponse, address: str) -> None:
     """Raises Fault for an answer that brings nothing."""
     host, status = host_of(address), response.status
     if status in (200, 206):
+        if response.content_type == "text/html":
+            raise Fault(
+                f"A web page came instead of what {host} has: where this network asks for a login, open a "
+                "browser and log in, then try again.",
+                again=True,
+            )
         return
     if status == 407:
         raise _login()
     if status in (404, 410):
         name = urlsplit(address).path.rpartition("/")[2]
-        raise Fault(f"{host} does not have {name} (any more): update Shoal, then try again.", again=False)
+        raise Fault(
+            f"{host} does not have {name} (any more): update Shoal, then try again.",
+            again=False,
+            gone=True,
+        )
     asked = response.headers.get("Retry-After", "")
     raise Fault(
         f"{host} answers {status}: try again later.",

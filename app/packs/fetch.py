@@ -14,7 +14,7 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote, urljoin
 
 import aiohttp
@@ -22,6 +22,18 @@ import aiohttp
 from app.packs.connection import READ, Fault, Patience, check_status, fault, host_of, session
 from app.packs.errors import PackError, disk
 from app.packs.manifest import Manifest, Wheel, is_address
+
+
+class Piece(Protocol):
+    """A file of known size and digest. `file` is a plain name."""
+
+    @property
+    def file(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def sha256(self) -> str: ...
+
 
 Tell = Callable[[int, str], None]
 """Bytes that are here, of all wheels, and the file they belong to."""
@@ -73,12 +85,35 @@ def take(wheels: tuple[Wheel, ...], folder: Path, tell: Tell) -> None:
         tell(have, wheel.file)
 
 
-def part_of(folder: Path, wheel: Wheel) -> Path:
+def bring(
+    piece: Piece,
+    sources: list[str],
+    to: Path,
+    heard: Callable[[int], None],
+    waiting: Waiting,
+    patience: Patience | None = None,
+) -> Path:
+    """One file into the folder `to`, whole and right, from the first of these addresses that gives it; what
+    has come is kept. Raises PackError, and OSError for what the disk refuses."""
+
+    async def work() -> None:
+        chosen = patience or Patience()
+        async with session(chosen) as client:
+            await _one(client, piece, sources, to, heard, waiting, chosen)
+
+    path = to / piece.file
+    to.mkdir(parents=True, exist_ok=True)
+    if not right(path, piece):
+        asyncio.run(work())
+    return path
+
+
+def part_of(folder: Path, wheel: Piece) -> Path:
     """The file that a wheel grows in. Another digest has another."""
     return folder / f"{wheel.file}.{wheel.sha256[:12]}.part"
 
 
-def right(path: Path, wheel: Wheel) -> bool:
+def right(path: Path, wheel: Piece) -> bool:
     """Whether the file is there, to the byte."""
     if not path.is_file() or path.stat().st_size != wheel.size:
         return False
@@ -135,7 +170,7 @@ async def _all(
 
 async def _one(
     client: aiohttp.ClientSession,
-    wheel: Wheel,
+    wheel: Piece,
     sources: list[str],
     to: Path,
     heard: Callable[[int], None],
@@ -167,7 +202,7 @@ async def _one(
 
 
 async def _attempt(
-    client: aiohttp.ClientSession, wheel: Wheel, source: str, part: Path, heard: Callable[[int], None]
+    client: aiohttp.ClientSession, wheel: Piece, source: str, part: Path, heard: Callable[[int], None]
 ) -> None:
     """Continues a part to its end. Raises Fault; the part stays unless it is worth nothing."""
     with part.open("ab+", buffering=0) as file:
@@ -201,7 +236,7 @@ async def _attempt(
             raise _damaged(wheel, source)
 
 
-def _again(file: Any, wheel: Wheel) -> tuple[Any, int]:
+def _again(file: Any, wheel: Piece) -> tuple[Any, int]:
     """The digest and the bytes of what an earlier attempt left. Too much of it is worth nothing."""
     digest, count = hashlib.sha256(), 0
     file.seek(0)
@@ -221,7 +256,7 @@ def _write(file: Any, chunk: bytes) -> None:
         view = view[file.write(view) :]
 
 
-def _damaged(wheel: Wheel, source: str) -> Fault:
+def _damaged(wheel: Piece, source: str) -> Fault:
     return Fault(
         f"{wheel.file} from {host_of(source)} is damaged or another file than the manifest names, and was not "
         "used: "
