@@ -149,8 +149,11 @@ def size(path: Path) -> int:
     return total
 
 
+BUSY = "An engine is being installed or removed by another process: wait for it, then try again."
+
+
 @contextlib.contextmanager
-def alone(place: Path, waiting: Callable[[], None], wait_s: float) -> Iterator[int]:
+def alone(place: Path, waiting: Callable[[], None], wait_s: float, busy: str = BUSY) -> Iterator[int]:
     """Holds PACKS for this process, yielding the lock's descriptor. Handed to a child process (POSIX) the
     lock is kept until that has ended too, so a pip that outlives a killed installation is waited for. Raises
     PackError where another still has it after `wait_s`, or where the folder cannot be made."""
@@ -163,9 +166,7 @@ def alone(place: Path, waiting: Callable[[], None], wait_s: float) -> Iterator[i
         end, told = time.monotonic() + wait_s, False
         while not _taken(descriptor):
             if time.monotonic() > end:
-                raise PackError(
-                    "An engine is being installed or removed by another process: wait for it, then try again."
-                )
+                raise PackError(busy)
             if not told:
                 waiting()
             told = True

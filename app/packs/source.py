@@ -38,7 +38,7 @@ async def _two(where: str, patience: Patience) -> tuple[bytes, bytes]:
             failures = 0
             while True:
                 try:
-                    found.append(await _small(client, address, most))
+                    found.append(await small(client, address, most))
                     break
                 except Fault as caught:
                     failures += 1
@@ -48,7 +48,8 @@ async def _two(where: str, patience: Patience) -> tuple[bytes, bytes]:
         return found[0], found[1]
 
 
-async def _small(client: aiohttp.ClientSession, address: str, most: int) -> bytes:
+async def small(client: aiohttp.ClientSession, address: str, most: int) -> bytes:
+    """The whole of a file that has at most so many bytes. Raises Fault."""
     try:
         async with client.get(address) as response:
             check_status(response, address)
