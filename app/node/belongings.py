@@ -29,7 +29,7 @@ class Kind(Enum):
 _NAMES = {
     Kind.LEARNED: ("models",),
     Kind.MODELS: ("hub", "models-cache"),
-    Kind.CACHE: ("cache",),
+    Kind.CACHE: ("cache", "updates"),
     Kind.SWARM: ("relay", "relays.json", "outbox.sqlite", "outbox.sqlite-*"),
     Kind.LOGS: ("logs", "node.log"),
     Kind.OWN: (
@@ -39,6 +39,7 @@ _NAMES = {
         "settings.json",
         "orders.json",
         "puzzles.json",
+        "updates.json",
         "window.json",
         "window-state.json",
         "*.damaged",

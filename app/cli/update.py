@@ -1,0 +1,197 @@
+"""`./shoal update`: asks for a new version of the app, fetches it, and hands it to the system's own installer.
+
+The window runs it as a process of its own with --json, and shows what it tells.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from app.cli._stopped import stop_quietly
+from app.home import home
+from app.updates import asking, bringing, feed, handing, installed, known
+from app.updates.errors import UpdateError
+from app.updates.feed import Feed, File, Trust
+from app.updates.known import Offer
+
+SUMMARY = "look for a new version of Shoal, fetch it and install it"
+TOLD_S = 0.25
+"""Progress is told at most this often."""
+
+Tell = Callable[[dict[str, object]], None]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--check", action="store_true", help="only look whether there is one")
+    parser.add_argument("--fetch", action="store_true", help="look and fetch, but install nothing")
+    parser.add_argument(
+        "--install", action="store_true", help="install what was fetched before, without a network"
+    )
+    parser.add_argument("--yes", action="store_true", help="install without asking")
+    parser.add_argument("--home", type=Path, metavar="DIR", help="the data folder (also: SHOAL_HOME)")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
+    parser.add_argument(
+        "--feed", metavar="URL|FILE", help="the list of new versions (default: this version's own)"
+    )
+    parser.add_argument("--key", metavar="HEX", help="believe this public key, for releases made by oneself")
+    parser.add_argument(
+        "--program", type=Path, metavar="FILE", help="update this one-file Shoal instead of the one that runs"
+    )
+    parser.add_argument("--attached", action="store_true", help=argparse.SUPPRESS)  # ends with its input
+
+
+def main(args: argparse.Namespace) -> int:
+    """0 when done or when there is nothing newer, 1 with a sentence when not."""
+    tell: Tell = _json_line if args.json else _Lines(sys.stderr.isatty())
+    if args.attached:
+        stop_quietly("update", attached=True)
+    try:
+        return _update(args, home(args.home), tell)
+    except UpdateError as error:
+        if args.json:
+            tell({"event": "failed", "sentence": str(error)})
+        raise
+
+
+def _update(args: argparse.Namespace, folder: Path, tell: Tell) -> int:
+    trust, form = _trust(args), _form(args.program)
+    if args.install:
+        found = known.believed(folder, trust.keys, feed.today())
+        if found is None:
+            raise UpdateError("Nothing was fetched that still holds: run ./shoal update, which asks anew.")
+        offer = asking.offer(found, form, installed.version())
+    else:
+        offer = asking.ask(folder, trust, form).offer
+        found = known.believed(folder, trust.keys, feed.today())
+    tell(_checked(offer))
+    if offer is None or found is None:
+        bringing.clear(folder)
+        return 0
+    if args.check:
+        return 0
+    file = asking.chosen(found, form)
+    if offer.obstacle or file is None:
+        raise UpdateError(offer.obstacle)
+    with known.alone(folder):
+        return _obtain(args, folder, trust, found, file, tell)
+
+
+def _obtain(args: argparse.Namespace, folder: Path, trust: Trust, found: Feed, file: File, tell: Tell) -> int:
+    if args.install:
+        path = bringing.ready(folder, file)
+        if path is None:
+            raise UpdateError(f"{file.file} was not fetched yet, or is damaged: run ./shoal update.")
+    else:
+        path = bringing.bring(folder, found, file, trust.feeds[0], _Progress(file.size, tell), _waits(tell))
+        tell({"event": "ready", "version": found.version, "file": str(path)})
+    if args.fetch:
+        return 0
+    if not args.install and not args.yes and not _agreed(found.version, path):
+        print("shoal update: Nothing was installed.", file=sys.stderr)
+        return 1
+    program = args.program or Path(installed.program()[-1])
+    say = lambda sentence: tell({"event": "installing", "sentence": sentence})  # noqa: E731
+    handed = handing.hand(path, file, program, say)
+    tell({"event": "handed", "version": found.version, **msgspec.to_builtins(handed)})
+    return 0
+
+
+def _trust(args: argparse.Namespace) -> Trust:
+    """Raises UpdateError, Checkout where this copy has no releases."""
+    if args.key is None:
+        own = feed.trust()
+        return msgspec.structs.replace(own, feeds=(args.feed,)) if args.feed else own
+    if not args.feed:
+        raise UpdateError("A key without a list says nothing: name the list with --feed.")
+    try:
+        return msgspec.convert({"keys": [args.key.lower()], "feeds": [args.feed]}, Trust)
+    except msgspec.ValidationError:
+        raise UpdateError(f"{args.key[:80]!r} is no public key: it has 64 hexadecimal digits.") from None
+
+
+def _form(program: Path | None) -> str:
+    if program is None:
+        return installed.form()
+    if not program.is_file():
+        raise UpdateError(f"{program} is not there: name the file of the Shoal that is to be updated.")
+    return "appimage" if program.suffix == ".AppImage" else "elf"
+
+
+def _checked(offer: Offer | None) -> dict[str, object]:
+    return {"event": "checked", "version": installed.version(), "offer": msgspec.to_builtins(offer)}
+
+
+def _agreed(version: str, path: Path) -> bool:
+    if not sys.stdin.isatty():
+        raise UpdateError(
+            f"Version {version} lies in {path}; installing asks first, and nobody can answer here: add --yes."
+        )
+    print(f"Install Shoal {version} now? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().casefold() in ("y", "yes")
+
+
+class _Progress:
+    """Tells bytes, now and then."""
+
+    def __init__(self, total: int, tell: Tell) -> None:
+        self._total, self._tell, self._last = total, tell, 0.0
+
+    def __call__(self, have: int) -> None:
+        now = time.monotonic()
+        if now - self._last >= TOLD_S or have >= self._total:
+            self._last = now
+            self._tell({"event": "progress", "have": have, "total": self._total})
+
+
+def _waits(tell: Tell) -> Callable[[str, float], None]:
+    return lambda sentence, seconds: tell({"event": "waiting", "sentence": sentence, "seconds": seconds})
+
+
+def _json_line(event: dict[str, object]) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(event) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+class _Lines:
+    """For people: progress on one line of a terminal, everything else on a line of its own."""
+
+    def __init__(self, live: bool) -> None:
+        self._live, self._open = live, False
+
+    def __call__(self, event: dict[str, object]) -> None:
+        if event["event"] == "progress":
+            if self._live:
+                have, total = float(str(event["have"])), float(str(event["total"]))
+                text = f"{have / 1e6:,.1f} of {total / 1e6:,.1f} MB"
+                print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+                self._open = True
+            return
+        if self._open:
+            print(file=sys.stderr)
+            self._open = False
+        for line in _told(event):
+            print(line, file=sys.stderr, flush=True)
+
+
+def _told(event: dict[str, object]) -> list[str]:
+    match event:
+        case {"event": "checked", "version": version, "offer": None}:
+            return [f"Shoal {version} is the newest there is."]
+        case {"event": "checked", "version": version, "offer": dict(offer)}:
+            size = f", {offer['size'] / 1e6:,.1f} MB" if offer["size"] else ""
+            lines = [f"Shoal {offer['version']} of {offer['date']} is there{size}; this is {version}."]
+            lines += [f"  {line}" for line in asking.languages(offer["notes"], [])]
+            return lines + [offer["obstacle"]] * bool(offer["obstacle"])
+        case {"event": "waiting", "sentence": sentence, "seconds": float(seconds)}:
+            return [f"{sentence} Going on in {seconds:.0f} s."]
+        case {"event": "ready", "file": file}:
+            return [f"Fetched and checked: {file}"]
+        case {"sentence": sentence}:
+            return [str(sentence)]
+    return []

@@ -1,0 +1,112 @@
+"""Fetching the new version's file into HOME/updates, as engine packs are fetched: continued where it stopped,
+counted to the byte, believed by its digest, which stands in the signed list."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote, urljoin
+
+from app.packs import fetch
+from app.packs.connection import Fault, Patience
+from app.packs.errors import PackError
+from app.packs.manifest import is_address
+from app.updates import known
+from app.updates.errors import UpdateError, disk
+from app.updates.feed import Feed, File
+
+SPARE = 64 * 2**20
+_KEPT = ("feed.json", "feed.json.sig", ".lock")
+Heard = Callable[[int], None]
+
+
+def bring(
+    home: Path,
+    feed: Feed,
+    file: File,
+    where: str,
+    heard: Heard,
+    waiting: fetch.Waiting,
+    patience: Patience | None = None,
+) -> Path:
+    """The file, whole and right. `where` is the list's own address or path. Raises UpdateError; what has come
+    is kept, files of other versions are not."""
+    folder = home / known.FOLDER
+    try:
+        clear(home, file)
+        if fetch.right(folder / file.file, file):
+            heard(file.size)
+            return folder / file.file
+        _check_room(folder, file)
+        if not is_address(where) and not is_address(file.url):
+            return _copied(Path(where).parent / file.file, folder, file)
+        return fetch.bring(file, sources(feed, file, where), folder, heard, waiting, patience)
+    except Fault as caught:
+        sentence = str(caught).replace("than the manifest names", "than the list names")
+        if caught.gone:
+            sentence = f"{file.file} is not there any more: look for new versions again, then fetch it."
+        raise UpdateError(sentence) from caught
+    except PackError as error:
+        raise UpdateError(str(error)) from error
+    except OSError as error:
+        raise disk(error, folder) from error
+
+
+def sources(feed: Feed, file: File, where: str) -> list[str]:
+    first = file.url if is_address(file.url) else urljoin(where, quote(file.file))
+    return [first, *(f"{mirror.rstrip('/')}/{quote(file.file)}" for mirror in feed.mirrors)]
+
+
+def ready(home: Path, file: File) -> Path | None:
+    """The file where it lies whole and right."""
+    path = home / known.FOLDER / file.file
+    with contextlib.suppress(OSError):
+        if fetch.right(path, file):
+            return path
+    return None
+
+
+def begun(home: Path, file: File) -> int:
+    """Bytes of it that are here."""
+    folder = home / known.FOLDER
+    for path in (folder / file.file, fetch.part_of(folder, file)):
+        with contextlib.suppress(OSError):
+            return path.stat().st_size
+    return 0
+
+
+def clear(home: Path, keep: File | None = None) -> None:
+    """Deletes what was fetched, all but `keep` and what has come of it; what cannot be deleted stays."""
+    folder = home / known.FOLDER
+    wanted = {*_KEPT, *([keep.file, fetch.part_of(folder, keep).name] if keep else [])}
+    with contextlib.suppress(OSError):
+        for entry in list(folder.iterdir()):
+            if entry.name not in wanted and entry.is_file():
+                with contextlib.suppress(OSError):
+                    entry.unlink()
+
+
+def _check_room(folder: Path, file: File) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    part = fetch.part_of(folder, file)
+    missing = file.size - (part.stat().st_size if part.exists() else 0)
+    if (free := shutil.disk_usage(folder).free) < missing + SPARE:
+        raise UpdateError(
+            f"The disk that holds {folder} has {free / 1e6:,.0f} MB free, and {(missing + SPARE) / 1e6:,.0f} "
+            "MB are needed: make some room, then try again."
+        )
+
+
+def _copied(source: Path, folder: Path, file: File) -> Path:
+    """From beside a list on this disk."""
+    part = fetch.part_of(folder, file)
+    try:
+        shutil.copyfile(source, part)
+    except FileNotFoundError:
+        raise UpdateError(f"{source} is not there: copy all files of the release beside the list.") from None
+    if not fetch.right(part, file):
+        part.unlink()
+        raise UpdateError(f"{source} is damaged or another file than the list names: copy it there anew.")
+    return part.replace(folder / file.file)

@@ -1,0 +1,150 @@
+"""Handing a verified file to the system's own installer. Nothing here runs as root: where root is needed, the
+system asks its owner (polkit), and its package manager installs.
+
+A one-file Shoal is replaced where it lies, by a rename; the one before stays beside it as NAME.previous."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+
+import msgspec
+
+from app.packs import fetch
+from app.updates import installed
+from app.updates.errors import UpdateError, disk
+from app.updates.feed import File
+
+PKEXEC, APT = "/usr/bin/pkexec", "/usr/bin/apt-get"
+_DISMISSED, _REFUSED = 126, 127
+"""What pkexec exits with where its question was answered with no, and where it could not be asked."""
+
+Say = Callable[[str], None]
+
+
+class Then(Enum):
+    """What Shoal does when it has been handed over."""
+
+    RESTART = "restart"
+    QUIT = "quit"
+    STAY = "stay"
+
+
+class Handed(msgspec.Struct, frozen=True, kw_only=True):
+    """`command` is what the owner types where nothing could be started."""
+
+    then: Then
+    sentence: str
+    command: str = ""
+
+
+class Installer(msgspec.Struct, frozen=True, kw_only=True):
+    """The programs of this system; `show` opens a file or a folder on the desktop."""
+
+    pkexec: str = PKEXEC
+    apt: str = APT
+    show: tuple[str, ...] = ("/usr/bin/open",) if sys.platform == "darwin" else ("xdg-open",)
+
+
+def hand(path: Path, file: File, program: Path, say: Say, system: Installer | None = None) -> Handed:
+    """Looks at the file's digest once more, and hands it over. `program` is what runs now. Raises
+    UpdateError."""
+    system = system or Installer()
+    try:
+        if not fetch.right(path, file):
+            raise UpdateError(f"{path} is not what was fetched any more: fetch it again.")
+        match file.form:
+            case "deb":
+                return _debian(path, say, system)
+            case "elf" | "appimage":
+                return _replaced(path, file, program, say)
+            case "nsis":
+                return _windows(path)
+            case "dmg":
+                _run([*system.show, str(path)])
+                return Handed(
+                    then=Then.QUIT, sentence="Drag Shoal into the folder Applications, then open it from there."
+                )
+    except OSError as error:
+        raise disk(error, path) from error
+
+
+def _debian(path: Path, say: Say, system: Installer) -> Handed:
+    """apt-get, started by pkexec, which asks for the owner's password in a window of the system's."""
+    command = f"sudo apt install {shlex.quote(str(path))}"
+    by_hand = Handed(
+        then=Then.STAY,
+        sentence=f"This system does not let Shoal ask for its owner's password: install it with {command}",
+        command=command,
+    )
+    if os.geteuid() == 0:
+        return msgspec.structs.replace(
+            by_hand, sentence=f"Shoal installs nothing as root: install it yourself with {command}"
+        )
+    if not (os.access(system.pkexec, os.X_OK) and os.access(system.apt, os.X_OK)):
+        return by_hand
+    say("The system asks for your password, then installs it.")
+    code, said = _run([system.pkexec, system.apt, "install", "--yes", "--", str(path)])
+    if code == 0:
+        return Handed(then=Then.RESTART, sentence="It is installed.")
+    if code == _DISMISSED:
+        raise UpdateError("Nothing was installed: the system's question for the password was not answered.")
+    if code == _REFUSED:
+        return by_hand
+    raise UpdateError(f"The system's package manager refused ({said or code}): try {command} in a terminal.")
+
+
+def _replaced(path: Path, file: File, program: Path, say: Say) -> Handed:
+    """The new one gets the old one's name in one step, so that there is always a whole one."""
+    say("The new version takes the place of this one.")
+    program = program.resolve()
+    if fetch.right(program, file):
+        return Handed(then=Then.RESTART, sentence="It is installed already.")
+    fresh, previous = program.with_name(f".{program.name}.new"), program.with_name(f"{program.name}.previous")
+    try:
+        shutil.copyfile(path, fresh)
+        if not fetch.right(fresh, file):
+            raise UpdateError(f"{fresh} could not be written as it should: try again.")
+        fresh.chmod(program.stat().st_mode | 0o500)
+        with fresh.open("rb") as written:
+            os.fsync(written.fileno())
+        shutil.copy2(program, previous)
+        fresh.replace(program)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise disk(error, program.parent) from error
+    return Handed(then=Then.RESTART, sentence=f"It is installed; the version before is kept as {previous}.")
+
+
+def _windows(path: Path) -> Handed:
+    """The installer is a program of its own, which this one must not outlive: it replaces its files."""
+    if sys.platform == "win32":
+        os.startfile(path)
+    else:
+        raise UpdateError(f"{path} is for Windows: open it there.")
+    return Handed(
+        then=Then.QUIT, sentence="The installer opens; Shoal ends, and the installer starts it again."
+    )
+
+
+def _run(command: list[str]) -> tuple[int, str]:
+    """The exit code, and the last line that was said. Raises UpdateError where it does not start."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, stdin=subprocess.DEVNULL, env=installed.outside(), check=False
+        )
+    except OSError as error:
+        raise UpdateError(
+            f"{command[0]} cannot be started ({error.strerror}): open the file yourself, {command[-1]}."
+        ) from error
+    said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
+    lines = [line for line in said if line and not line.startswith("W:")] or [""]
+    return done.returncode, "".join(char for char in lines[-1] if char.isprintable())[:300]

@@ -1,0 +1,88 @@
+"""What runs here: a checkout or which kind of installation, its version, and how it is started.
+
+Whatever starts Shoal later (at login, from a link) names `program`; it follows when that has moved."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+SOURCE = Path(__file__).resolve().parents[2]
+"""Shoal's own files: the checkout, or the tree that an installed app carries."""
+DEBIANS = Path("/usr/bin/shoal")
+
+Installed = Literal["checkout", "deb", "elf", "appimage", "nsis", "dmg"]
+
+
+def form(environment: Mapping[str, str] = os.environ, system: str = sys.platform) -> Installed:
+    """Which one runs. The variable APPIMAGE is believed only by a bundle: a terminal that was itself started
+    from an AppImage hands it on."""
+    if not getattr(sys, "frozen", False):
+        return "checkout"
+    if system == "win32":
+        return "nsis"
+    if system == "darwin":
+        return "dmg"
+    unpacked = Path(getattr(sys, "_MEIPASS", "")).resolve()
+    if (
+        environment.get("APPIMAGE")
+        and Path(environment.get("APPDIR", "/nowhere")).resolve() in unpacked.parents
+    ):
+        return "appimage"
+    beside = Path(sys.executable).resolve().parent in unpacked.parents
+    return "deb" if beside else "elf"
+
+
+def program(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """The words that start this installation, full path first; a command and its options follow."""
+    match form(environment):
+        case "checkout":
+            launcher = str(SOURCE / "shoal")
+            return [sys.executable, launcher] if os.name == "nt" else [launcher]
+        case "appimage":
+            return [environment["APPIMAGE"]]
+        case "deb" if DEBIANS.resolve() == Path(sys.executable).resolve():
+            return [str(DEBIANS)]  # what the package manager keeps, also when its folder gets another name
+        case _:
+            return [sys.executable]
+
+
+def version(source: Path = SOURCE) -> str:
+    """Written by the build; a checkout has that of its project file."""
+    try:
+        return (source / "VERSION").read_text(encoding="ascii").strip()
+    except (OSError, UnicodeError):
+        pass
+    try:
+        return str(tomllib.loads((source / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"])
+    except (OSError, KeyError, ValueError):
+        return "0"
+
+
+def here() -> tuple[str, str]:
+    """System and machine, as feeds and manifests name them."""
+    machine = platform.machine().lower()
+    system = {"win32": "windows", "darwin": "macos"}.get(sys.platform, "linux")
+    return system, {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
+
+
+def outside(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment for programs of the system: without what the bundle set for itself, which would make them
+    load its libraries. What stood there before comes back.
+
+    >>> outside({"LD_LIBRARY_PATH": "/app", "LD_LIBRARY_PATH_ORIG": "/own", "QT_PLUGIN_PATH": "/app", "A": "b"})
+    {'A': 'b', 'LD_LIBRARY_PATH': '/own'}
+    """
+    ours = ("LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH", "QT_PLUGIN_PATH", "QT_QPA_PLATFORM_PLUGIN_PATH")
+    kept = {
+        name: value
+        for name, value in environment.items()
+        if name not in ours and not name.endswith("_ORIG") and "_PYI_" not in name
+    }
+    before = environment.get("LD_LIBRARY_PATH_ORIG")
+    return {**kept, "LD_LIBRARY_PATH": before} if before else kept
