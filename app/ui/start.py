@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication
 from app.desktop.autostart import AutostartError
 from app.node import moving
 from app.ui import uprooting
+from app.ui.application import Application
 from app.ui.choices import Choices
 from app.ui.control import Control
 from app.ui.fetching import Fetching
@@ -226,13 +227,13 @@ def run(
     """Shows the window until it is quit. Returns the exit code: 0, also when another window was raised
     instead and given the invite or link."""
     QApplication.setQuitOnLastWindowClosed(False)
-    application = QApplication(sys.argv[:1])
+    application = Application(sys.argv[:1])
     application.setApplicationName("Shoal")
     application.setDesktopFileName("shoal")
     speak(application, Choices(home)["language"])
     single = Single(home)
     if not single.taken:
-        if single.raise_other(join or link):
+        if single.raise_other(join or link or application.first_link()):
             return 0
         print(
             tr("shoal: Another Shoal uses {home} and does not answer; end it and start again.", home=home),
@@ -243,6 +244,7 @@ def run(
     threading.Thread(target=moving.leave, daemon=True).start()
     desktop = Desktop(application, home, theme)
     single.asked.connect(desktop.bring)
+    application.serve(desktop.bring, desktop.quit, desktop.window.isVisible)
     wake = _quit_on_signals(application, desktop)
     desktop.open(background, join, link)
     code = application.exec()

@@ -3,6 +3,7 @@ window."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -140,5 +141,7 @@ class Tray(QObject):
             self._late.stop()
 
     def _clicked(self, why: QSystemTrayIcon.ActivationReason) -> None:
+        if sys.platform == "darwin":
+            return  # the same click opens the menu there, and a window would cover it
         if why in (QSystemTrayIcon.ActivationReason.Trigger, QSystemTrayIcon.ActivationReason.DoubleClick):
             self._actions.open()
