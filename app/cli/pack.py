@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from app.cli._stopped import stop_quietly
-from app.packs import manifest, place
+from app.packs import manifest, place, soundness, stages
 from app.packs.errors import PackError
-from app.packs.events import Done, Event, Failed, Progress, Waiting
+from app.packs.events import Done, Event, Failed, Progress, Standing, Waiting
 from app.packs.manifest import Signed
+from app.packs.offered import chosen_in, offered
 from app.packs.source import load
 from app.packs.stages import Installer
 
-SUMMARY = "install, repair, switch back and remove the engine of an installed app"
-VERBS = ("install", "repair", "rollback", "list", "remove")
+SUMMARY = "install, check, repair, switch back and remove the engine of an installed app"
+VERBS = ("install", "check", "repair", "rollback", "list", "remove")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "verb", nargs="?", choices=VERBS, default="list", metavar="{" + ",".join(VERBS) + "}", help="list"
     )
     parser.add_argument(
-        "pack", nargs="?", default="", help="install: cpu, cuda, ... (cpu); remove: one of the list (all)"
+        "pack", nargs="?", default="", help="install: cpu, cuda, ... (what suits); remove: one listed (all)"
     )
     parser.add_argument(
         "--manifest", metavar="URL|FILE", help="what the pack consists of (default: this version's own)"
@@ -53,9 +55,11 @@ def main(args: argparse.Namespace) -> int:
     tell = _json_line if args.json else _Line(sys.stderr.isatty())
     try:
         if args.verb == "list":
-            return _list(Installer(root, tell), args.json)
+            return _list(args.json)
         if args.verb == "remove":
             return _remove(Installer(root, tell), args)
+        if args.verb == "check":
+            return _check(root, tell)
         stop_quietly("pack", args.attached)
         if args.verb == "rollback":
             Installer(root, tell, _keys(args)).rollback()
@@ -66,7 +70,7 @@ def main(args: argparse.Namespace) -> int:
         if args.verb == "repair":
             installer.repair(offline, load(args.manifest, keys) if args.manifest else None)
         else:
-            installer.install(_wanted(args, keys, offline), offline)
+            installer.install(*_wanted(args, keys, offline))
     except PackError as error:
         if args.json:
             _json_line(Failed(sentence=str(error)))
@@ -89,34 +93,62 @@ def _keys(args: argparse.Namespace) -> tuple[str, ...]:
     return (key.lower(),)
 
 
-def _wanted(args: argparse.Namespace, keys: tuple[str, ...], offline: Path | None) -> Signed:
-    """The manifest that was named, or the one of this version: in the offline folder, else at its address."""
-    name = args.pack or "cpu"
+def _wanted(
+    args: argparse.Namespace, keys: tuple[str, ...], offline: Path | None
+) -> tuple[Signed, Path | None]:
+    """The manifest that was named, or the one in the offline folder, or this version's own at its address.
+    Without a name, what suits this computer. And the folder with the files, where they are not fetched."""
     if args.manifest:
-        return load(args.manifest, keys)
+        return load(args.manifest, keys), offline
     if offline is not None:
-        return load(str(offline / f"{name}.json"), keys)
+        path = offline / f"{args.pack}.json" if args.pack else chosen_in(offline)
+        return load(str(path), keys), path.parent
     known = manifest.trust().manifests
+    name = args.pack or next((one.name for one in _standing().offers if one.name in known), "cpu")
     if name not in known:
         raise PackError(
             f"There is no engine {name[:60]!r} for this Shoal ({', '.join(known) or 'it names none'}): name "
-            "its "
-            "manifest with --manifest."
+            "its manifest with --manifest."
         )
-    return load(known[name], keys)
+    return load(known[name], keys), None
 
 
-def _list(installer: Installer, as_json: bool) -> int:
-    packs = installer.here()
+def _check(root: Path, tell: Callable[[Event], None]) -> int:
+    """Whether the engine in use computes. Raises PackError."""
+    if fault := soundness.fault(root):
+        raise PackError(fault)
+    used = place.current(root).current
+    python = place.interpreter(root / used)
+    tell(Done(pack=used, python=str(python), sentence="The engine loads."))
+    return 0
+
+
+def _standing() -> Standing:
+    """What is here and what can be had; a checkout is offered nothing."""
+    root, problem = place.folder(), ""
+    packs = Installer(root, lambda _: None).here()
+    try:
+        trust = manifest.trust()
+    except PackError as error:
+        trust, problem = manifest.Trust(keys=()), str(error)
+    offers = offered(trust, root, place.carried())
+    return Standing(folder=str(root), packs=packs, offers=offers, free=stages.free(root), problem=problem)
+
+
+def _list(as_json: bool) -> int:
+    standing = _standing()
     if as_json:
-        sys.stdout.buffer.write(msgspec.json.encode({"folder": str(installer.root), "packs": packs}) + b"\n")
+        sys.stdout.buffer.write(msgspec.json.encode(standing) + b"\n")
         return 0
-    for pack in packs:
+    for pack in standing.packs:
         use = {"current": "in use", "previous": "kept for going back"}.get(pack.use, "")
         state = use if pack.whole else "unfinished"
         print(f"{pack.pack:20} {pack.bytes / 1e6:>9,.1f} MB  {state:20} {pack.title}")
-    if not packs:
+    if not standing.packs:
         print("No engine is installed here; a checkout has its own in .venv.")
+    for offer in standing.offers:
+        size = f"{offer.bytes / 1e6:,.1f} MB, {offer.disk / 1e9:.1f} GB of room" if offer.bytes else ""
+        print(f"Can be installed: shoal pack install {offer.name}  {offer.title}  {size}")
     return 0
 
 

@@ -61,7 +61,8 @@ class Failed(Event, frozen=True, kw_only=True):
 
 
 class Pack(msgspec.Struct, frozen=True, kw_only=True):
-    """One that is here. `use` is "current", "previous" or empty; `whole` is False for a half-made one."""
+    """One that is here. `use` is "current", "previous" or empty; `whole` is False for a half-made one; `python`
+    is the version that it runs with, as "3.11"."""
 
     pack: str
     name: str
@@ -70,6 +71,32 @@ class Pack(msgspec.Struct, frozen=True, kw_only=True):
     use: str
     whole: bool
     bytes: int
+    python: str = ""
+
+
+class Offered(msgspec.Struct, frozen=True, kw_only=True):
+    """One that can be installed here. `bytes` are fetched, of which `have` are here already; `disk` is the room
+    that is needed meanwhile. What is not known before it is looked up is empty or 0. `carried` is the folder it
+    comes from where the app brought it, and then nothing is fetched."""
+
+    name: str
+    version: str = ""
+    title: str = ""
+    bytes: int = 0
+    disk: int = 0
+    have: int = 0
+    carried: str = ""
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """How it stands with engines: those in `folder`, with `free` bytes left on its disk, and those that can be
+    had, the best for this computer first. `problem` is why nothing can be had."""
+
+    folder: str
+    packs: list[Pack]
+    offers: list[Offered] = []
+    free: int = 0
+    problem: str = ""
 
 
 Tell = Callable[[Event], None]

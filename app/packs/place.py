@@ -49,6 +49,18 @@ def folder() -> Path:
     return platform_place() / "packs"
 
 
+def installed() -> bool:
+    """Whether this is an installed app, whose engine is a pack. A checkout computes with its own .venv."""
+    return bool(getattr(sys, "frozen", False))
+
+
+def carried() -> Path | None:
+    """The folder with the offline pack that came with the app, where one did."""
+    bundle = getattr(sys, "_MEIPASS", "")
+    found = Path(bundle) / "packs"
+    return found if bundle and found.is_dir() else None
+
+
 def python() -> Path | None:
     """The interpreter of the pack in use; None where there is none, or where it no longer stands."""
     place = folder()

@@ -114,6 +114,7 @@ class Installer:
         for pack in place.packs(self.root):
             name, version, _ = place.parts(pack)
             use = "current" if pack == used.current else "previous" if pack == used.previous else ""
+            mark = self._mark(pack)
             rows.append(
                 Pack(
                     pack=pack,
@@ -121,8 +122,9 @@ class Installer:
                     version=version,
                     title=self._title(pack),
                     use=use,
-                    whole=self._mark(pack) is not None,
+                    whole=mark is not None,
                     bytes=place.size(self.root / pack),
+                    python=mark.version if mark is not None else "",
                 )
             )
         return rows

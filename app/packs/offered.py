@@ -1,0 +1,98 @@
+"""Which packs there are for this computer, the one that suits it best first: those that this version of Shoal
+names, and those that came with its installer."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.desktop.gpu import card_present
+from app.launcher.stamp import APPLE_SILICON
+from app.packs import manifest, place, source
+from app.packs.errors import PackError
+from app.packs.events import Offered
+from app.packs.manifest import Offer, Trust
+
+LAST = 9
+
+
+def offered(trust: Trust, root: Path, carried: Path | None) -> list[Offered]:
+    """Of packs without an Offer nothing but the name is known."""
+    found: dict[str, Offered] = {}
+    for name in trust.manifests:
+        known = trust.offers.get(name)
+        found[name] = _row(name, known, root) if known else Offered(name=name)
+    for path in manifests_in(carried) if carried is not None else []:
+        with contextlib.suppress(PackError):  # it is of another system, or damaged: its installation says so
+            one = source.load(str(path), trust.keys).manifest
+            manifest.check_here(one)
+            found[one.name] = _row(one.name, manifest.offer(one), root, str(path.parent))
+    return sorted(
+        (one for one in found.values() if rank(one.name) < LAST),
+        key=lambda one: (not one.carried, rank(one.name), one.name),
+    )
+
+
+def rank(name: str, card: bool | None = None, apple: bool = APPLE_SILICON) -> int:
+    """How well a pack suits this computer: small numbers are better, LAST is not at all.
+
+    >>> [rank(name, card=True, apple=False) for name in ("cuda", "cpu", "cpu_llamacpp", "mlx")]
+    [0, 1, 2, 9]
+    >>> [rank(name, card=False, apple=True) for name in ("cuda", "cpu", "mlx")]
+    [9, 1, 0]
+    """
+    kind = name.partition("_")[0]
+    if kind == "cuda":
+        return 0 if (card_present() if card is None else card) else LAST
+    if kind == "mlx":
+        return 0 if apple else LAST
+    return 1 if name == "cpu" else 2
+
+
+def manifests_in(folder: Path) -> list[Path]:
+    """The manifests in a folder or one below it, the one that suits this computer best first."""
+    for signed in (folder.glob("*.json.sig"), folder.glob("*/*.json.sig")):
+        with contextlib.suppress(OSError):
+            names = [path.with_suffix("") for path in signed]
+            if names:
+                return sorted(names, key=lambda path: (rank(path.stem), path))
+    return []
+
+
+def chosen_in(folder: Path) -> Path:
+    """The manifest to take out of a folder that somebody chose. Raises PackError."""
+    found = manifests_in(folder)
+    if not found:
+        raise PackError(
+            f"{folder} holds no engine: choose the folder with the engine's files; one of them has a name such "
+            "as cpu.json."
+        )
+    return found[0]
+
+
+def _row(name: str, offer: Offer, root: Path, carried: str = "") -> Offered:
+    wheels = root / ".work" / f"{name}-{offer.version}" / "wheels"
+    return Offered(
+        name=name,
+        version=offer.version,
+        title=offer.title,
+        bytes=offer.bytes,
+        disk=offer.disk,
+        have=min(place.size(wheels), offer.bytes),
+        carried=carried,
+    )
+
+
+def newer(offers: Sequence[Offered], current: str) -> Offered | None:
+    """The offer that belongs to this version of Shoal instead of the pack in use, which has another version.
+
+    >>> newer([Offered(name="cpu", version="2.0")], "cpu-1.0-r1").version
+    '2.0'
+    >>> newer([Offered(name="cpu", version="1.0")], "cpu-1.0-r1"), newer([Offered(name="cpu")], "cpu-1.0")
+    (None, None)
+    """
+    if not current:
+        return None
+    name, version, _ = place.parts(current)
+    return next((one for one in offers if one.name == name and one.version not in ("", version)), None)

@@ -1,0 +1,38 @@
+"""Whether the engine in use still works: its Python starts, and what it promises can be imported. Writes
+nothing, so it can be asked at any time, also where packs cannot be written."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from app.packs import place, programs
+from app.packs.errors import PackError
+from app.packs.manifest import Manifest
+
+MISSING = "The engine is not installed: open Shoal's window, or run shoal pack install."
+
+
+def missing() -> str:
+    """A sentence where an installed app has no engine; else empty. Takes some microseconds."""
+    return MISSING if place.installed() and place.python() is None else ""
+
+
+def fault(root: Path) -> str:
+    """A sentence where the engine in use cannot compute; else empty. Takes some seconds."""
+    used = place.current(root).current
+    if not used or not place.interpreter(root / used).exists():
+        return MISSING
+    try:
+        imports = msgspec.json.decode((root / f"{used}.json").read_bytes(), type=Manifest).imports
+    except (OSError, msgspec.MsgspecError):
+        return "The engine is damaged: repair it, or install it anew."
+    with tempfile.TemporaryDirectory() as work, open(os.devnull, "rb") as nothing:
+        try:
+            programs.check(root / used, imports, Path(work), nothing.fileno())
+        except PackError as error:
+            return str(error)
+    return ""
