@@ -13,12 +13,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from frozen import standalone
+from frozen.errors import BuildError
+
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build"
 NEEDED = ("frozen/packages.txt", "requirements/build.txt")
 CARRIED = ("app", "engines", "resources", "packaging/requirements")
 LEFT_OUT = ("app/lab/studies", "app/bench/results", "resources/screenshots", "resources/pictures")
 """Of the tree: what only readers of the repository look at."""
+MADE = ("resources/packs.json", "resources/release.json")
+"""What a release writes before it builds: whom the app believes, and where packs and releases are."""
 
 
 _COMPILE = """
@@ -32,10 +37,6 @@ from pathlib import Path
 from app.packs.manifest import trust
 trust(Path(sys.argv[1]))
 """
-
-
-class BuildError(Exception):
-    """Says what is missing and what to do, in one sentence."""
 
 
 class Bundle(NamedTuple):
@@ -58,9 +59,35 @@ class Packs(NamedTuple):
     carried: Path | None = None
 
 
-def bundle(python: str, version: str | None = None, packs: Packs | None = None) -> Bundle:
-    """Raises BuildError."""
-    own = _environment(python)
+def bundle(
+    python: str,
+    version: str | None = None,
+    packs: Packs | None = None,
+    payload: Path | None = None,
+    engine_python: Path | None = None,
+) -> Bundle:
+    """`payload` is a folder that stands in for PyInstaller's; `engine_python` is the archive of the Python that
+    engine packs are made with, where the system has none. Raises BuildError."""
+    chosen = (
+        version or tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    )
+    if not re.fullmatch(r"\d+(\.\d+)*([a-z]+\d+)?", chosen):
+        raise BuildError(f"{chosen!r} is no version: give one such as 0.2.0.")
+    own = _environment(python) if payload is None else Path(sys.executable)
+    folder = _frozen(own) if payload is None else _standing_in(payload)
+    inside = folder / "_internal"
+    carry(inside / "source", own)
+    _carry_packs(packs or Packs(), inside, own)
+    if sys.platform != "linux" and payload is None:  # Linux has its own venv and pip, and uv would cost 38 MB
+        _carry_uv(own, inside)
+    if engine_python is not None:
+        standalone.carry(engine_python, inside / "python")
+    (inside / "source" / "VERSION").write_text(chosen + "\n", encoding="utf-8")
+    return Bundle(folder, chosen, own, datetime.datetime.fromtimestamp(_epoch(), datetime.UTC).date())
+
+
+def _frozen(own: Path) -> Path:
+    """PyInstaller's folder."""
     made = WORK / "bundle"
     environment = {**os.environ, "PYTHONHASHSEED": "0", "SOURCE_DATE_EPOCH": str(_epoch())}
     _run(
@@ -80,24 +107,22 @@ def bundle(python: str, version: str | None = None, packs: Packs | None = None) 
         ],
         environment,
     )
-    folder = made / "shoal"
-    carry(folder / "_internal" / "source", own)
-    _carry_packs(packs or Packs(), folder / "_internal", own)
-    if sys.platform != "linux":  # there the distribution's own venv and pip do it, and uv would cost 38 MB
-        _carry_uv(own, folder / "_internal")
-    chosen = (
-        version or tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    )
-    if not re.fullmatch(r"\d+(\.\d+)*([a-z]+\d+)?", chosen):
-        raise BuildError(f"{chosen!r} is no version: give one such as 0.2.0.")
-    (folder / "_internal" / "source" / "VERSION").write_text(chosen + "\n", encoding="utf-8")
-    return Bundle(folder, chosen, own, datetime.datetime.fromtimestamp(_epoch(), datetime.UTC).date())
+    return made / "shoal"
+
+
+def _standing_in(payload: Path) -> Path:
+    if not (payload / "_internal").is_dir():
+        raise BuildError(f"{payload} is no bundle: it needs a folder _internal beside the program.")
+    folder = WORK / "payload"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(payload, folder, symlinks=True)
+    return folder
 
 
 def carry(to: Path, python: Path) -> None:
     """The tree as git knows it, less what nobody needs, byte-compiled by the bundle's Python."""
     listed = _run(["git", "-C", ROOT, "ls-files", "-z", "--", *CARRIED]).split("\0")
-    for name in filter(None, listed):
+    for name in dict.fromkeys([*filter(None, listed), *MADE]):
         if not name.startswith(LEFT_OUT) and (ROOT / name).is_file():
             place = to / name
             place.parent.mkdir(parents=True, exist_ok=True)
