@@ -1,0 +1,156 @@
+"""The signed list: what is believed, what is refused, and that nothing in it names a place of its own."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import nacl.signing
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.updates import feed, installed
+from app.updates.errors import Checkout, UpdateError
+from app.updates.feed import Feed, ordered
+from tests.updates.releases import KEY, NOW, PUBLIC, plain, signed
+
+OTHER = nacl.signing.SigningKey(bytes(32))
+
+
+def refused(content: bytes, signature: bytes, now: Any = NOW) -> str:
+    with pytest.raises(UpdateError) as caught:
+        feed.verify(content, signature, (PUBLIC,), now)
+    said = str(caught.value)
+    assert said.endswith(".") and "\n" not in said and ": " in said
+    return said
+
+
+def test_what_was_signed_is_believed(tmp_path: Path) -> None:
+    (tmp_path / "shoal_0.2.0_amd64.deb").write_bytes(b"content")
+    row = feed.entry(tmp_path / "shoal_0.2.0_amd64.deb", "deb", "linux", "x86_64")
+    made = Feed(
+        serial=1, made=NOW, expires=NOW + timedelta(days=1), version="0.2.0", date=NOW.date(), files=(row,)
+    )
+    content, signature = feed.encode(made, bytes(KEY))
+    assert feed.verify(content, signature, ("0" * 64, PUBLIC), NOW) == made
+    assert made.file_for("linux", "x86_64", "deb") == row and made.file_for("linux", "aarch64", "deb") is None
+    assert row.size == 7 and row.url == row.file
+
+
+def test_every_changed_byte_is_noticed() -> None:
+    content, signature = signed(plain())
+    feed.verify(content, signature, (PUBLIC,), NOW)
+    for at in range(0, len(content), 7):
+        changed = content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+        assert "not signed" in refused(changed, signature)
+    for wrong in (b"", b"0" * 128, signature[:64], b"<html>", signature[:-2] + b"g\n", b"\xff" * 128):
+        assert "not signed" in refused(content, wrong)
+    assert "not signed" in refused(*signed(plain(), OTHER))
+    assert "not signed" in refused(
+        *signed(
+            plain(
+                notes={"en": ["x" * 300] * 20, "de": ["y" * 300] * 20}
+                | {"".join((a, b)): ["z" * 300] * 20 for a in "abc" for b in "abc"}
+            )
+        )
+    )  # larger than a list may be, although it is signed
+
+
+@given(st.binary(max_size=400), st.binary(max_size=200))
+def test_whatever_comes_is_refused_with_a_sentence(content: bytes, signature: bytes) -> None:
+    refused(content, signature)
+
+
+def test_a_list_holds_for_a_time() -> None:
+    made = signed(plain())
+    assert "held until 2027-03-01 and was not renewed" in refused(*made, NOW + timedelta(days=101))
+    assert "set the clock" in refused(*made, NOW - timedelta(days=30))
+    feed.verify(*made, (PUBLIC,), NOW - timedelta(days=1, hours=20))
+    assert "expires before" in refused(*signed(plain(expires=NOW - timedelta(days=2))))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"file": "../shoal.deb", "url": "../shoal.deb"},
+        {"file": "shoal..deb", "url": "shoal..deb"},
+        {"file": "/tmp/shoal.deb", "url": "/tmp/shoal.deb"},
+        {"file": "-o.deb", "url": "-o.deb"},
+        {"file": "shoal deb.deb", "url": "shoal deb.deb"},
+        {"file": "shoal.sh", "url": "shoal.sh"},
+        {"url": "other.deb"},
+        {"url": "file:///etc/passwd"},
+        {"url": "https://user:word@example.org/x.deb"},
+        {"url": "https:///x.deb"},
+        {"url": "javascript:alert(1)"},
+        {"size": 0},
+        {"size": 2**40},
+        {"sha256": "AB" * 32},
+        {"form": "rpm"},
+        {"more": 1},
+    ],
+)
+def test_a_row_names_one_file_beside_the_list_or_an_address(row: dict[str, Any]) -> None:
+    content = plain()
+    content["files"] = [{**content["files"][0], **row}]
+    assert "cannot be understood" in refused(*signed(content))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": "latest"},
+        {"version": "0.2.0; rm"},
+        {"least": "v1"},
+        {"serial": 0},
+        {"serial": 2**53},
+        {"made": "2026-11-20T00:00:00"},
+        {"notes": {"en": ["two\nlines"]}},
+        {"notes": {"en": ["\x1b[2J"]}},
+        {"notes": {"en-US": ["x"]}},
+        {"page": "shoal://x"},
+        {"mirrors": ["beside"]},
+        {"kind": "shoal-pack-1"},
+        {"surprise": True},
+        {"files": "none"},
+    ],
+)
+def test_what_makes_no_sense_is_refused(change: dict[str, Any]) -> None:
+    assert "cannot be understood" in refused(*signed(plain(**change)))
+
+
+def test_two_files_for_one_computer_are_one_too_many() -> None:
+    content = plain()
+    content["files"].append(content["files"][0])
+    assert "two files for the same computer" in refused(*signed(content))
+
+
+def test_a_release_tool_cannot_sign_what_the_app_refuses() -> None:
+    broken = Feed(serial=1, made=NOW, expires=NOW + timedelta(days=1), version="one", date=NOW.date(), files=())
+    with pytest.raises(UpdateError):
+        feed.encode(broken, bytes(KEY))
+
+
+def test_a_build_knows_whom_to_believe_and_a_checkout_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "release.json"
+    with pytest.raises(Checkout, match="git pull"):
+        feed.trust(path)
+    path.write_bytes(feed.trust_file((PUBLIC,), ("https://example.org/shoal-release.json",)))
+    assert feed.trust(path).feeds == ("https://example.org/shoal-release.json",)
+    for wrong in (
+        '{"keys": [], "feeds": ["https://x.org/"]}',
+        '{"keys": ["ab"], "feeds": ["https://x.org/"]}',
+        "{",
+    ):
+        path.write_text(wrong)
+        with pytest.raises(UpdateError, match="install Shoal again"):
+            feed.trust(path)
+
+
+def test_versions_are_ordered_by_number() -> None:
+    names = ["0.1.0a1", "0.1.0b2", "0.1.0b10", "0.1.0rc1", "0.1.0", "0.1.1", "0.2", "0.10.0", "1.0"]
+    assert sorted(sorted(names), key=ordered) == names
+    assert ordered("0.2") == ordered("0.2.0") and ordered("nonsense") < ordered("0.0.1")
+    assert ordered(installed.version()) > ordered("0.0.1")
