@@ -1,0 +1,142 @@
+"""What people on Linux get, laid out below a folder as it is installed: usr/lib/shoal, usr/bin and usr/share.
+
+Every date is that of the last commit and every right is set, so the same commit gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import calendar
+import gzip
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from frozen.bundle import ROOT, BuildError, Bundle
+
+from linux import tables
+
+HERE = Path(__file__).resolve().parent
+PIXELS = (48, 128, 256)
+
+_LICENCES = """
+import importlib.metadata
+for one in importlib.metadata.distributions():
+    for file in one.files or ():
+        if file.name.upper().startswith(("LICEN", "COPYING", "NOTICE")):
+            print(one.metadata["Name"], file.locate(), sep="\\t")
+"""
+_DRAW = """
+import sys
+from PySide6.QtGui import QGuiApplication, QIcon
+application = QGuiApplication([])
+QIcon(sys.argv[1]).pixmap(int(sys.argv[3])).save(sys.argv[2])
+"""
+
+
+def lay_out(made: Bundle, to: Path) -> Path:
+    """Makes the tree anew and returns its folder. Raises BuildError."""
+    shutil.rmtree(to, ignore_errors=True)
+    share, library = to / "usr" / "share", to / "usr" / "lib" / "shoal"
+    shutil.copytree(made.folder, library, symlinks=True)
+    _slim(library)
+    (to / "usr" / "bin").mkdir(parents=True)
+    (to / "usr" / "bin" / "shoal").symlink_to("../lib/shoal/shoal")
+    _put(HERE / "shoal.desktop", share / "applications" / "shoal.desktop", made)
+    _put(HERE / "metainfo.xml", share / "metainfo" / "io.github.shoal.Shoal.metainfo.xml", made)
+    _put(HERE / "lintian-overrides", share / "lintian" / "overrides" / "shoal", made)
+    _put(HERE / "copyright", share / "doc" / "shoal" / "copyright", made)
+    _squeeze((HERE / "shoal.1").read_text(encoding="utf-8"), share / "man" / "man1" / "shoal.1.gz", made)
+    _squeeze(_changelog(made), share / "doc" / "shoal" / "changelog.gz", made)
+    _icons(made, share / "icons" / "hicolor")
+    _licences(made, share / "doc" / "shoal" / "licences")
+    settle(to, made)
+    return to
+
+
+def settle(tree: Path, made: Bundle) -> None:
+    """Rights and dates of everything below."""
+    date = epoch(made)
+    for path in sorted(tree.rglob("*"), reverse=True):  # a folder's date changes with what is in it
+        if not path.is_symlink():
+            program = path.stat().st_mode & 0o100 and ".so" not in path.name
+            path.chmod(0o755 if path.is_dir() or program else 0o644)
+        os.utime(path, (date, date), follow_symlinks=False)
+
+
+def epoch(made: Bundle) -> int:
+    """The day of the last commit, in seconds since 1970."""
+    return calendar.timegm(made.date.timetuple())
+
+
+def size(tree: Path) -> int:
+    """Bytes of all files."""
+    return sum(path.stat().st_size for path in tree.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def output(*command: str | Path, **variables: str) -> str:
+    """What a program says. Raises BuildError."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **variables})
+    except OSError as error:
+        raise BuildError(
+            f"{command[0]} cannot be run ({error.strerror}): install it, then build again."
+        ) from error
+    if done.returncode:
+        raise BuildError(f"{command[0]} failed ({(done.stderr or done.stdout).strip()[-300:]}).")
+    return done.stdout.strip()
+
+
+def _slim(folder: Path) -> None:
+    """Libraries need no tables of names, and Qt few of ICU's. The program itself stays: Python's archive is behind
+    its end."""
+    for path in sorted(folder.rglob("*.so*")):
+        if path.is_file() and not path.is_symlink():
+            subprocess.run(["strip", "--strip-unneeded", path], stderr=subprocess.DEVNULL)
+    translated = (ROOT / "resources" / "translations").glob("*.qm")
+    languages = {"en", *(path.stem.rpartition("_")[2] for path in translated)}
+    for path in folder.rglob("libicudata.so.*"):
+        try:
+            tables.shrink(path, languages)
+        except (OSError, ValueError, subprocess.CalledProcessError) as error:
+            raise BuildError(f"ICU's tables cannot be made smaller ({error}).") from error
+
+
+def _put(source: Path, to: Path, made: Bundle) -> None:
+    to.parent.mkdir(parents=True, exist_ok=True)
+    to.write_text(_filled(source.read_text(encoding="utf-8"), made), encoding="utf-8")
+
+
+def _squeeze(text: str, to: Path, made: Bundle) -> None:
+    to.parent.mkdir(parents=True, exist_ok=True)
+    to.write_bytes(gzip.compress(_filled(text, made).encode(), 9, mtime=0))
+
+
+def _filled(text: str, made: Bundle) -> str:
+    return text.replace("@VERSION@", made.version).replace("@DATE@", made.date.isoformat())
+
+
+def _changelog(made: Bundle) -> str:
+    signed = f" -- The Shoal authors <shoal@example.org>  {made.date:%a, %d %b %Y} 00:00:00 +0000"
+    return f"shoal ({made.version}) stable; urgency=low\n\n  * Release {made.version}.\n\n{signed}\n"
+
+
+def _icons(made: Bundle, to: Path) -> None:
+    source = ROOT / "resources" / "icons" / "shoal.svg"
+    scalable = to / "scalable" / "apps"
+    scalable.mkdir(parents=True)
+    shutil.copyfile(source, scalable / "shoal.svg")
+    for pixels in PIXELS:
+        folder = to / f"{pixels}x{pixels}" / "apps"
+        folder.mkdir(parents=True)
+        drawn = folder / "shoal.png"
+        output(made.python, "-c", _DRAW, source, drawn, str(pixels), QT_QPA_PLATFORM="offscreen")
+
+
+def _licences(made: Bundle, to: Path) -> None:
+    """Each bundled package's own licence files."""
+    to.mkdir(parents=True)
+    for line in output(made.python, "-c", _LICENCES).splitlines():
+        name, _, path = line.partition("\t")
+        if name not in ("pip", "setuptools", "pyinstaller", "uv") and Path(path).is_file():
+            shutil.copyfile(path, to / f"{name}-{Path(path).name}")
