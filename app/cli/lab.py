@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.lab.arms import Arm, ArmError, parse_arms
+from app.lab.arms import RECIPES, Arm, ArmError, parse_arms
 from app.lab.journal import JournalError
 from app.lab.plan import Plan, digest, identity
 from app.sapo import curriculum
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION, QuestionError
-from app.sapo.recipes import RECIPES
 from app.sapo.seeds import sampling_seed
 
 if TYPE_CHECKING:

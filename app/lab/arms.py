@@ -6,21 +6,40 @@ import re
 
 import msgspec
 
-from app.sapo.recipes import RECIPES
+from app.sapo import recipes as sapo_recipes
 
-_ARM = re.compile(r"(?P<own>\d{1,4})/(?P<peer>\d{1,4})(?P<options>(?:\+ds|@[a-z]+|!shuffled)*)")
-_OPTION = re.compile(r"\+ds|@[a-z]+|!shuffled")
+RECIPES = {**sapo_recipes.RECIPES, **sapo_recipes.CANDIDATES}
+"""Those of the app and those that are still being tried."""
+
+_OPTION = re.compile(r"\+[a-z]+(?:=[a-z0-9.-]+)?|@[a-z]+|!shuffled")
+_ARM = re.compile(rf"(?P<own>\d{{1,4}})/(?P<peer>\d{{1,4}})(?P<options>(?:{_OPTION.pattern})*)")
 
 
 class ArmError(ValueError):
     """An arm that cannot be read. The message says which, why, and what would do."""
 
 
+class Extra(msgspec.Struct, frozen=True, kw_only=True):
+    """Something an arm may add to every round, built by `app.lab.twists`. Its value must match `pattern`; one
+    that matches the empty string may be left out."""
+
+    pattern: str
+    example: str
+
+
+EXTRAS: dict[str, Extra] = {
+    "paces": Extra(pattern=r"|[1-9]\d?", example="+paces=4"),
+    "churn": Extra(pattern=r"|[1-9]\d?", example="+churn=10"),
+}
+"""By name. `+paces=4`: half of the nodes act in every fourth round only. `+churn=10`: half of them are away in
+turns, for ten rounds each."""
+
+
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
     """A way to make a round: `own` questions answered and shared, up to `peer` groups taken in."""
 
     name: str
-    """As written, in one order: I/J, +ds, @recipe, !shuffled."""
+    """As written, in one order: I/J, +ds, @recipe, extras by name, !shuffled."""
     own: int
     peer: int
     recipe: str
@@ -28,6 +47,8 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     """Uninformative own groups are replaced by fresh questions, as in DAPO; all of it counts as generated."""
     shuffled: bool = False
     """Control: rewards are dealt out at random, so nothing can be learnt and the curve must stay flat."""
+    extras: tuple[tuple[str, str], ...] = ()
+    """Names of EXTRAS with their values, sorted."""
 
     @property
     def key(self) -> str:
@@ -36,9 +57,15 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
             f"{self.own}-{self.peer}",
             "+ds" * self.dynamic,
             f"@{self.recipe}",
+            *map(_written, self.extras),
             "!shuffled" * self.shuffled,
         )
         return "".join(parts)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is what a node does alone: no peers, no selection, nothing added."""
+        return not (self.peer or self.dynamic or self.shuffled or self.extras)
 
 
 def parse_arms(text: str, recipe: str) -> list[Arm]:
@@ -57,14 +84,14 @@ def parse_arms(text: str, recipe: str) -> list[Arm]:
 def parse_arm(text: str, recipe: str) -> Arm:
     """One arm, `I/J` with options.
 
-    >>> parse_arm("4/4@default", "faithful").key
-    '4-4@default'
+    >>> parse_arm("4/4@default+paces=4", "faithful").key
+    '4-4@default+paces=4'
     """
     match = _ARM.fullmatch(text)
     if match is None:
         raise ArmError(
             f"{text!r} is no arm: write own/peer groups, for example 8/0, 4/4, 8/0+ds, 4/4@default, "
-            "8/0!shuffled."
+            f"{'4/4' + next(iter(EXTRAS.values())).example}, 8/0!shuffled."
         )
     own, peer = int(match["own"]), int(match["peer"])
     options = _OPTION.findall(match["options"])
@@ -72,12 +99,20 @@ def parse_arm(text: str, recipe: str) -> Arm:
     for name in recipes or [recipe]:
         if name not in RECIPES:
             raise ArmError(f"There is no recipe called {name!r}: choose one of {', '.join(RECIPES)}.")
-    if len(recipes) > 1 or len(set(options)) < len(options):
+    extras = [_extra(option) for option in options if option.startswith("+") and option != "+ds"]
+    names = [name for name, _ in extras]
+    if len(recipes) > 1 or len(set(options)) < len(options) or len(set(names)) < len(names):
         raise ArmError(f"The arm {text!r} says something twice: keep one of each option.")
     if not 1 <= own <= 256 or peer > 256:
         raise ArmError(f"The arm {text!r} needs 1 to 256 own groups and at most 256 of peers.")
     dynamic, shuffled = "+ds" in options, "!shuffled" in options
-    suffix = "+ds" * dynamic + "".join(f"@{name}" for name in recipes) + "!shuffled" * shuffled
+    added = tuple(sorted(extras))
+    suffix = (
+        "+ds" * dynamic
+        + "".join(f"@{name}" for name in recipes)
+        + "".join(map(_written, added))
+        + "!shuffled" * shuffled
+    )
     return Arm(
         name=f"{own}/{peer}{suffix}",
         own=own,
@@ -85,4 +120,20 @@ def parse_arm(text: str, recipe: str) -> Arm:
         recipe=(recipes or [recipe])[0],
         dynamic=dynamic,
         shuffled=shuffled,
+        extras=added,
     )
+
+
+def _extra(option: str) -> tuple[str, str]:
+    name, _, value = option[1:].partition("=")
+    if name not in EXTRAS:
+        examples = ", ".join(extra.example for extra in EXTRAS.values())
+        raise ArmError(f"An arm knows no {option!r}: choose among +ds, {examples}.")
+    if not re.fullmatch(EXTRAS[name].pattern, value):
+        raise ArmError(f"The option {option!r} of an arm has no such value: write {EXTRAS[name].example}.")
+    return name, value
+
+
+def _written(extra: tuple[str, str]) -> str:
+    name, value = extra
+    return f"+{name}={value}" if value else f"+{name}"

@@ -10,50 +10,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 
 import msgspec
 
 from app.lab import prediction
-from app.lab.arms import Arm
+from app.lab.answers import Answered, Learnt, rows, token_mean, train_group
+from app.lab.arms import RECIPES, Arm
 from app.lab.plan import Plan, Probe, Round, identity
 from app.lab.probing import Prober
 from app.lab.swarm import Swarm
-from app.sapo import curriculum, mixing, recipes, seeds
+from app.lab.twists import Twist, open_twists
+from app.sapo import adaptive, curriculum, mixing, recipes, seeds
 from app.sapo.groups import Group, ScoredGroup, informative
 from app.sapo.probe import probe_questions
 from app.sapo.prompts import messages, shows_work
 from app.sapo.questions import Coordinates
-from app.sapo.recipes import RECIPES, TrainGroup
-from engines.contract import Batch, Completion, Messages, Row, TokenSequence
+from engines.contract import Batch, TokenSequence
 
 Score = Callable[[Group], ScoredGroup]
-
-
-@dataclass(frozen=True)
-class Answered:
-    """One question as one node answered it: the published group, and what only its own node knows (the
-    tokens)."""
-
-    node: int
-    round: int
-    scored: ScoredGroup
-    prompt: Messages
-    completions_G: list[Completion]
-    dealt_G: tuple[int, ...]
-    """The rewards that are trained on: the verifier's, or shuffled ones in the control."""
-
-
-@dataclass(frozen=True)
-class Learnt:
-    """What one node's training step used."""
-
-    own: int
-    peer: int
-    batch_reward: float
-    stepped: bool
-    weighed: recipes.Weighed
 
 
 class Experiment:
@@ -74,6 +50,9 @@ class Experiment:
         ]  # what each node trained on already
         self.rates: dict[str, float] = {}
         self.reencoded = [0, 0]
+        budget = arm.own + arm.peer
+        self.mixing_N = [adaptive.Mixing(budget=budget) for _ in range(plan.nodes)]
+        self.twists: list[Twist] = open_twists(self)
 
     def rounds(self) -> Iterator[Round]:
         """Round 0 (the probe before training) to the last."""
@@ -96,45 +75,99 @@ class Experiment:
         return [seeds.sampling_seed(identity, number, purpose) for identity in self.identities]
 
     def _round(self, number: int) -> Round:
-        started = time.perf_counter()
-        kept_NP, generated = self._answer(number)
+        started, cpu = time.perf_counter(), time.process_time()
+        active = self._active(number)
+        split_N = [self._split(node, active) for node in range(self.plan.nodes)]
+        kept_NP, generated = self._answer(number, [own for own, _ in split_N])
         sampled = time.perf_counter()
         if self.arm.shuffled:
             kept_NP = self._shuffled(kept_NP, number)
         fresh = [answered for kept_P in kept_NP for answered in kept_P]
+        for twist in self.twists:
+            fresh = twist.published(number, fresh)
         self.published = [old for old in self.published if number - old.round <= self.window] + fresh
         self.reencoded = [0, 0]
         learning = time.perf_counter()
-        learnt_N = [self._learn(node, kept_P, number) for node, kept_P in enumerate(kept_NP)]
-        ended = time.perf_counter()
+        learnt = [self._learn(node, kept_NP[node], split_N[node][1], number) for node in sorted(active)]
+        for twist in self.twists:
+            twist.after(number)
+        ended, cpu_ended = time.perf_counter(), time.process_time()
 
+        if self.recipe.adaptive:
+            for node in active:
+                self.mixing_N[node] = self._observed(node, generated, split_N[node][0])
         completions = [completion for answered in generated for completion in answered.completions_G]
-        share = prediction.informative_share(self.rates.values(), self.plan.group)
-        attempts = self.plan.attempts if self.arm.dynamic else 1
-        offered = (self.plan.nodes - 1) * self.arm.own * (min(self.window, number - 1) + 1)
+        nats = token_mean([completion.logprobs_T for completion in completions])
+        peer_nats = [one.peer_logprob for one in learnt if one.peer_logprob is not None]
+        predicted_own, predicted_peer = self._predicted(number, [split_N[node] for node in sorted(active)])
+        measured = {name: value for twist in self.twists for name, value in twist.measures(number).items()}
         return Round(
             round=number,
             generated=len(completions),
             generated_tokens=sum(len(completion.tokens_T) for completion in completions),
-            informative_own=_mean([learnt.own for learnt in learnt_N]),
-            informative_peer=_mean([learnt.peer for learnt in learnt_N]),
-            predicted_own=prediction.own_groups(self.arm.own, share, attempts),
-            predicted_peer=prediction.peer_groups(self.arm.peer, offered, 1.0 - (1.0 - share) ** attempts),
+            informative_own=_mean([one.own for one in learnt]),
+            informative_peer=_mean([one.peer for one in learnt]),
+            predicted_own=predicted_own,
+            predicted_peer=predicted_peer,
             own_reward=_mean([reward for answered in generated for reward in answered.scored.rewards_G]),
-            batch_reward=_mean([learnt.batch_reward for learnt in learnt_N]),
+            batch_reward=_mean([one.batch_reward for one in learnt]),
             finished=_mean([completion.finished for completion in completions]),
             worked=_mean([shows_work(completion.text) for completion in completions]),
-            steps=sum(learnt.stepped for learnt in learnt_N),
-            gated_right=sum(learnt.weighed.gated_right for learnt in learnt_N),
-            gated_wrong=sum(learnt.weighed.gated_wrong for learnt in learnt_N),
-            peer_scale=_mean([learnt.weighed.peer_scale for learnt in learnt_N]),
+            steps=sum(one.stepped for one in learnt),
+            gated_right=sum(one.weighed.gated_right for one in learnt),
+            gated_wrong=sum(one.weighed.gated_wrong for one in learnt),
+            peer_scale=_mean([one.weighed.peer_scale for one in learnt]),
             reencoded_same=self.reencoded[0] / self.reencoded[1] if self.reencoded[1] else None,
             seconds=ended - started,
+            cpu_seconds=cpu_ended - cpu,
             sampling_seconds=sampled - started,
             learning_seconds=ended - learning,
+            active=len(active),
+            own=_mean([split_N[node][0] for node in active]),
+            own_nats=None if nats is None else -nats,
+            peer_nats=-_mean(peer_nats) if peer_nats else None,
+            extra=measured or None,
         )
 
-    def _answer(self, number: int) -> tuple[list[list[Answered]], list[Answered]]:
+    def _active(self, number: int) -> set[int]:
+        active = set(range(self.plan.nodes))
+        for twist in self.twists:
+            here = twist.active(number)
+            active = active if here is None else active & here
+        return active
+
+    def _split(self, node: int, active: set[int]) -> tuple[int, int]:
+        """How many groups a node answers and how many it takes in this round."""
+        if node not in active:
+            return 0, 0
+        if not self.recipe.adaptive:
+            return self.arm.own, self.arm.peer
+        return adaptive.split(self.mixing_N[node], len(active), self.arm.own)
+
+    def _observed(self, node: int, generated: Sequence[Answered], asked: int) -> adaptive.Mixing:
+        own = [answered for answered in generated if answered.node == node]
+        nats = token_mean([completion.logprobs_T for answered in own for completion in answered.completions_G])
+        rewards = [reward for answered in own for reward in answered.dealt_G]
+        seen = adaptive.Round(
+            asked=asked,
+            informative=sum(informative(answered.dealt_G) for answered in own),
+            answered=len(rewards),
+            solved=sum(rewards),
+            nats=None if nats is None else -nats,
+        )
+        return adaptive.observe(self.mixing_N[node], seen)
+
+    def _predicted(self, number: int, split_N: Sequence[tuple[int, int]]) -> tuple[float, float]:
+        """Informative own and peer groups that success rates alone predict, means over the active nodes."""
+        share = prediction.informative_share(self.rates.values(), self.plan.group)
+        attempts = self.plan.attempts if self.arm.dynamic else 1
+        asked, rounds = sum(own for own, _ in split_N), min(self.window, number - 1) + 1
+        kept = 1.0 - (1.0 - share) ** attempts
+        own_N = [prediction.own_groups(own, share, attempts) for own, _ in split_N]
+        peer_N = [prediction.peer_groups(peer, (asked - own) * rounds, kept) for own, peer in split_N]
+        return _mean(own_N), _mean(peer_N)
+
+    def _answer(self, number: int, own_N: Sequence[int]) -> tuple[list[list[Answered]], list[Answered]]:
         """Own questions asked, answered and scored: those that each node keeps, and everything generated for
         it.
 
@@ -147,7 +180,7 @@ class Experiment:
         slots_N = [0] * self.plan.nodes
         everything: list[Answered] = []
         for attempt in range(self.plan.attempts if self.arm.dynamic else 1):
-            missing_N = [self.arm.own - len(kept_P) for kept_P in kept_NP]
+            missing_N = [own - len(kept_P) for own, kept_P in zip(own_N, kept_NP, strict=True)]
             if not any(missing_N):
                 break
             for answered in self._sample(number, attempt, slots_N, missing_N):
@@ -155,8 +188,8 @@ class Experiment:
                 (kept_NP if keep else spare_NP)[answered.node].append(answered)
                 everything.append(answered)
             slots_N = [slot + missing for slot, missing in zip(slots_N, missing_N, strict=True)]
-        for kept_P, spare_P in zip(kept_NP, spare_NP, strict=True):
-            kept_P += spare_P[: self.arm.own - len(kept_P)]
+        for own, kept_P, spare_P in zip(own_N, kept_NP, spare_NP, strict=True):
+            kept_P += spare_P[: own - len(kept_P)]
         return kept_NP, everything
 
     def _sample(
@@ -204,35 +237,40 @@ class Experiment:
             for node, kept_P in enumerate(kept_NP)
         ]
 
-    def _learn(self, node: int, own_P: list[Answered], number: int) -> Learnt:
+    def _learn(self, node: int, own_P: list[Answered], wanted: int, number: int) -> Learnt:
         """Mixes, weighs and takes one step. Without a single weight there is no step."""
-        peer_P = self._choose(node, number)
+        peer_P = self._choose(node, wanted, number)
         own_sequences = [self._own_sequences(answered) for answered in own_P]
         peer_sequences = [self._peer_sequences(answered) for answered in peer_P]
         own = [
-            _train_group(answered, sequences_G, [list(c.logprobs_T) for c in answered.completions_G])
+            train_group(answered, sequences_G, [list(c.logprobs_T) for c in answered.completions_G])
             for answered, sequences_G in zip(own_P, own_sequences, strict=True)
         ]
-        peer_logprobs = self._logprobs(node, peer_sequences) if self.recipe.needs_peer_logprobs else None
+        asked = self.recipe.needs_peer_logprobs or (number % self.plan.probe_every == 0)
+        peer_logprobs = self._logprobs(node, peer_sequences) if asked else None
         peer = [
-            _train_group(answered, sequences_G, peer_logprobs[p] if peer_logprobs else None)
+            train_group(answered, sequences_G, peer_logprobs[p] if peer_logprobs else None)
             for p, (answered, sequences_G) in enumerate(zip(peer_P, peer_sequences, strict=True))
         ]
         self.own_logprob[node] = recipes.running_logprob(self.own_logprob[node], own)
         weighed = recipes.weigh(self.recipe, own, peer, self.own_logprob[node] or 0.0)
-        rows = _rows(own_sequences, weighed.own, own if self.recipe.clip else None)
-        rows += _rows(peer_sequences, weighed.peer, None)
-        if rows:
+        for twist in self.twists:
+            pairs = [list(zip(a, b, strict=True)) for a, b in ((own_P, own), (peer_P, peer))]
+            weighed = twist.learning(node, number, weighed, *pairs)
+        batch = rows(own_sequences, weighed.own, own if self.recipe.clip else None)
+        batch += rows(peer_sequences, weighed.peer, None)
+        if batch:
             rate = recipes.learning_rate(self.plan.learning_rate, self.updates[node], weighed.step)
-            self.swarm.step(node, Batch(rows_S=rows, learning_rate=rate, clip=self.recipe.clip))
+            self.swarm.step(node, Batch(rows_S=batch, learning_rate=rate, clip=self.recipe.clip))
             self.updates[node] += 1
         trained_on = [reward for answered in (*own_P, *peer_P) for reward in answered.dealt_G]
         return Learnt(
             own=sum(informative(answered.dealt_G) for answered in own_P),
             peer=len(peer_P),
             batch_reward=_mean(trained_on),
-            stepped=bool(rows),
+            stepped=bool(batch),
             weighed=weighed,
+            peer_logprob=token_mean([p_T for p_GT in peer_logprobs or [] for p_T in p_GT]),
         )
 
     def _logprobs(self, node: int, sequences: list[list[TokenSequence]]) -> list[list[list[float]]]:
@@ -240,15 +278,17 @@ class Experiment:
         flat = iter(self.swarm.logprobs(node, [s for sequences_G in sequences for s in sequences_G]))
         return [[next(flat) for _ in sequences_G] for sequences_G in sequences]
 
-    def _choose(self, node: int, number: int) -> list[Answered]:
+    def _choose(self, node: int, wanted: int, number: int) -> list[Answered]:
         """Peer groups for a node, out of what the others published within the window. None is taken twice."""
-        if not self.arm.peer:
+        if not wanted:
             return []
         taken = self.taken[node]
         pool = [a for a in self.published if a.node != node and a.scored.group.coordinates not in taken]
+        for twist in self.twists:
+            pool = twist.offered(node, number, pool)
         offers = [mixing.Offer(peer=str(a.node), age=number - a.round, rewards_G=a.dealt_G) for a in pool]
         rng = Random(seeds.sampling_seed(self.identities[node], number, "mix"))
-        chosen = [pool[position] for position in mixing.choose(self.recipe, offers, self.arm.peer, rng)]
+        chosen = [pool[position] for position in mixing.choose(self.recipe, offers, wanted, rng)]
         taken.update(a.scored.group.coordinates for a in chosen)
         return chosen
 
@@ -265,36 +305,6 @@ class Experiment:
         same = [s.completion_T == c.tokens_T for s, c in zip(sequences_G, answered.completions_G, strict=True)]
         self.reencoded = [self.reencoded[0] + sum(same), self.reencoded[1] + len(same)]
         return sequences_G
-
-
-def _rows(
-    sequences: list[list[TokenSequence]], weights: tuple[recipes.Weights, ...], old: list[TrainGroup] | None
-) -> list[Row]:
-    """Sequences with a weight, as rows. `old` brings the sampler's log-probs, against which ratios are
-    clipped."""
-    olds: Sequence[TrainGroup | None] = old or [None] * len(sequences)
-    return [
-        Row(
-            prompt_T=sequence.prompt_T,
-            completion_T=sequence.completion_T,
-            weights_T=list(weights_T),
-            old_logprobs_T=list(group.logprobs_GT[g]) if group and group.logprobs_GT else None,
-        )
-        for sequences_G, weights_GT, group in zip(sequences, weights, olds, strict=True)
-        for g, (sequence, weights_T) in enumerate(zip(sequences_G, weights_GT, strict=True))
-        if any(weights_T)
-    ]
-
-
-def _train_group(
-    answered: Answered, sequences_G: list[TokenSequence], logprobs_GT: list[list[float]] | None
-) -> TrainGroup:
-    return TrainGroup(
-        rewards_G=answered.dealt_G,
-        finished_G=answered.scored.group.finished_G,
-        lengths_G=tuple(len(sequence.completion_T) for sequence in sequences_G),
-        logprobs_GT=None if logprobs_GT is None else tuple(map(tuple, logprobs_GT)),
-    )
 
 
 def _mean(values: Sequence[float]) -> float:

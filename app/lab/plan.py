@@ -46,6 +46,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Rounds that a group stays in the pool after its own; None: the recipe's `max_age`, else 0."""
     attempts: int
     """Dynamic sampling: how often a round may draw questions at all."""
+    regime: str = ""
+    """Name of the file in app/lab/regimes that these settings were taken from."""
+    starters: tuple[str, ...] = ()
+    """For each node a model or the folder of a PEFT adapter over `model` to begin with; empty: all from
+    `model`."""
+    starter_weights: tuple[str, ...] = ()
+    """Digests of `starters`."""
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +65,8 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     worked: float
     pass_at_8_N: tuple[float, ...] | None = None
     """Share of questions solved at least once in eight answers, on some of the probe's questions."""
+    nodes: dict[str, tuple[float, ...]] | None = None
+    """Share solved per family, node by node."""
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +99,19 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     """Share of peer completions whose text, encoded again, gives the sender's tokens."""
     seconds: float = 0.0
     """Sampling, scoring and learning; the probe is left out."""
+    cpu_seconds: float = 0.0
+    """The same in this process's processor time, which other work on the machine does not stretch; scoring
+    happens in a child and is left out."""
     sampling_seconds: float = 0.0
     learning_seconds: float = 0.0
     probe: Probe | None = None
+    active: int | None = None
+    """Nodes that took part; rates and counts are means over them. None in records from before this was kept."""
+    own: float | None = None
+    """Own groups asked, before any redrawing."""
+    own_nats: float | None = None
+    """Mean over tokens of -log prob of own completions: an estimate of the policy's entropy."""
+    peer_nats: float | None = None
+    """The same of the peers' text under its reader, before the step; in rounds with a probe."""
+    extra: dict[str, float] | None = None
+    """What an arm's extras measured."""

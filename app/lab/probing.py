@@ -31,7 +31,7 @@ class Prober:
     def once(self, seeds_N: Sequence[int]) -> Probe:
         """Every node answers every question once."""
         step = max(1, ROWS // len(seeds_N))
-        by_family: dict[str, list[int]] = {}
+        by_family: dict[str, list[tuple[int, ...]]] = {}
         rewards_PN: list[tuple[int, ...]] = []
         completions: list[Completion] = []
         for start in range(0, len(self.questions), step):
@@ -40,14 +40,21 @@ class Prober:
             for position, question in enumerate(part):
                 answers_N = [answers_P[position][0] for answers_P in answers_NP]
                 rewards_N = self._rewards(question, answers_N)
-                by_family.setdefault(question.coordinates.family, []).extend(rewards_N)
+                by_family.setdefault(question.coordinates.family, []).append(rewards_N)
                 rewards_PN.append(rewards_N)
                 completions += answers_N
         return Probe(
             pass_at_1_N=tuple(_share(rewards_P) for rewards_P in zip(*rewards_PN, strict=True)),
-            families={family: _share(rewards) for family, rewards in sorted(by_family.items())},
+            families={
+                family: _share([reward for rewards_N in rewards_PN for reward in rewards_N])
+                for family, rewards_PN in sorted(by_family.items())
+            },
             finished=_share([completion.finished for completion in completions]),
             worked=_share([shows_work(completion.text) for completion in completions]),
+            nodes={
+                family: tuple(round(_share(rewards_P), 4) for rewards_P in zip(*rewards_PN, strict=True))
+                for family, rewards_PN in sorted(by_family.items())
+            },
         )
 
     def pass_at_8(self, seeds_N: Sequence[int], alike: bool) -> tuple[float, ...]:

@@ -55,6 +55,8 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the peer part is scaled down to the own part's sum of |weight|."""
     lone_peer_step: float = 1.0
     """Step size when all own groups are uninformative and peers' stand alone."""
+    adaptive: bool = False
+    """Whether a node moves I and J by its own informative share, with a brake (`sapo.adaptive`)."""
 
     @property
     def needs_peer_logprobs(self) -> bool:
@@ -80,6 +82,11 @@ RECIPES: dict[str, Recipe] = {
     ),
 }
 
+CANDIDATES: dict[str, Recipe] = {
+    "adaptive": msgspec.structs.replace(RECIPES["default"], name="adaptive", adaptive=True),
+}
+"""Recipes that only the lab knows: they become the app's when they are measured to be better."""
+
 
 class TrainGroup(msgspec.Struct, frozen=True, kw_only=True):
     """A scored group as tokens of the learner. `lengths_G` counts the end token of finished completions.
@@ -95,6 +102,9 @@ class TrainGroup(msgspec.Struct, frozen=True, kw_only=True):
     mean_logprob_G: tuple[float, ...] | None = None
     logprobs_GT: tuple[tuple[float, ...], ...] | None = None
     sampler_logprobs_GT: tuple[tuple[float, ...], ...] | None = None
+    trusted_G: tuple[bool, ...] | None = None
+    """Of a peer's group: whether a right answer passed the defences (`app.sapo.defences`). One that did not
+    weighs nothing, and a group without any that did teaches nothing at all. None: there were no defences."""
 
     @property
     def verdicts_G(self) -> tuple[int, ...]:
@@ -135,6 +145,8 @@ class Weighed(msgspec.Struct, frozen=True, kw_only=True):
     peer_mass: float
     gated_right: int
     gated_wrong: int
+    right_P: tuple[tuple[int, int], ...] = ()
+    """Of each peer group's right answers, how many were taken and how many kept out."""
 
 
 class WeighError(ValueError):
@@ -175,6 +187,7 @@ def weigh(recipe: Recipe, own: Sequence[TrainGroup], peer: Sequence[TrainGroup],
         peer_mass=peer_mass * peer_scale,
         gated_right=sum(kept_out),
         gated_wrong=len(kept_out) - sum(kept_out),
+        right_P=tuple(_right(group, gates_G) for group, gates_G in zip(peer, gates, strict=True)),
     )
 
 
@@ -210,6 +223,8 @@ def _check(group: TrainGroup) -> None:
     g = len(group.rewards_G)
     per_token = [p for p in (group.logprobs_GT, group.sampler_logprobs_GT) if p is not None]
     per_completion = [group.finished_G, group.lengths_G, *per_token]
+    if group.trusted_G is not None:
+        per_completion.append(group.trusted_G)
     if group.mean_logprob_G is not None:
         per_completion.append(group.mean_logprob_G)
     if any(len(values_G) != g for values_G in per_completion):
@@ -240,7 +255,26 @@ def _importance(recipe: Recipe, group: TrainGroup) -> list[list[float]]:
 
 
 def _gates(recipe: Recipe, group: TrainGroup, own_logprob: float) -> list[float]:
-    """How far each completion of a peer group is trusted, in [0, 1]. Ones where none are needed."""
+    """How far each completion of a peer group is trusted, in [0, 1]: by its likelihood and by the defences."""
+    gates_G = _likely(recipe, group, own_logprob)
+    if group.trusted_G is None or not informative(group.verdicts_G):
+        return gates_G
+    gates_G = [
+        gate if trusted or not right else 0.0
+        for gate, trusted, right in zip(gates_G, group.trusted_G, group.verdicts_G, strict=True)
+    ]
+    anything = any(gate for gate, right in zip(gates_G, group.verdicts_G, strict=True) if right)
+    return gates_G if anything else [0.0] * len(gates_G)
+
+
+def _right(group: TrainGroup, gates_G: list[float]) -> tuple[int, int]:
+    """Right answers taken, and kept out."""
+    gates = [gate for gate, right in zip(gates_G, group.verdicts_G, strict=True) if right]
+    return sum(gate > 0.0 for gate in gates), sum(gate == 0.0 for gate in gates)
+
+
+def _likely(recipe: Recipe, group: TrainGroup, own_logprob: float) -> list[float]:
+    """The gates that go by an answer's mean log-prob, each in [0, 1]. Ones where none are needed."""
     if (recipe.floor is None and recipe.negative_floor is None) or not informative(group.verdicts_G):
         return [1.0] * len(group.rewards_G)
     means_G = _means(group)

@@ -87,7 +87,7 @@ def test_no_training_question_is_a_probe_question(sandbox: Sandbox) -> None:
 
 def test_the_same_run_twice_is_the_same(sandbox: Sandbox) -> None:
     def timeless(records: Sequence[Round]) -> list[Round]:
-        still = {"seconds": 0.0, "sampling_seconds": 0.0, "learning_seconds": 0.0}
+        still = {"seconds": 0.0, "cpu_seconds": 0.0, "sampling_seconds": 0.0, "learning_seconds": 0.0}
         return [msgspec.structs.replace(record, **still) for record in records]
 
     first, second = Lab(sandbox, "2/2@default"), Lab(sandbox, "2/2@default")
