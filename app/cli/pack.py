@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from app.cli._stopped import stop_quietly
+from app.desktop.gpu import card_present
 from app.packs import manifest, place, soundness, stages
 from app.packs.errors import PackError
 from app.packs.events import Done, Event, Failed, Progress, Standing, Waiting
@@ -101,7 +102,7 @@ def _wanted(
     if args.manifest:
         return load(args.manifest, keys), offline
     if offline is not None:
-        path = offline / f"{args.pack}.json" if args.pack else chosen_in(offline)
+        path = offline / f"{args.pack}.json" if args.pack else chosen_in(offline, card_present())
         return load(str(path), keys), path.parent
     known = manifest.trust().manifests
     name = args.pack or next((one.name for one in _standing().offers if one.name in known), "cpu")
@@ -131,7 +132,7 @@ def _standing() -> Standing:
         trust = manifest.trust()
     except PackError as error:
         trust, problem = manifest.Trust(keys=()), str(error)
-    offers = offered(trust, root, place.carried())
+    offers = offered(trust, root, place.carried(), card_present())
     return Standing(folder=str(root), packs=packs, offers=offers, free=stages.free(root), problem=problem)
 
 

@@ -30,6 +30,7 @@ from app.node.settings import Settings
 from app.node.snapshot import Phase, Ruling, Snapshot, standing
 from app.node.state import State
 from app.node.watch import Watch
+from app.packs import place as packs
 from app.sapo import curriculum, seeds
 from app.sapo.probe import probe_questions
 from app.sapo.questions import Asked, QuestionError
@@ -146,7 +147,7 @@ class Node:
             reason = "stopped"
             raise
         except (EngineError, QuestionError, SandboxError) as error:
-            sentence = str(error)
+            sentence = await self._engine_fault() or str(error)
             raise NodeError(sentence) from error
         except NodeError as error:
             sentence = str(error)
@@ -230,6 +231,8 @@ class Node:
             await self._start_trainer()
 
     async def _start_trainer(self) -> None:
+        if missing := packs.missing():
+            raise NodeError(missing)
         log = self._home / "logs" / "trainer.log"
         self._effort_given = self._effort
         self._link = await Link.start(
@@ -242,6 +245,15 @@ class Node:
             home=self._home,
             share=self._share,
         )
+
+    async def _engine_fault(self) -> str:
+        """What is wrong with an installed app's engine: no start is tried again with a broken one. Empty where
+        nothing is, and in a checkout."""
+        if not packs.installed():
+            return ""
+        from app.packs.soundness import fault
+
+        return await asyncio.to_thread(fault, packs.folder())
 
     async def _end_trainer(self) -> None:
         if self._link is not None:
@@ -353,6 +365,8 @@ class Node:
         """A dead trainer is an ordinary event: say so, wait a little, and do the round again."""
         self._link = self._engine = None
         self._deaths += 1
+        if self._deaths == 1 and not death.of_memory and (fault := await self._engine_fault()):
+            raise NodeError(f"{fault[:-1]}; round {self._state.round} is safe.")
         if self._deaths >= _DEATHS:
             raise NodeError(
                 f"{death}, {self._deaths} times in a row: {death.remedy}, and start again; "

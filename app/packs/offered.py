@@ -7,7 +7,6 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.desktop.gpu import card_present
 from app.launcher.stamp import APPLE_SILICON
 from app.packs import manifest, place, source
 from app.packs.errors import PackError
@@ -17,24 +16,24 @@ from app.packs.manifest import Offer, Trust
 LAST = 9
 
 
-def offered(trust: Trust, root: Path, carried: Path | None) -> list[Offered]:
-    """Of packs without an Offer nothing but the name is known."""
+def offered(trust: Trust, root: Path, carried: Path | None, card: bool) -> list[Offered]:
+    """`card`: an NVIDIA driver runs here. Of packs without an Offer nothing but the name is known."""
     found: dict[str, Offered] = {}
     for name in trust.manifests:
         known = trust.offers.get(name)
         found[name] = _row(name, known, root) if known else Offered(name=name)
-    for path in manifests_in(carried) if carried is not None else []:
+    for path in manifests_in(carried, card) if carried is not None else []:
         with contextlib.suppress(PackError):  # it is of another system, or damaged: its installation says so
             one = source.load(str(path), trust.keys).manifest
             manifest.check_here(one)
             found[one.name] = _row(one.name, manifest.offer(one), root, str(path.parent))
     return sorted(
-        (one for one in found.values() if rank(one.name) < LAST),
-        key=lambda one: (not one.carried, rank(one.name), one.name),
+        (one for one in found.values() if rank(one.name, card) < LAST),
+        key=lambda one: (not one.carried, rank(one.name, card), one.name),
     )
 
 
-def rank(name: str, card: bool | None = None, apple: bool = APPLE_SILICON) -> int:
+def rank(name: str, card: bool, apple: bool = APPLE_SILICON) -> int:
     """How well a pack suits this computer: small numbers are better, LAST is not at all.
 
     >>> [rank(name, card=True, apple=False) for name in ("cuda", "cpu", "cpu_llamacpp", "mlx")]
@@ -44,25 +43,25 @@ def rank(name: str, card: bool | None = None, apple: bool = APPLE_SILICON) -> in
     """
     kind = name.partition("_")[0]
     if kind == "cuda":
-        return 0 if (card_present() if card is None else card) else LAST
+        return 0 if card else LAST
     if kind == "mlx":
         return 0 if apple else LAST
     return 1 if name == "cpu" else 2
 
 
-def manifests_in(folder: Path) -> list[Path]:
+def manifests_in(folder: Path, card: bool) -> list[Path]:
     """The manifests in a folder or one below it, the one that suits this computer best first."""
     for signed in (folder.glob("*.json.sig"), folder.glob("*/*.json.sig")):
         with contextlib.suppress(OSError):
             names = [path.with_suffix("") for path in signed]
             if names:
-                return sorted(names, key=lambda path: (rank(path.stem), path))
+                return sorted(names, key=lambda path: (rank(path.stem, card), path))
     return []
 
 
-def chosen_in(folder: Path) -> Path:
+def chosen_in(folder: Path, card: bool) -> Path:
     """The manifest to take out of a folder that somebody chose. Raises PackError."""
-    found = manifests_in(folder)
+    found = manifests_in(folder, card)
     if not found:
         raise PackError(
             f"{folder} holds no engine: choose the folder with the engine's files; one of them has a name such "

@@ -28,6 +28,7 @@ NAME = r"[a-z][a-z0-9_]{0,31}"
 VERSION = r"[0-9][0-9a-z.]{0,31}"
 _FOLDER = re.compile(rf"(?P<name>{NAME})-(?P<version>{VERSION})(-r(?P<repair>[1-9][0-9]{{0,3}}))?")
 _GONE = ".gone-"
+MISSING = "The engine is not installed: open Shoal's window, or run shoal pack install."
 
 
 class Current(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +68,11 @@ def python() -> Path | None:
     used = current(place).current
     found = interpreter(place / used) if used else None
     return found if found is not None and found.exists() else None
+
+
+def missing() -> str:
+    """A sentence where an installed app has no engine; else empty."""
+    return MISSING if installed() and python() is None else ""
 
 
 def interpreter(environment: Path) -> Path:

@@ -13,19 +13,12 @@ from app.packs import place, programs
 from app.packs.errors import PackError
 from app.packs.manifest import Manifest
 
-MISSING = "The engine is not installed: open Shoal's window, or run shoal pack install."
-
-
-def missing() -> str:
-    """A sentence where an installed app has no engine; else empty. Takes some microseconds."""
-    return MISSING if place.installed() and place.python() is None else ""
-
 
 def fault(root: Path) -> str:
     """A sentence where the engine in use cannot compute; else empty. Takes some seconds."""
     used = place.current(root).current
     if not used or not place.interpreter(root / used).exists():
-        return MISSING
+        return place.MISSING
     try:
         imports = msgspec.json.decode((root / f"{used}.json").read_bytes(), type=Manifest).imports
     except (OSError, msgspec.MsgspecError):

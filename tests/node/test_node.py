@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from app.node import checkpoint, events
 from app.node import node as node_module
 from app.node.errors import NodeError
 from app.node.node import wait_before_restart
+from app.packs import place
 from app.sapo.sandbox import Sandbox
 from tests.node.bench import Bench, of, rows
 
@@ -149,6 +151,21 @@ def test_a_model_that_cannot_be_opened_ends_the_node(bench: Bench, monkeypatch: 
     with pytest.raises(NodeError, match="choose another one"):
         bench.run()
     assert not of(events.TrainerRestarted, bench.events)
+
+
+def test_an_installed_app_without_an_engine_says_so_at_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, no_waiting: None
+) -> None:
+    monkeypatch.setenv("SHOAL_PACKS", str(tmp_path / "packs"))
+    monkeypatch.setattr(place, "installed", lambda: True)
+    with pytest.raises(NodeError, match=r"engine is not installed.*pack install"):
+        bench.run()
+    assert not (bench.home / "logs" / "trainer.log").exists(), "no trainer was started"
+    monkeypatch.setattr(place, "python", lambda: Path(sys.executable))
+    monkeypatch.setenv("FAKE_TROUBLE", "unopenable")
+    with pytest.raises(NodeError, match="engine is not installed"):  # and not: run ./shoal setup
+        bench.run()
+    assert not of(events.TrainerRestarted, bench.events) and bench.events[-1].reason == "failed"
 
 
 def test_new_families_make_a_new_curve_and_old_ones_keep_their_progress(bench: Bench) -> None:

@@ -28,42 +28,42 @@ def test_sizes_are_told_and_what_came_is_counted(files: dict[str, bytes], tmp_pa
     wheels.mkdir(parents=True)
     (wheels / "half.part").write_bytes(b"x" * 100)
     trust = Trust(keys=KEYS, manifests={"cpu": "http://a/cpu.json", "mlx": "http://a/m"}, offers={"cpu": one})
-    (row,) = offered.offered(trust, tmp_path, None)
+    (row,) = offered.offered(trust, tmp_path, None, card=False)
     assert (row.name, row.version, row.bytes, row.have, row.carried) == ("cpu", "1.0", one.bytes, 100, "")
-    assert offered.offered(Trust(keys=KEYS, manifests={"cpu": "a"}), tmp_path, None)[0].bytes == 0
+    assert offered.offered(Trust(keys=KEYS, manifests={"cpu": "a"}), tmp_path, None, card=False)[0].bytes == 0
 
 
 def test_what_came_with_the_installer_comes_first(files: dict[str, bytes], tmp_path: Path) -> None:
     stick = carried(tmp_path / "stick", files, "cpu", "cpu_llamacpp")
     trust = Trust(keys=KEYS, manifests={"cpu": "http://a/cpu.json", "cpu_other": "http://a/other.json"})
-    rows = offered.offered(trust, tmp_path / "packs", stick)
+    rows = offered.offered(trust, tmp_path / "packs", stick, card=False)
     assert [(row.name, row.carried) for row in rows] == [
         ("cpu", str(stick)),
         ("cpu_llamacpp", str(stick)),
         ("cpu_other", ""),
     ]
-    strangers = offered.offered(Trust(keys=("ab" * 32,)), tmp_path / "packs", stick)
+    strangers = offered.offered(Trust(keys=("ab" * 32,)), tmp_path / "packs", stick, card=False)
     assert strangers == [], "and what is not signed is not offered"
 
 
 def test_the_folder_that_was_chosen_may_be_the_one_above(files: dict[str, bytes], tmp_path: Path) -> None:
     stick = carried(tmp_path / "stick" / "engine", files, "cpu")
-    assert offered.chosen_in(stick) == offered.chosen_in(stick.parent) == stick / "cpu.json"
+    assert offered.chosen_in(stick, False) == offered.chosen_in(stick.parent, False) == stick / "cpu.json"
     with pytest.raises(PackError, match="holds no engine"):
-        offered.chosen_in(tmp_path)
+        offered.chosen_in(tmp_path, False)
 
 
 def test_an_engine_that_vanished_or_broke_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packs = tmp_path / "packs"
     monkeypatch.setenv("SHOAL_PACKS", str(packs))
-    assert soundness.missing() == "" and "not installed" in soundness.fault(packs)
+    assert place.missing() == "" and "not installed" in soundness.fault(packs)
     monkeypatch.setattr(place, "installed", lambda: True)
-    assert "not installed" in soundness.missing() and not packs.exists()
+    assert "not installed" in place.missing() and not packs.exists()
     files = dict([wheel("shoal_small")])
     Installer(packs, lambda _: None, KEYS, uv=None).install(signed(files), write_out(files, tmp_path / "stick"))
-    assert soundness.missing() == soundness.fault(packs) == ""
+    assert place.missing() == soundness.fault(packs) == ""
     (module,) = packs.rglob("shoal_small/__init__.py")
     module.write_text("raise OSError('half of it is gone')")
-    assert "half of it is gone" in soundness.fault(packs) and soundness.missing() == ""
+    assert "half of it is gone" in soundness.fault(packs) and place.missing() == ""
     shutil.rmtree(packs / "cpu-1.0")
     assert "not installed" in soundness.fault(packs)
