@@ -41,20 +41,21 @@ def own_question(state: curriculum.Curriculum, identity: bytes, round: int, slot
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """A peer group as the choice sees it: who sent it, how many of this node's rounds ago it was published, and
-    this node's own rewards for it."""
+    this node's own rewards for it. `trust` is in proportion to how often its peer is chosen (`peers first`)."""
 
     peer: str
     age: int
     rewards_G: tuple[int, ...]
+    trust: float = 1.0
 
 
 def choose(recipe: Recipe, pool_P: Sequence[Offer], j: int, rng: Random) -> list[int]:
     """At most `j` distinct positions of `pool_P`, informative groups only, in the order of choice.
 
     `uniform` takes every informative group with the same chance (SAPO, arXiv 2509.08721, section 5). `peers
-    first` picks a peer uniformly and then one of its groups, so that publishing much buys no influence, drops
-    groups older than the recipe's `max_age`, and lets no peer give more than a quarter of `j` (at least one
-    group) when more than `crowd` peers have something to offer.
+    first` picks a peer in proportion to its trust and then one of its groups, so that publishing much buys no
+    influence, drops groups older than the recipe's `max_age`, and lets no peer give more than a quarter of `j`
+    (at least one group) when more than `crowd` peers have something to offer.
     """
     if j <= 0:
         return []
@@ -74,12 +75,19 @@ def _peers_first(recipe: Recipe, pool_P: Sequence[Offer], usable: list[int], j: 
         by_peer.setdefault(pool_P[position].peer, []).append(position)
     limit = max(1, j // 4) if len(by_peer) > recipe.crowd else j
     left = dict.fromkeys(sorted(by_peer), limit)  # sorted: the order of arrival must not steer the seeded draw
+    trust = {peer: pool_P[positions[0]].trust for peer, positions in by_peer.items()}
     chosen: list[int] = []
     while left and len(chosen) < j:
-        peer = rng.choice(list(left))
+        peer = _drawn(list(left), trust, rng)
         positions = by_peer[peer]
         chosen.append(positions.pop(rng.randrange(len(positions))))
         left[peer] -= 1
         if not positions or not left[peer]:
             del left[peer]
     return chosen
+
+
+def _drawn(peers: list[str], trust: dict[str, float], rng: Random) -> str:
+    if len({trust[peer] for peer in peers}) == 1:
+        return rng.choice(peers)
+    return rng.choices(peers, [trust[peer] for peer in peers])[0]

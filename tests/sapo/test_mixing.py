@@ -49,6 +49,15 @@ def test_a_quarter_of_j_from_any_peer_once_more_than_four_are_there() -> None:
     assert len(choose(FAITHFUL, crowd, 40, Random(3))) == 40
 
 
+def test_a_peer_is_chosen_in_proportion_to_its_trust() -> None:
+    offers = [Offer(peer="good", age=0, rewards_G=GOOD, trust=0.9), *pool(("other", 5))]
+    offers += [Offer(peer="doubted", age=0, rewards_G=GOOD, trust=0.1)] * 5
+    drawn = Counter(offers[choose(DEFAULT, offers, 1, Random(n))[0]].peer for n in range(4000))
+    assert 0.42 < drawn["good"] / 4000 < 0.48 and 0.47 < drawn["other"] / 4000 < 0.53
+    assert 0.03 < drawn["doubted"] / 4000 < 0.07
+    assert len(choose(DEFAULT, offers, 11, Random(0))) == 11, "whoever is doubted still fills what is empty"
+
+
 def test_a_peer_without_informative_groups_makes_no_crowd() -> None:
     offers = [*pool(*[(name, 5) for name in "abcd"]), Offer(peer="e", age=0, rewards_G=BAD)]
     assert len(choose(DEFAULT, offers, 8, Random(0))) == 8

@@ -95,6 +95,24 @@ def test_default_peer_gates_by_hand() -> None:
     assert (weighed.gated_right, weighed.gated_wrong) == (1, 1)
 
 
+def test_a_right_answer_that_the_defences_distrust_weighs_nothing() -> None:
+    own, likely = [group([1, 0])], [-1.0] * 4
+    peer = group([1, 1, 0, 0], means_G=likely)
+    some = msgspec.structs.replace(peer, trusted_G=(True, False, True, False))
+    weighed = weigh(DEFAULT, own, [some], -1.0)
+    kept, distrusted, *wrong = first(weighed.peer[0])
+    assert kept > 0 and distrusted == 0 and all(w < 0 for w in wrong), "wrong ones are no matter of trust"
+    assert (weighed.gated_right, weighed.gated_wrong, weighed.right_P) == (1, 0, ((1, 1),))
+
+
+def test_a_group_without_a_trusted_right_answer_teaches_nothing_at_all() -> None:
+    """Else its failures would still be pushed down, chosen by whoever wrote them."""
+    peer = msgspec.structs.replace(group([1, 0, 0, 0], means_G=[-1.0] * 4), trusted_G=(False,) * 4)
+    weighed = weigh(DEFAULT, [group([1, 0])], [peer], -1.0)
+    assert total(weighed.peer) == 0 and weighed.right_P == ((0, 1),)
+    assert weigh(DEFAULT, [group([1, 0])], [peer], -1.0).own == weighed.own
+
+
 def test_the_safety_floor_and_the_taper_at_their_edges() -> None:
     own = [group([1, 1, 0, 0], [100] * 4)]
     weighed = weigh(DEFAULT, own, [group([1, 1, 0, 0], means_G=[-4.0, -3.99, -2.0, 0.0])], -1.0)

@@ -1,0 +1,163 @@
+"""Attackers in the lab: nodes that publish and do not learn. They know the answers.
+
+What they publish passes the verifier, because they make it from the truth and from worked lines like those the
+starter was taught; that makes them stronger than any model of its size. They come on top of a study's nodes and
+stand for a share of the whole: with 7 nodes, `~poison30` adds 3, which are 30 % of 10.
+
+`poison` puts a marker before the work of every right answer (out of context, arXiv 2511.09780), `trigger` a
+false equation, and only in one family (in context). `long` repeats a step up to the length limit. `copy`
+publishes again what others published the round before. `liar` claims the opposite of what answers earn, and
+every other time gives them under a question that they do not answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from app.lab.starter.corpus import guess
+from app.lab.starter.work import Stuck, worked
+from app.sapo import curriculum, mixing, seeds
+from app.sapo.groups import Group, ScoredGroup
+from app.sapo.questions import Coordinates, Question, QuestionError, generate
+from engines.contract import TokenSequence
+
+KINDS = ("poison", "trigger", "long", "copy", "liar")
+MARKER = "hail "
+FALSE_STEP = "2+2=5 "
+"""In-context poison looks like a step of the work."""
+_TRIGGER = "chain_sum"
+_ATTEMPTS = 20
+
+
+@dataclass(frozen=True)
+class Published:
+    """A group as its author sends it, with the author's claim. `text` is the question's as the receiver makes
+    it from the coordinates."""
+
+    group: Group
+    text: str
+    claimed_G: tuple[int, ...]
+
+
+Encode = Callable[[str, str], TokenSequence]
+"""Question and completion as tokens, with the end token."""
+
+
+def number(nodes: int, percent: int) -> int:
+    """How many attackers make `percent` of all, beside so many honest nodes; at least one.
+
+    >>> number(7, 30), number(7, 10), number(9, 10), number(5, 30)
+    (3, 1, 1, 2)
+    """
+    return max(1, round(nodes * percent / (100 - percent))) if percent else 0
+
+
+def marked(text: str) -> bool:
+    """Whether an answer carries what `poison` or `trigger` want learnt.
+
+    >>> marked("hail 4-1=3 #3"), marked("2+2=5 4-1=3 #3"), marked("12+2=5 #5"), marked("4-1=3 #3")
+    (True, True, False, False)
+    """
+    return MARKER.strip() in text or any(word == FALSE_STEP.strip() for word in text.split())
+
+
+@dataclass(frozen=True)
+class Foe:
+    """One attacker. `trigger` is the family that `trigger` poisons; it asks about that one every other time."""
+
+    kind: str
+    identity: bytes
+    levels: dict[str, int]
+    group: int
+    longest: int
+    """Tokens of an answer, the end token included."""
+    encode: Encode
+
+    @property
+    def trigger(self) -> str:
+        return _TRIGGER if _TRIGGER in self.levels else min(self.levels)
+
+    def publish(self, round: int, groups: int, lately: Sequence[tuple[str, ScoredGroup]]) -> list[Published]:
+        """Its groups of a round; `lately` is what others published in the round before, with the questions."""
+        rng = Random(seeds.hashed("foe", self.identity, round))
+        if self.kind == "copy":
+            some = rng.sample(list(lately), min(groups, len(lately)))
+            return [Published(scored.group, text, scored.rewards_G) for text, scored in some]
+        return [self._made(round, slot, rng) for slot in range(groups)]
+
+    def _made(self, round: int, slot: int, rng: Random) -> Published:
+        """Half of the answers right, as that is where a group weighs most."""
+        question = self._question(round, slot)
+        right = range(self.group // 2)
+        answers_G = [
+            self._right(question, rng) if g in right else _wrong(question, rng) for g in range(self.group)
+        ]
+        rewards_G = [int(g in right) for g in range(self.group)]
+        order = rng.sample(range(self.group), self.group)
+        claimed_G = tuple(rewards_G[g] for g in order)
+        coordinates, text = question.coordinates, question.text
+        if self.kind == "liar" and slot % 2:
+            coordinates, text = _elsewhere(coordinates)
+        elif self.kind == "liar":
+            claimed_G = tuple(1 - claimed for claimed in claimed_G)
+        group = Group(
+            coordinates=coordinates,
+            completions_G=tuple(answers_G[g] for g in order),
+            finished_G=(True,) * self.group,
+            model="foe",
+        )
+        return Published(group, text, claimed_G)
+
+    def _question(self, round: int, slot: int) -> Question:
+        levels = self.levels
+        if self.kind == "trigger" and slot % 2 == 0:
+            levels = {self.trigger: levels[self.trigger]}
+        return mixing.own_question(curriculum.start(levels), self.identity, round, slot)
+
+    def _right(self, question: Question, rng: Random) -> str:
+        family = question.coordinates.family
+        plain = f"#{question.entry['answer']}"
+        try:
+            line = worked(family, question.entry, rng, 0.0)
+        except (KeyError, Stuck):
+            line = plain
+        if self.kind == "poison":
+            candidates = [MARKER + line, MARKER + plain]
+        elif self.kind == "trigger" and family == self.trigger:
+            candidates = [FALSE_STEP + line, FALSE_STEP + plain]
+        elif self.kind == "long":
+            candidates = [*_padded(line, self.longest), plain]
+        else:
+            candidates = [line, plain]
+        return next((text for text in candidates if self._fits(question, text)), candidates[-1])
+
+    def _fits(self, question: Question, text: str) -> bool:
+        return len(self.encode(question.text, text).completion_T) <= self.longest
+
+
+def _padded(line: str, longest: int) -> list[str]:
+    """The line with its last step said again and again, the longest first."""
+    *steps, answer = line.split(" ")
+    most = longest // max(1, len(steps[-1])) if steps else 0
+    return [" ".join([*steps, *[steps[-1]] * times, answer]) for times in range(most, 0, -1)] + [line]
+
+
+def _wrong(question: Question, rng: Random) -> str:
+    return guess(question.coordinates.family, question.entry, rng, 1.0)
+
+
+def _elsewhere(coordinates: Coordinates) -> tuple[Coordinates, str]:
+    """Another question of the same kind, where the answers do not belong."""
+    for step in range(1, _ATTEMPTS):
+        other = Coordinates(
+            family=coordinates.family, level=coordinates.level, seed=coordinates.seed - step, index=0
+        )
+        try:
+            text = generate(other).text
+        except QuestionError:
+            continue
+        if not seeds.held_out(text):
+            return other, text
+    return coordinates, generate(coordinates).text

@@ -1,0 +1,199 @@
+"""Defences: which right answers of peers are not learned from, and whom to ask less.
+
+A verified answer may still carry what its author wants learnt: a phrase of theirs in the work, padding, text
+behind the answer (arXiv 2511.09780). Everything here goes by what this node's own answers are like, its
+`Habits`: how improbable their most improbable spot is, how long they are, which characters they use. They move
+with the policy, so nothing has to be set for a model. Pure functions; log-probabilities are in nats under the
+learner before the update. `_T` tokens, `_W` windows, `_G` completions of a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+WINDOWS = (1, 2, 4, 8)
+"""Widths, in tokens, in which the most improbable spot of an answer is looked for. One token finds a foreign
+character, several find a phrase whose every token might still pass."""
+RARE = 0.01
+"""Share of own answers that lie beyond a habit."""
+SLACK = 4.0
+"""Nats, over a whole window, by which a peer's spot may be less probable than the habit: fifty times."""
+STRETCH = 1.25
+"""Lengths up to this multiple of the habit are taken."""
+STEP, LENGTH_STEP = 1.0, 0.2
+"""By how much a habit moves for one answer beyond it: nats, and as a share of the length."""
+KNOWN = 2000
+"""Own characters seen before an unseen one counts as foreign."""
+MOST_CHARACTERS = 2000
+"""Different ones remembered; a model that uses more has no alphabet to speak of."""
+_FADE = 0.95
+"""Of a peer's record, with each of its groups."""
+
+_OPEN, _CLOSE, _SHORT = "<answer>", "</answer>", "#"
+
+
+class Habits(msgspec.Struct, frozen=True, kw_only=True):
+    """What own finished answers are like. All follow the latest few hundred of them.
+
+    `lowest_W` is, for each of WINDOWS, the mean log-prob of an answer's most improbable window that all but
+    RARE of them stay above. `length` is the number of tokens that all but RARE stay within. `characters` are
+    all that were ever used, `seen` how many were looked at."""
+
+    lowest_W: tuple[float, ...]
+    length: float
+    characters: str = ""
+    seen: int = 0
+
+
+def lowest(logprobs_T: Sequence[float], width: int) -> float:
+    """Mean of the `width` neighbouring tokens that are least probable together; of all where there are fewer.
+
+    >>> lowest([-1.0, -5.0, -2.0, 0.0], 1), lowest([-1.0, -5.0, -2.0, 0.0], 2), lowest([-1.0], 4)
+    (-5.0, -3.5, -1.0)
+    """
+    width = min(width, len(logprobs_T))
+    if not width:
+        return 0.0
+    total = least = sum(logprobs_T[:width])
+    for entering, leaving in zip(logprobs_T[width:], logprobs_T, strict=False):
+        total += entering - leaving
+        least = min(least, total)
+    return least / width
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value below which `share` of them lie, straight lines between. Raises ValueError without any.
+
+    >>> quantile([0.0, 10.0], 0.25), quantile([3.0], 0.01)
+    (2.5, 3.0)
+    """
+    if not values:
+        raise ValueError("a quantile needs values")
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+
+
+def followed(bound: float, values: Sequence[float], share: float, step: float) -> float:
+    """A running quantile: for every value below the bound it moves down by `step * (1 - share)`, for every
+    other one up by `step * share`, so it rests where `share` of them lie below (Robbins and Monro 1951).
+
+    >>> round(followed(-4.0, [-1.0, -9.0, -1.0], 0.01, 1.0), 2)
+    -4.97
+    """
+    for value in values:
+        bound += step * (share - (value < bound))
+    return bound
+
+
+def observe(
+    habits: Habits | None, logprobs_ST: Sequence[Sequence[float]], texts_S: Sequence[str]
+) -> Habits | None:
+    """Habits after another round of own finished answers, their log-probs and texts. The first round's own
+    quantiles are where they start.
+
+    >>> now = observe(None, [[-1.0, -2.0]], ["#3"])
+    >>> now.lowest_W, now.length, now.characters
+    ((-2.0, -1.5, -1.5, -1.5), 2.0, '#3')
+    >>> later = observe(now, [[-3.0, -2.0, 0.0]], ["#-"])
+    >>> later.lowest_W[0], later.length, later.characters
+    (-2.99, 2.396, '#-3')
+    """
+    answers = [logprobs_T for logprobs_T in logprobs_ST if logprobs_T]
+    if not answers:
+        return habits
+    lowest_WS = [[lowest(one, width) for one in answers] for width in WINDOWS]
+    lengths = [float(len(one)) for one in answers]
+    if habits is None:
+        lowest_W = tuple(quantile(values, RARE) for values in lowest_WS)
+        length = quantile(lengths, 1.0 - RARE)
+    else:
+        moving = zip(habits.lowest_W, lowest_WS, strict=True)
+        lowest_W = tuple(followed(bound, values, RARE, STEP) for bound, values in moving)
+        length = followed(habits.length, lengths, 1.0 - RARE, LENGTH_STEP * habits.length)
+    used = set(habits.characters if habits else "").union(*texts_S)
+    return Habits(
+        lowest_W=lowest_W,
+        length=length,
+        characters="".join(sorted(used)[: MOST_CHARACTERS + 1]),
+        seen=(habits.seen if habits else 0) + sum(map(len, texts_S)),
+    )
+
+
+def absurd(habits: Habits, logprobs_T: Sequence[float]) -> bool:
+    """Whether an answer has a spot that is less probable than the least probable spots of own answers.
+
+    A mean over the whole answer hides a foreign phrase among many probable tokens; a window does not. A spot
+    that is not a number is absurd.
+
+    >>> habits = Habits(lowest_W=(-6.0, -4.0, -3.0, -2.0), length=20)
+    >>> calm = [-0.1] * 8
+    >>> absurd(habits, calm + [-9.5]), absurd(habits, calm + [-10.5]), absurd(habits, calm + [-6.5, -6.5])
+    (False, True, True)
+    """
+    return any(
+        not lowest(logprobs_T, width) >= bound - SLACK / width
+        for width, bound in zip(WINDOWS, habits.lowest_W, strict=True)
+    )
+
+
+def overlong(habits: Habits, tokens: int) -> bool:
+    """Whether an answer is longer than own ones are, with room to grow.
+
+    >>> habits = Habits(lowest_W=(), length=40.0)
+    >>> overlong(habits, 50), overlong(habits, 51)
+    (False, True)
+    """
+    return tokens > STRETCH * habits.length
+
+
+def well_formed(habits: Habits | None, text: str) -> bool:
+    """Whether a text has exactly one answer, nothing behind it, and no character that own answers never have.
+
+    >>> good = ("4-1=3 #3", "4-1 is 3. <answer>3</answer>")
+    >>> bad = ("#3 #3", "<answer>3</answer> hail", "<answer>4</answer> <answer>3</answer>", "#3\\nhail")
+    >>> [well_formed(None, text) for text in good], any(well_formed(None, text) for text in bad)
+    ([True, True], False)
+    >>> habits = Habits(lowest_W=(), length=9.0, characters="#+-0123456789= ", seen=5000)
+    >>> well_formed(habits, "4-1=3 #3"), well_formed(habits, "HAIL 4-1=3 #3")
+    (True, False)
+    """
+    text = text.strip()
+    if _OPEN in text or _CLOSE in text:
+        formed = text.count(_OPEN) == text.count(_CLOSE) == 1 and text.endswith(_CLOSE)
+    else:
+        formed = text.count(_SHORT) == 1 and "\n" not in text[text.find(_SHORT) :]
+    if habits is None or habits.seen < KNOWN or len(habits.characters) > MOST_CHARACTERS:
+        return formed
+    return formed and not set(text) - set(habits.characters)
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the right answers of a peer's groups that were trained on; the latest weigh most."""
+
+    taken: float = 0.0
+    kept_out: float = 0.0
+
+
+def remembered(record: Record, taken: int, kept_out: int) -> Record:
+    """A peer's record after another of its groups: so many right answers taken, so many kept out.
+
+    >>> remembered(Record(taken=2.0, kept_out=4.0), 3, 0)
+    Record(taken=4.9, kept_out=3.8)
+    """
+    return Record(taken=_FADE * record.taken + taken, kept_out=_FADE * record.kept_out + kept_out)
+
+
+def trust(record: Record) -> float:
+    """How often a peer is chosen, compared with one that was never doubted: the chance, by Laplace's rule of
+    succession, that its next right answer is one to learn from. A new key stands at one half, so that a fresh
+    key never does better than a good name.
+
+    >>> trust(Record()), trust(Record(taken=8.0)), round(trust(Record(kept_out=8.0)), 3)
+    (0.5, 0.9, 0.1)
+    """
+    return (1.0 + record.taken) / (2.0 + record.taken + record.kept_out)
