@@ -17,8 +17,9 @@ from app.cli._stopped import stop_quietly
 from app.home import home
 from app.updates import asking, bringing, feed, handing, installed, known
 from app.updates.errors import UpdateError
-from app.updates.feed import Feed, File, Trust
+from app.updates.feed import Feed, File
 from app.updates.known import Offer
+from app.updates.trust import Trust, trust
 
 SUMMARY = "look for a new version of Shoal, fetch it and install it"
 TOLD_S = 0.25
@@ -60,15 +61,15 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _update(args: argparse.Namespace, folder: Path, tell: Tell) -> int:
-    trust, form = _trust(args), _form(args.program)
+    believe, form = _trust(args), _form(args.program)
     if args.install:
-        found = known.believed(folder, trust.keys, feed.today())
+        found = asking.believed(folder, believe.keys, feed.today())
         if found is None:
             raise UpdateError("Nothing was fetched that still holds: run ./shoal update, which asks anew.")
         offer = asking.offer(found, form, installed.version())
     else:
-        offer = asking.ask(folder, trust, form).offer
-        found = known.believed(folder, trust.keys, feed.today())
+        offer = asking.ask(folder, believe, form).offer
+        found = asking.believed(folder, believe.keys, feed.today())
     tell(_checked(offer))
     if offer is None or found is None:
         bringing.clear(folder)
@@ -79,16 +80,16 @@ def _update(args: argparse.Namespace, folder: Path, tell: Tell) -> int:
     if offer.obstacle or file is None:
         raise UpdateError(offer.obstacle)
     with known.alone(folder):
-        return _obtain(args, folder, trust, found, file, tell)
+        return _obtain(args, folder, believe, found, file, tell)
 
 
-def _obtain(args: argparse.Namespace, folder: Path, trust: Trust, found: Feed, file: File, tell: Tell) -> int:
+def _obtain(args: argparse.Namespace, folder: Path, believe: Trust, found: Feed, file: File, tell: Tell) -> int:
     if args.install:
         path = bringing.ready(folder, file)
         if path is None:
             raise UpdateError(f"{file.file} was not fetched yet, or is damaged: run ./shoal update.")
     else:
-        path = bringing.bring(folder, found, file, trust.feeds[0], _Progress(file.size, tell), _waits(tell))
+        path = bringing.bring(folder, found, file, believe.feeds[0], _Progress(file.size, tell), _waits(tell))
         tell({"event": "ready", "version": found.version, "file": str(path)})
     if args.fetch:
         return 0
@@ -105,7 +106,7 @@ def _obtain(args: argparse.Namespace, folder: Path, trust: Trust, found: Feed, f
 def _trust(args: argparse.Namespace) -> Trust:
     """Raises UpdateError, Checkout where this copy has no releases."""
     if args.key is None:
-        own = feed.trust()
+        own = trust()
         return msgspec.structs.replace(own, feeds=(args.feed,)) if args.feed else own
     if not args.feed:
         raise UpdateError("A key without a list says nothing: name the list with --feed.")

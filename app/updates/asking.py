@@ -20,8 +20,10 @@ from app.packs.source import small
 from app.updates import feed as feeds
 from app.updates import installed, known
 from app.updates.errors import UpdateError
-from app.updates.feed import Feed, File, Trust, ordered
+from app.updates.feed import Feed, File
+from app.updates.installed import ordered
 from app.updates.known import Known, Offer
+from app.updates.trust import Trust
 
 PATIENCE = Patience(attempts=2, first_s=2.0, longest_s=10.0, silent_s=20.0)
 
@@ -67,6 +69,19 @@ def offer(feed: Feed, form: str, version: str) -> Offer | None:
         size=file.size if file else 0,
         obstacle=obstacle,
     )
+
+
+def believed(home: Path, keys: tuple[str, ...], now: datetime) -> Feed | None:
+    """The kept list, if it still holds: signed, not expired, and the newest that was ever seen."""
+    content, signature = known.kept(home)
+    newest = known.read(home).serial
+    if not content:
+        return None
+    try:
+        found = feeds.verify(content, signature, keys, now)
+    except UpdateError:
+        return None
+    return found if found.serial == newest else None
 
 
 def chosen(feed: Feed, form: str) -> File | None:

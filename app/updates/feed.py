@@ -7,7 +7,6 @@ that was really signed once, `expires` against one that is given out for ever.""
 from __future__ import annotations
 
 import hashlib
-import re
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Literal
@@ -17,13 +16,15 @@ import msgspec
 
 from app.packs.manifest import is_address
 from app.swarm.signing import sign, verifies
-from app.updates.errors import Checkout, UpdateError
+from app.updates.errors import UpdateError
+from app.updates.trust import Trust, Url, trust, trust_file
+
+__all__ = ["Feed", "File", "Trust", "encode", "entry", "read", "today", "trust", "trust_file", "verify"]
 
 FEED = 2**16
 """Bytes of a list. A usual one has two thousand."""
 SIGNATURE = 256
 FILE = 2**33
-TRUST = Path(__file__).resolve().parents[2] / "resources" / "release.json"
 AHEAD = timedelta(days=1)
 """So much later than this computer's clock a list may have been made: zones and clocks differ."""
 
@@ -32,11 +33,8 @@ Form = Literal["deb", "elf", "appimage", "nsis", "dmg"]
 _ENDS = {"deb": ".deb", "appimage": ".AppImage", "nsis": ".exe", "dmg": ".dmg"}
 _FILE = r"^[A-Za-z0-9][A-Za-z0-9._+~-]{0,120}\Z"
 _VERSION = r"^[0-9]{1,6}(\.[0-9]{1,6}){0,3}((a|b|rc)[0-9]{1,4})?\Z"
-_STEPS = {"a": 0, "b": 1, "rc": 2, "": 3}
 
 Version = Annotated[str, msgspec.Meta(pattern=_VERSION)]
-Url = Annotated[str, msgspec.Meta(max_length=2000)]
-Key = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 Lines = Annotated[
     tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=300)], ...], msgspec.Meta(max_length=20)
@@ -95,30 +93,6 @@ class Feed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         )
 
 
-class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whose lists are believed (public keys, hexadecimal), and where they are: one address and its mirrors."""
-
-    keys: Annotated[tuple[Key, ...], msgspec.Meta(min_length=1, max_length=8)]
-    feeds: Annotated[tuple[Url, ...], msgspec.Meta(min_length=1, max_length=8)]
-
-
-def trust(path: Path = TRUST) -> Trust:
-    """What the build wrote into resources. Raises Checkout where it wrote nothing, and UpdateError."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Trust)
-    except FileNotFoundError:
-        raise Checkout from None
-    except (OSError, msgspec.MsgspecError) as error:
-        raise UpdateError(f"{path} cannot be read ({error}): install Shoal again.") from error
-
-
-def trust_file(keys: tuple[str, ...], feeds: tuple[str, ...]) -> bytes:
-    """What resources/release.json holds. Raises msgspec.ValidationError."""
-    content = msgspec.json.encode({"keys": keys, "feeds": feeds})
-    msgspec.json.decode(content, type=Trust)
-    return msgspec.json.format(content, indent=1) + b"\n"
-
-
 def encode(feed: Feed, secret: bytes) -> tuple[bytes, bytes]:
     """A list's bytes and its signature, for FILE and FILE.sig; `secret` is the key's seed of 32 bytes. Raises
     UpdateError for a list that the app would not take."""
@@ -169,21 +143,6 @@ def read(content: bytes) -> Feed:
             f"The list of new versions cannot be understood ({error}): fetch the newest Shoal where you got "
             "this one."
         ) from error
-
-
-def ordered(version: str) -> tuple[tuple[int, ...], int, int]:
-    """What versions are compared by.
-
-    >>> sorted(["0.10", "0.2.0", "0.2.0rc1", "0.2.0a2", "0.2"], key=ordered)
-    ['0.2.0a2', '0.2.0rc1', '0.2.0', '0.2', '0.10']
-    """
-    found = re.fullmatch(r"([0-9.]+)(a|b|rc|)([0-9]*)", version)
-    if found is None:
-        return (), 0, 0
-    numbers = [int(part) for part in found[1].split(".") if part]
-    while numbers and not numbers[-1]:
-        numbers.pop()
-    return tuple(numbers), _STEPS[found[2]], int(found[3] or 0)
 
 
 def today() -> datetime:

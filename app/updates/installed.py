@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from typing import Literal
 SOURCE = Path(__file__).resolve().parents[2]
 """Shoal's own files: the checkout, or the tree that an installed app carries."""
 DEBIANS = Path("/usr/bin/shoal")
+_STEPS = {"a": 0, "b": 1, "rc": 2, "": 3}
 
 Installed = Literal["checkout", "deb", "elf", "appimage", "nsis", "dmg"]
 
@@ -62,6 +64,21 @@ def version(source: Path = SOURCE) -> str:
         return str(tomllib.loads((source / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"])
     except (OSError, KeyError, ValueError):
         return "0"
+
+
+def ordered(version: str) -> tuple[tuple[int, ...], int, int]:
+    """What versions are compared by.
+
+    >>> sorted(["0.10", "0.2.0", "0.2.0rc1", "0.2.0a2", "0.2"], key=ordered)
+    ['0.2.0a2', '0.2.0rc1', '0.2.0', '0.2', '0.10']
+    """
+    found = re.fullmatch(r"([0-9.]+)(a|b|rc|)([0-9]*)", version)
+    if found is None:
+        return (), 0, 0
+    numbers = [int(part) for part in found[1].split(".") if part]
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers), _STEPS[found[2]], int(found[3] or 0)
 
 
 def here() -> tuple[str, str]:

@@ -11,16 +11,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
 from app.packs import place
 from app.packs.errors import PackError
-from app.updates import feed as feeds
 from app.updates.errors import UpdateError, disk
-from app.updates.feed import Feed
 
 FILE = "updates.json"
 FOLDER = "updates"
@@ -100,19 +97,6 @@ def kept(home: Path) -> tuple[bytes, bytes]:
         return (folder / "feed.json").read_bytes(), (folder / "feed.json.sig").read_bytes()
     except OSError:
         return b"", b""
-
-
-def believed(home: Path, keys: tuple[str, ...], now: datetime) -> Feed | None:
-    """The kept list, if it still holds: signed, not expired, and the newest that was ever seen."""
-    content, signature = kept(home)
-    known = read(home)
-    if not content:
-        return None
-    try:
-        found = feeds.verify(content, signature, keys, now)
-    except UpdateError:
-        return None
-    return found if found.serial == known.serial else None
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ import msgspec
 import nacl.signing
 
 from app.updates import installed
-from app.updates.feed import Trust
+from app.updates.trust import Trust
 
 KEY = nacl.signing.SigningKey(bytes(range(1, 33)))
 PUBLIC = bytes(KEY.verify_key).hex()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.packs.connection import Fault, Patience, _followed
-from app.updates import feed, installed, known
+from app.updates import asking, feed, installed, known
 from app.updates.asking import ask, offer
 from app.updates.errors import UpdateError
 from app.updates.known import Known
@@ -44,7 +44,7 @@ def test_a_newer_version_is_offered(host: Host, tmp_path: Path) -> None:
     found = look(host, tmp_path)
     assert found.offer is not None and found.offer.version == "0.2.0" and not found.offer.obstacle
     assert found.offer.file == "shoal_0.2.0_amd64.deb" and found.offer.size == 300_000
-    assert found == known.read(tmp_path) and known.believed(tmp_path, (PUBLIC,), NOW) is not None
+    assert found == known.read(tmp_path) and asking.believed(tmp_path, (PUBLIC,), NOW) is not None
 
 
 def test_an_unchanged_list_costs_one_small_answer(host: Host, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_an_expired_list_is_refused_and_nothing_else_stops(host: Host, tmp_path:
     look(host, tmp_path)
     late = NOW + timedelta(days=200)
     assert "was not renewed" in refused(host, tmp_path, now=late)
-    assert known.believed(tmp_path, (PUBLIC,), late) is None, "also not what was kept"
+    assert asking.believed(tmp_path, (PUBLIC,), late) is None, "also not what was kept"
     assert known.read(tmp_path).offer is not None
 
 

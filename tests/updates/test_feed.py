@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from app.updates import feed, installed
 from app.updates.errors import Checkout, UpdateError
-from app.updates.feed import Feed, ordered
+from app.updates.feed import Feed
+from app.updates.installed import ordered
 from tests.updates.releases import KEY, NOW, PUBLIC, plain, signed
 
 OTHER = nacl.signing.SigningKey(bytes(32))
