@@ -1,0 +1,143 @@
+"""The installer for Windows, made by NSIS: on Windows, or, of a folder that stands in for the program, anywhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from frozen.bundle import ROOT, WORK, BuildError, Bundle
+
+from windows.sign import VARIABLE, SignError, sign
+
+HERE = Path(__file__).resolve().parent
+PROGRAMS = ("shoal.exe", "shoal-cli.exe")
+"""The window's, which has no console, and the one for terminals. Both are signed where a command for that is given."""
+SPARE_KB = 20 * 1024
+TARGETS = {"amd64": "lzma_solid-amd64-unicode", "x86": "lzma_solid-x86-unicode"}
+"""By what NSIS brings for each: Debian's has both, NSIS' own package for Windows only the second, whose installers
+run on every Windows too."""
+_STANDARD = ("/usr/share/nsis", "C:/Program Files (x86)/NSIS", "C:/Program Files/NSIS")
+
+
+def package(made: Bundle, out: Path, target: str | None = None, needed_kb: int | None = None) -> list[Path]:
+    """The file for people. `target` is the installer's own kind, by default the first that NSIS can make; the
+    room that it asks for is that of the files unless given. Raises BuildError."""
+    makensis, stubs = compiler()
+    chosen = target or next((name for name, stub in TARGETS.items() if (stubs / stub).exists()), "x86")
+    for name in PROGRAMS:
+        if not (made.folder / name).is_file():
+            raise BuildError(f"{made.folder} holds no {name}: it is no bundle for Windows.")
+    signs = bool(os.environ.get(VARIABLE))
+    if signs:
+        for name in PROGRAMS:
+            try:
+                sign(made.folder / name, os.environ[VARIABLE])
+            except SignError as error:
+                raise BuildError(str(error)) from error
+    else:
+        print(
+            f"packaging/build: Nothing is signed, since {VARIABLE} names no command; Windows warns of such programs.",
+            file=sys.stderr,
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    to = (out / f"shoal-{made.version}-setup.exe").resolve()
+    to.unlink(missing_ok=True)
+    defined = {
+        "VERSION": made.version,
+        "VERSION4": four(made.version),
+        "FILES": str(made.folder.resolve() / "*"),
+        "NEEDED_KB": str(needed_kb or kilobytes(made.folder) + SPARE_KB),
+        "PICTURES": str(draw(made.python)),
+        "OUT": str(to),
+        "TARGET": chosen,
+        **({"FINISH": f'"{sys.executable}" "{HERE / "sign.py"}"'} if signs else {}),
+    }
+    slash = "/" if os.name == "nt" else "-"
+    options = [f"{slash}D{name}={value}" for name, value in defined.items()]
+    _run(
+        [
+            makensis,
+            f"{slash}V2",
+            f"{slash}WX",
+            f"{slash}INPUTCHARSET",
+            "UTF8",
+            *options,
+            str(HERE / "shoal.nsi"),
+        ]
+    )
+    return [to]
+
+
+def dress(python: Path, version: str) -> None:
+    """What PyInstaller puts into the programs themselves: the icon, and what their properties say."""
+    draw(python)
+    name = "The Shoal authors"
+    said = {
+        "CompanyName": name,
+        "FileDescription": "Shoal",
+        "FileVersion": version,
+        "InternalName": "shoal",
+        "LegalCopyright": f"{name}, Apache License 2.0",
+        "OriginalFilename": "shoal.exe",
+        "ProductName": "Shoal",
+        "ProductVersion": version,
+    }
+    numbers = tuple(map(int, four(version).split(".")))
+    table = ", ".join(f"StringStruct({key!r}, {value!r})" for key, value in said.items())
+    (WORK / "windows" / "version.txt").write_text(
+        f"VSVersionInfo(ffi=FixedFileInfo(filevers={numbers}, prodvers={numbers}), kids=["
+        f"StringFileInfo([StringTable('040904B0', [{table}])]), "
+        "VarFileInfo([VarStruct('Translation', [1033, 1200])])])\n",
+        encoding="utf-8",
+    )
+
+
+def draw(python: Path) -> Path:
+    """The folder with icon and pictures. Raises BuildError."""
+    to = WORK / "windows"
+    icon, font = ROOT / "resources/icons/shoal.svg", ROOT / "resources/fonts/InterDisplay-SemiBold.otf"
+    _run([str(python), str(HERE / "pictures.py"), str(icon), str(font), str(to)])
+    return to
+
+
+def compiler() -> tuple[str, Path]:
+    """makensis, and the folder of the installers that it can make. Raises BuildError."""
+    homes = [Path(place) for place in (os.environ.get("NSISDIR", ""), *_STANDARD) if place]
+    beside = [str(home / "makensis.exe") for home in homes if (home / "makensis.exe").is_file()]
+    found = shutil.which("makensis") or next(iter(beside), None)
+    if found is None:
+        raise BuildError("makensis is not installed: install NSIS 3.08 or newer, then build again.")
+    stubs = [home / "Stubs" for home in (Path(found).parent, Path(found).parent.parent, *homes)]
+    return found, next((place for place in stubs if place.is_dir()), homes[-1] / "Stubs")
+
+
+def four(version: str) -> str:
+    """A version as Windows writes it in a program.
+
+    >>> four("0.2.0"), four("1.2rc1"), four("1.2.3.4")
+    ('0.2.0.0', '1.2.0.0', '1.2.3.4')
+    """
+    numbers = re.match(r"\d+(\.\d+)*", version)
+    assert numbers is not None, version
+    return ".".join([*numbers[0].split("."), "0", "0", "0"][:4])
+
+
+def kilobytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) // 1024
+
+
+def _run(command: list[str]) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise BuildError(
+            f"{command[0]} cannot be run ({error.strerror}): install it, then build again."
+        ) from error
+    if done.returncode:
+        lines = (done.stdout + done.stderr).decode("utf-8", "replace").strip().splitlines() or ["nothing said"]
+        told = [line for line in lines if "rror" in line or "arning" in line or "sign.py" in line] or lines
+        raise BuildError(f"{Path(command[0]).name} failed ({' '.join(told[:3])[:600]}).")
