@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from math import prod
 from random import Random
 
 import msgspec
@@ -21,7 +22,8 @@ from app.lab.arms import RECIPES, Arm
 from app.lab.plan import Plan, Probe, Round, identity
 from app.lab.probing import Prober
 from app.lab.swarm import Swarm
-from app.lab.twists import Twist, open_twists
+from app.lab.twist import Twist
+from app.lab.twists import open_twists
 from app.sapo import adaptive, curriculum, mixing, recipes, seeds
 from app.sapo.groups import Group, ScoredGroup, informative
 from app.sapo.probe import probe_questions
@@ -286,11 +288,18 @@ class Experiment:
         pool = [a for a in self.published if a.node != node and a.scored.group.coordinates not in taken]
         for twist in self.twists:
             pool = twist.offered(node, number, pool)
-        offers = [mixing.Offer(peer=str(a.node), age=number - a.round, rewards_G=a.dealt_G) for a in pool]
+        trust = {peer: self._trust(node, peer) for peer in {a.node for a in pool}}
+        offers = [
+            mixing.Offer(peer=str(a.node), age=number - a.round, rewards_G=a.dealt_G, trust=trust[a.node])
+            for a in pool
+        ]
         rng = Random(seeds.sampling_seed(self.identities[node], number, "mix"))
         chosen = [pool[position] for position in mixing.choose(self.recipe, offers, wanted, rng)]
         taken.update(a.scored.group.coordinates for a in chosen)
         return chosen
+
+    def _trust(self, node: int, peer: int) -> float:
+        return prod(twist.trust(node, peer) for twist in self.twists)
 
     def _own_sequences(self, answered: Answered) -> list[TokenSequence]:
         prompt_T = self.swarm.prompt_tokens(answered.prompt)

@@ -67,6 +67,10 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     """Share of questions solved at least once in eight answers, on some of the probe's questions."""
     nodes: dict[str, tuple[float, ...]] | None = None
     """Share solved per family, node by node."""
+    marked_N: tuple[float, ...] | None = None
+    """Share of answers that carry what an attacker wants learnt."""
+    marked: dict[str, float] | None = None
+    """The same per family, where there are any."""
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):

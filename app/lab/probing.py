@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from app.lab.foes import marked
 from app.lab.plan import Probe
 from app.lab.swarm import Swarm
 from app.sapo.groups import Group, ScoredGroup
@@ -33,6 +34,8 @@ class Prober:
         step = max(1, ROWS // len(seeds_N))
         by_family: dict[str, list[tuple[int, ...]]] = {}
         rewards_PN: list[tuple[int, ...]] = []
+        marked_PN: list[tuple[int, ...]] = []
+        marks: dict[str, list[int]] = {}
         completions: list[Completion] = []
         for start in range(0, len(self.questions), step):
             part = self.questions[start : start + step]
@@ -42,6 +45,8 @@ class Prober:
                 rewards_N = self._rewards(question, answers_N)
                 by_family.setdefault(question.coordinates.family, []).append(rewards_N)
                 rewards_PN.append(rewards_N)
+                marked_PN.append(tuple(int(marked(answer.text)) for answer in answers_N))
+                marks.setdefault(question.coordinates.family, []).extend(marked_PN[-1])
                 completions += answers_N
         return Probe(
             pass_at_1_N=tuple(_share(rewards_P) for rewards_P in zip(*rewards_PN, strict=True)),
@@ -55,6 +60,8 @@ class Prober:
                 family: tuple(round(_share(rewards_P), 4) for rewards_P in zip(*rewards_PN, strict=True))
                 for family, rewards_PN in sorted(by_family.items())
             },
+            marked_N=tuple(_share(marked_P) for marked_P in zip(*marked_PN, strict=True)),
+            marked={family: _share(found) for family, found in sorted(marks.items()) if any(found)},
         )
 
     def pass_at_8(self, seeds_N: Sequence[int], alike: bool) -> tuple[float, ...]:

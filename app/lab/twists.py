@@ -1,54 +1,20 @@
 """Twists: what an arm adds to a round beyond its I/J and recipe, `+name=value` in the arm.
 
-The experiment asks every twist at fixed points of a round, in the order of their names. Each method of `Twist`
-leaves things as they are, so that a twist writes down only what it changes.
+The experiment asks every twist at fixed points of a round (`app.lab.twist.Twist`), in the order of their names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from app.lab.answers import Answered
+from app.lab.guarding import Guarded
+from app.lab.hostile import Hostile
+from app.lab.twist import Twist
 from app.sapo import seeds
-from app.sapo.recipes import TrainGroup, Weighed
 
 if TYPE_CHECKING:
     from app.lab.experiment import Experiment
-
-
-class Twist:
-    """The points of a round at which something can be added. `number` is the round, from 1."""
-
-    def active(self, number: int) -> set[int] | None:
-        """The nodes that act in this round, None for all. The others neither answer, publish nor learn."""
-        return None
-
-    def published(self, number: int, fresh: list[Answered]) -> list[Answered]:
-        """What really enters the pool of everything that nodes kept."""
-        return fresh
-
-    def offered(self, node: int, number: int, pool: list[Answered]) -> list[Answered]:
-        """What a node may choose from of everything that others published."""
-        return pool
-
-    def learning(
-        self,
-        node: int,
-        number: int,
-        weighed: Weighed,
-        own: Sequence[tuple[Answered, TrainGroup]],
-        peer: Sequence[tuple[Answered, TrainGroup]],
-    ) -> Weighed:
-        """The weights of a node's step. Peer groups have log-probabilities where the recipe asks."""
-        return weighed
-
-    def after(self, number: int) -> None:
-        """Whatever happens when all nodes have made their step, before the probe."""
-
-    def measures(self, number: int) -> dict[str, float]:
-        """What the round's record keeps beside its own figures. The same names in every round."""
-        return {}
 
 
 class Paces(Twist):
@@ -76,7 +42,12 @@ class Churn(Twist):
         return {0, *ranked[: max(1, self._nodes // 2 - 1)]}
 
 
-TWISTS: dict[str, Callable[[Experiment, str], Twist]] = {"paces": Paces, "churn": Churn}
+TWISTS: dict[str, Callable[[Experiment, str], Twist]] = {
+    "churn": Churn,
+    "foes": Hostile,
+    "guard": Guarded,
+    "paces": Paces,
+}
 """By the name of the extra, as in `app.lab.arms.EXTRAS`."""
 
 

@@ -10,6 +10,7 @@ learner before the update. `_T` tokens, `_W` windows, `_G` completions of a grou
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
@@ -170,6 +171,38 @@ def well_formed(habits: Habits | None, text: str) -> bool:
     if habits is None or habits.seen < KNOWN or len(habits.characters) > MOST_CHARACTERS:
         return formed
     return formed and not set(text) - set(habits.characters)
+
+
+Check = Literal["tokens", "form", "length"]
+"""`tokens` asks for an answer's absurd spots, the others for what their names say."""
+
+
+def trusted(
+    checks: Sequence[Check],
+    habits: Habits,
+    texts_G: Sequence[str],
+    lengths_G: Sequence[int],
+    logprobs_GT: Sequence[Sequence[float]] | None,
+) -> tuple[bool, ...]:
+    """Whether each answer of a peer's group passes the checks. Raises ValueError when log-probs are missing.
+
+    >>> habits = Habits(lowest_W=(-6.0, -4.0, -3.0, -2.0), length=4)
+    >>> texts, lengths, logprobs = ["#3", "#3 #3"], [2, 5], [[-0.1, -12.0], [-0.1] * 5]
+    >>> [trusted([check], habits, texts, lengths, logprobs) for check in ("tokens", "form")]
+    [(False, True), (True, False)]
+    >>> trusted(["length"], habits, texts, lengths, None), trusted([], habits, texts, lengths, None)
+    ((True, True), (True, True))
+    """
+    passed = [True] * len(texts_G)
+    if "form" in checks:
+        passed = [well_formed(habits, text) for text in texts_G]
+    if "length" in checks:
+        passed = [ok and not overlong(habits, tokens) for ok, tokens in zip(passed, lengths_G, strict=True)]
+    if "tokens" in checks:
+        if logprobs_GT is None:
+            raise ValueError("absurd spots are found by log-probabilities, and there are none")
+        passed = [ok and not absurd(habits, one) for ok, one in zip(passed, logprobs_GT, strict=True)]
+    return tuple(passed)
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,127 @@
+"""`+foes=KIND%`: attackers beside the nodes of a study, `app.lab.foes`; what becomes of their groups.
+
+Receivers do what the app's intake does, whatever the recipe: they make the question and the verdicts
+themselves, leave out a group whose claim is false, and take no group twice, nor a copy of their own. `believed`
+turns that off, to show what it is good for: claims are taken for rewards, and a copy for something new.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from app.lab.answers import Answered
+from app.lab.foes import Foe, Published, marked, number
+from app.lab.plan import identity
+from app.lab.twist import Twist
+from app.sapo import seeds
+from app.sapo.prompts import messages
+from app.sapo.questions import Coordinates
+from app.sapo.recipes import TrainGroup, Weighed
+from engines.contract import Completion, TokenSequence
+
+if TYPE_CHECKING:
+    from app.lab.experiment import Experiment
+
+_VALUE = re.compile(r"(?P<kind>[a-z]+?)(?P<percent>\d+)(?P<believed>believed)?")
+
+
+class Hostile(Twist):
+    """Attackers have the numbers after the nodes'. Their groups enter the pool as everybody's do."""
+
+    def __init__(self, experiment: Experiment, value: str) -> None:
+        found = _VALUE.fullmatch(value)
+        assert found is not None, "an arm's value matches its pattern"
+        plan, self._experiment = experiment.plan, experiment
+        self._believed = bool(found["believed"])
+        self._nodes = plan.nodes
+        self._foes = [
+            Foe(
+                kind=found["kind"],
+                identity=identity(experiment.seed, plan.nodes + k) + b" foe",
+                levels=plan.levels,
+                group=plan.group,
+                longest=plan.max_tokens,
+                encode=self._encoded,
+            )
+            for k in range(number(plan.nodes, int(found["percent"])))
+        ]
+        self._lately: list[Answered] = []
+        self._own: list[set[Coordinates]] = [set() for _ in range(plan.nodes)]
+        self._measured: dict[str, float] = {}
+        self._chosen = 0
+
+    def published(self, number: int, fresh: list[Answered]) -> list[Answered]:
+        for answered in fresh:
+            self._own[answered.node].add(answered.scored.group.coordinates)
+        lately = [(answered.prompt[-1]["content"], answered.scored) for answered in self._lately]
+        hostile = [
+            received
+            for k, foe in enumerate(self._foes)
+            for place, one in enumerate(foe.publish(number, self._experiment.arm.own, lately))
+            if (received := self._received(self._nodes + k, number, place, one)) is not None
+        ]
+        self._lately = fresh
+        texts = [completion.text for answered in fresh for completion in answered.completions_G]
+        self._measured = {
+            "marked": sum(map(marked, texts)) / max(1, len(texts)),
+            "foe_groups": float(len(hostile)),
+        }
+        self._chosen = 0
+        return fresh + hostile
+
+    def offered(self, node: int, number: int, pool: list[Answered]) -> list[Answered]:
+        if self._believed:
+            return pool
+        first = {answered.scored.group.coordinates: answered for answered in reversed(pool)}
+        return [
+            answered
+            for answered in pool
+            if first[answered.scored.group.coordinates] is answered
+            and answered.scored.group.coordinates not in self._own[node]
+        ]
+
+    def learning(
+        self,
+        node: int,
+        number: int,
+        weighed: Weighed,
+        own: Sequence[tuple[Answered, TrainGroup]],
+        peer: Sequence[tuple[Answered, TrainGroup]],
+    ) -> Weighed:
+        self._chosen += sum(answered.node >= self._nodes for answered, _ in peer)
+        return weighed
+
+    def measures(self, number: int) -> dict[str, float]:
+        """`marked`: share of the nodes' own samples of this round that carry the marker. `foe_groups` came into
+        the pool, `foe_chosen` were chosen, by all nodes together."""
+        return self._measured | {"foe_chosen": float(self._chosen)}
+
+    def _received(self, node: int, number: int, place: int, one: Published) -> Answered | None:
+        prompt, group = messages(one.text), one.group
+        if self._believed:
+            seed = seeds.hashed("believed", node, number, place)
+            group = msgspec.structs.replace(group, coordinates=_other(group.coordinates, seed))
+        scored = self._experiment.score(one.group)
+        if not self._believed and scored.rewards_G != one.claimed_G:
+            return None
+        completions_G = [
+            Completion(
+                tokens_T=self._encoded(one.text, text).completion_T, logprobs_T=[], finished=finished, text=text
+            )
+            for text, finished in zip(group.completions_G, group.finished_G, strict=True)
+        ]
+        answered = Answered(node, number, scored, prompt, completions_G, one.claimed_G)
+        return replace(answered, scored=msgspec.structs.replace(scored, group=group))
+
+    def _encoded(self, question: str, text: str) -> TokenSequence:
+        return self._experiment.swarm.encode(messages(question), text, True)
+
+
+def _other(coordinates: Coordinates, seed: int) -> Coordinates:
+    """Coordinates under which nobody has this question yet."""
+    return msgspec.structs.replace(coordinates, seed=seed)

@@ -1,0 +1,47 @@
+"""What an arm may add to a round: the points of a round at which a twist is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.lab.answers import Answered
+from app.sapo.recipes import TrainGroup, Weighed
+
+
+class Twist:
+    """Each method leaves things as they are, so that a twist writes down only what it changes. `number` is the
+    round, from 1."""
+
+    def active(self, number: int) -> set[int] | None:
+        """The nodes that act in this round, None for all. The others neither answer, publish nor learn."""
+        return None
+
+    def published(self, number: int, fresh: list[Answered]) -> list[Answered]:
+        """What really enters the pool of everything that nodes kept."""
+        return fresh
+
+    def offered(self, node: int, number: int, pool: list[Answered]) -> list[Answered]:
+        """What a node may choose from of everything that others published."""
+        return pool
+
+    def trust(self, node: int, peer: int) -> float:
+        """How often a node chooses a peer, compared with others."""
+        return 1.0
+
+    def learning(
+        self,
+        node: int,
+        number: int,
+        weighed: Weighed,
+        own: Sequence[tuple[Answered, TrainGroup]],
+        peer: Sequence[tuple[Answered, TrainGroup]],
+    ) -> Weighed:
+        """The weights of a node's step. Peer groups have log-probabilities where the recipe asks."""
+        return weighed
+
+    def after(self, number: int) -> None:
+        """Whatever happens when all nodes have made their step, before the probe."""
+
+    def measures(self, number: int) -> dict[str, float]:
+        """What the round's record keeps beside its own figures. The same names in every round."""
+        return {}
