@@ -1,4 +1,4 @@
-"""The installer for Windows, made by NSIS: on Windows, or, of a folder that stands in for the program, anywhere."""
+"""The installer for Windows, made by NSIS: on Windows or, of a folder that stands in for the program, anywhere."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ import sys
 from pathlib import Path
 
 from frozen.bundle import ROOT, WORK, BuildError, Bundle
-
 from windows.sign import VARIABLE, SignError, sign
 
 HERE = Path(__file__).resolve().parent
 PROGRAMS = ("shoal.exe", "shoal-cli.exe")
-"""The window's, which has no console, and the one for terminals. Both are signed where a command for that is given."""
+"""The window's, which has no console, and the one for terminals. Both are signed where a command is given."""
 SPARE_KB = 20 * 1024
 TARGETS = {"amd64": "lzma_solid-amd64-unicode", "x86": "lzma_solid-x86-unicode"}
-"""By what NSIS brings for each: Debian's has both, NSIS' own package for Windows only the second, whose installers
-run on every Windows too."""
+"""By what NSIS brings for each: Debian's has both, NSIS' own package for Windows only the second, whose
+installers run on every Windows too."""
 _STANDARD = ("/usr/share/nsis", "C:/Program Files (x86)/NSIS", "C:/Program Files/NSIS")
 
 
@@ -40,7 +39,8 @@ def package(made: Bundle, out: Path, target: str | None = None, needed_kb: int |
                 raise BuildError(str(error)) from error
     else:
         print(
-            f"packaging/build: Nothing is signed, since {VARIABLE} names no command; Windows warns of such programs.",
+            f"packaging/build: Nothing is signed, since {VARIABLE} names no command; Windows warns of such "
+            "programs.",
             file=sys.stderr,
         )
     out.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """Draws what the installer shows, with Qt and in the app's own colours: `pictures.py SHOAL.SVG FONT FOLDER`.
 
-shoal.ico (16 to 256 pixels), side-100.bmp beside the first and last page, header-100.bmp on the others, and both
-for screens that show 150 and 200 % of that. Runs with the Python of the build, which has Qt.
+shoal.ico (16 to 256 pixels), side-100.bmp beside the first and last page, header-100.bmp on the others, and
+both for screens that show 150 and 200 % of that. Runs with the Python of the build, which has Qt.
 """
 
 from __future__ import annotations
