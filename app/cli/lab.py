@@ -12,6 +12,7 @@ import msgspec
 from app.lab.arms import RECIPES, Arm, ArmError, parse_arms
 from app.lab.journal import JournalError
 from app.lab.plan import Plan, digest, identity
+from app.lab.regime import Regime, RegimeError, read_regime, regimes
 from app.sapo import curriculum
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION, QuestionError
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 SUMMARY = "compare ways of sharing: swarms in one process, a table and a plot"
 
 
+_ORDINARY = Regime(levels={})
+"""What holds where neither a regime nor an option says otherwise."""
+
+
 class UsageError(ValueError):
     """An option whose value makes no sense. The message says which and what would do."""
 
@@ -31,34 +36,41 @@ class UsageError(ValueError):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
-        "--out",
-        type=Path,
-        required=True,
-        help="folder of the results; the same command goes on where it stopped",
+        "what",
+        nargs="*",
+        metavar="report DIR ...",
+        help="instead of running: app/lab/REPORT.md from these studies",
     )
+    add("--out", type=Path, help="folder of the results; the same command goes on where it stopped")
+    add("--regime", help="settings from app/lab/regimes: " + ", ".join(regimes()) + "; or a .toml file")
     add(
         "--arms",
         default="8/0,6/2,4/4,2/6,8/0+ds",
         help="own/peer groups a round; +ds: dynamic sampling; @default or @faithful: the arm's own recipe; "
-        "!shuffled: control with shuffled rewards (default: %(default)s)",
+        "+paces=4: half of the nodes slow; +churn=10: half away in turns; !shuffled: shuffled rewards "
+        "(default: %(default)s)",
     )
-    add("--nodes", type=int, default=8, help="nodes of the swarm (default: %(default)s)")
-    add("--rounds", type=int, default=100, help="rounds of each run (default: %(default)s)")
+    add("--nodes", type=int, help=f"nodes of the swarm (default: {_ORDINARY.nodes})")
+    add("--rounds", type=int, help=f"rounds of each run (default: {_ORDINARY.rounds})")
     add("--seeds", type=int, default=3, help="runs of each arm, seeds 0, 1, ... (default: %(default)s)")
-    add("--model", default="starter", help="starter, a model's name or a folder (default: %(default)s)")
+    add(
+        "--first-seed", type=int, default=0, help="where to begin instead of 0, to repeat a study independently"
+    )
+    add("--model", help=f"starter, a model's name or a folder (default: {_ORDINARY.model})")
+    add("--starters", type=Path, help="folder of the adapters that the regime's nodes begin with")
     add("--families", help="families of questions, comma-separated (default: the model's)")
     add("--levels", help="their levels, for example chain_sum=1,gcd=0 (default: the model's, else 0)")
     add("--recipe", default="faithful", help="recipe of arms that name none (default: %(default)s)")
     add("--learning-rate", type=float, help="constant after five steps (default: the model's)")
     add("--rank", type=int, help="rank of the adapters (default: the model's)")
-    add("--group", type=int, default=8, help="completions of a question (default: %(default)s)")
+    add("--group", type=int, help=f"completions of a question (default: {_ORDINARY.group})")
     add("--max-tokens", type=int, help="longest completion (default: the model's)")
-    add("--probe-every", type=int, default=10, help="rounds between held-out probes (default: %(default)s)")
-    add("--probe-items", type=int, default=256, help="held-out questions (default: %(default)s)")
+    add("--probe-every", type=int, help=f"rounds between held-out probes (default: {_ORDINARY.probe_every})")
+    add("--probe-items", type=int, help=f"held-out questions (default: {_ORDINARY.probe_items})")
     add(
         "--window", type=int, help="rounds that a group stays in the pool after its own (default: the recipe's)"
     )
-    add("--attempts", type=int, default=10, help="draws a round with dynamic sampling (default: %(default)s)")
+    add("--attempts", type=int, help=f"draws a round with dynamic sampling (default: {_ORDINARY.attempts})")
     add("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
     add("--threads", type=int, help="threads of a processor (default: its cores but one)")
     add("--json", action="store_true", help="the summary on standard output, nothing else there")
@@ -69,15 +81,58 @@ def main(args: argparse.Namespace) -> int:
     from engines.contract import EngineError
     from engines.models import locate
 
+    if args.what:
+        return _report(args)
     try:
+        if args.out is None:
+            raise UsageError("A study needs a folder: give --out.")
+        starters = _settle(args)
         _check_numbers(args)
         arms = _arms(args)
         folder = locate(args.model, data_folder())
-        plan = _plan(args, folder)
-    except (UsageError, ArmError, QuestionError, EngineError) as error:
+        plan = _plan(args, folder, starters)
+    except (UsageError, ArmError, RegimeError, QuestionError, EngineError) as error:
         print(f"shoal lab: {error}", file=sys.stderr)
         return 2
     return _conduct(args, plan, arms, folder)
+
+
+def _settle(args: argparse.Namespace) -> tuple[str, ...]:
+    """Fills what no option says from the regime, else with the ordinary. Gives the regime's starters."""
+    regime = read_regime(args.regime) if args.regime else _ORDINARY
+    for name in ("model", "nodes", "rounds", "group", "probe_every", "probe_items", "attempts"):
+        if getattr(args, name) is None:
+            setattr(args, name, getattr(regime, name))
+    for name in ("learning_rate", "rank", "max_tokens", "window"):
+        if getattr(args, name) is None:
+            setattr(args, name, getattr(regime, name))
+    if regime.levels and not (args.levels or args.families):
+        args.levels = ",".join(f"{family}={level}" for family, level in regime.levels.items())
+    if regime.starters and len(regime.starters) != args.nodes:
+        raise UsageError(
+            f"The regime {args.regime} has starters for {len(regime.starters)} nodes, not {args.nodes}: leave "
+            "--nodes away."
+        )
+    if regime.starters and args.starters is None:
+        raise UsageError(f"The regime {args.regime} begins with adapters: say with --starters where they lie.")
+    return regime.starters
+
+
+def _report(args: argparse.Namespace) -> int:
+    from app.lab.journal import JournalError
+
+    if args.what[0] != "report" or len(args.what) < 2:
+        print("shoal lab: Write ./shoal lab report DIR ..., with folders of studies.", file=sys.stderr)
+        return 2
+    from app.lab.paper import write_report
+
+    try:
+        written = write_report([Path(name) for name in args.what[1:]], args.out)
+    except JournalError as error:
+        print(f"shoal lab: {error}", file=sys.stderr)
+        return 1
+    print(f"{written}", file=sys.stderr)
+    return 0
 
 
 def _conduct(args: argparse.Namespace, plan: Plan, arms: list[Arm], folder: Path) -> int:
@@ -95,10 +150,13 @@ def _conduct(args: argparse.Namespace, plan: Plan, arms: list[Arm], folder: Path
             swarm = open_swarm(folder, adapters_N, rank=plan.rank, device=args.device, threads=args.threads)
         else:
             swarm.reset(adapters_N)
+        for node, starter in enumerate(plan.starters):
+            swarm.load(node, args.starters / starter)
         return swarm
 
+    seeds = range(args.first_seed, args.first_seed + args.seeds)
     try:
-        summary = conduct(plan, arms, args.seeds, args.out, opened, _command(args, plan, arms))
+        summary = conduct(plan, arms, seeds, args.out, opened, _command(args, plan, arms))
     except JournalError as error:
         print(f"shoal lab: {error}", file=sys.stderr)
         return 2
@@ -118,6 +176,7 @@ def _check_numbers(args: argparse.Namespace) -> None:
         "nodes": 1,
         "rounds": 1,
         "seeds": 1,
+        "first_seed": 0,
         "group": 2,
         "probe_every": 1,
         "probe_items": 1,
@@ -142,7 +201,7 @@ def _arms(args: argparse.Namespace) -> list[Arm]:
     return arms
 
 
-def _plan(args: argparse.Namespace, folder: Path) -> Plan:
+def _plan(args: argparse.Namespace, folder: Path, starters: tuple[str, ...]) -> Plan:
     """The plan that the options and the model's own settings make. Raises UsageError or QuestionError."""
     from engines.models import read_settings
 
@@ -167,6 +226,9 @@ def _plan(args: argparse.Namespace, folder: Path) -> Plan:
         probe_items=args.probe_items,
         window=args.window,
         attempts=args.attempts,
+        regime=args.regime or "",
+        starters=starters,
+        starter_weights=tuple(digest(args.starters / starter) for starter in starters),
     )
 
 
@@ -194,11 +256,23 @@ def _command(args: argparse.Namespace, plan: Plan, arms: list[Arm]) -> str:
     """The command line that gives this very study, spelling out what a model's settings could change."""
     window = "" if plan.window is None else f" --window {plan.window}"
     rank = "" if plan.rank is None else f" --rank {plan.rank}"
+    first = f" --first-seed {args.first_seed}" if args.first_seed else ""
+    names = ",".join(arm.name for arm in arms)
+    study = f"./shoal lab --arms {names} --recipe {args.recipe} --seeds {args.seeds}{first}"
+    study += f" --starters {args.starters}" if plan.starters else ""
+    if plan.regime and read_regime(plan.regime) == _regime(plan):
+        return f"{study} --regime {plan.regime} --out {args.out}"
+    regime = f" --regime {plan.regime}" if plan.regime else ""
     return (
-        f"./shoal lab --arms {','.join(arm.name for arm in arms)} --recipe {args.recipe} --nodes {plan.nodes} "
-        f"--rounds {plan.rounds} --seeds {args.seeds} --model {plan.model} "
+        f"{study}{regime} --nodes {plan.nodes} --rounds {plan.rounds} --model {plan.model} "
         f"--levels {','.join(f'{family}={level}' for family, level in plan.levels.items())} "
         f"--group {plan.group} --learning-rate {plan.learning_rate:g}{rank} --max-tokens {plan.max_tokens} "
         f"--probe-every {plan.probe_every} --probe-items {plan.probe_items}{window} --attempts {plan.attempts} "
         f"--out {args.out}"
     )
+
+
+def _regime(plan: Plan) -> Regime:
+    """What a plan holds of a regime: equal to the file's where no option changed anything."""
+    names = Regime.__struct_fields__
+    return Regime(**{name: getattr(plan, name) for name in names})

@@ -49,8 +49,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     regime: str = ""
     """Name of the file in app/lab/regimes that these settings were taken from."""
     starters: tuple[str, ...] = ()
-    """For each node a model or the folder of a PEFT adapter over `model` to begin with; empty: all from
-    `model`."""
+    """For each node the name of the PEFT adapter over `model` that it begins with; empty: all from `model`."""
     starter_weights: tuple[str, ...] = ()
     """Digests of `starters`."""
 

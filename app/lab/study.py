@@ -26,7 +26,7 @@ OpenSwarm = Callable[[Plan, int], Swarm]
 def conduct(
     plan: Plan,
     arms: Sequence[Arm],
-    seeds: int,
+    seeds: Sequence[int],
     folder: Path,
     open_swarm: OpenSwarm,
     command: str,
@@ -37,14 +37,14 @@ def conduct(
     journal = Journal(folder, plan)
     runs: dict[str, dict[int, list[Round]]] = {arm.key: {} for arm in arms}
     todo: list[tuple[int, Arm]] = []
-    for seed in range(seeds):
+    for seed in seeds:
         for arm in arms:
             finished = journal.read(arm, seed)
             if finished is None:
                 todo.append((seed, arm))
             else:
                 runs[arm.key][seed] = finished
-    progress = Progress(len(todo), len(arms) * seeds, plan.rounds)
+    progress = Progress(len(todo), len(arms) * len(seeds), plan.rounds)
     with open_sandbox() if todo else nullcontext() as sandbox:
         for position, (seed, arm) in enumerate(todo):
             assert sandbox is not None

@@ -44,13 +44,13 @@ class Power:
 
 def test_a_study_goes_on_where_it_stopped_and_ends_as_if_it_never_had(conduct: Any, tmp_path: Path) -> None:
     straight, broken = tmp_path / "straight", tmp_path / "broken"
-    whole = conduct(SMALL, ARMS, 2, straight, Power(), "")
+    whole = conduct(SMALL, ARMS, range(2), straight, Power(), "")
     with pytest.raises(RuntimeError, match="power"):
-        conduct(SMALL, ARMS, 2, broken, Power(lasts=3), "")
+        conduct(SMALL, ARMS, range(2), broken, Power(lasts=3), "")
     between = msgspec.json.decode((broken / "summary.json").read_bytes())
     assert not between["complete"] and between["arms"]["4/0"]["seeds"] == [0, 1]
     again = Power()
-    resumed = conduct(SMALL, ARMS, 2, broken, again, "")
+    resumed = conduct(SMALL, ARMS, range(2), broken, again, "")
     assert again.opened == [1]
     for arm in ("4/0", "2/2"):
         kept = {name: value for name, value in whole["arms"][arm].items() if name != "seconds"}
@@ -59,10 +59,10 @@ def test_a_study_goes_on_where_it_stopped_and_ends_as_if_it_never_had(conduct: A
 
 
 def test_a_finished_study_runs_nothing_and_can_be_widened(conduct: Any, tmp_path: Path) -> None:
-    conduct(SMALL, ARMS[:1], 1, tmp_path, Power(), "")
-    conduct(SMALL, ARMS[:1], 1, tmp_path, Power(lasts=0), "")
+    conduct(SMALL, ARMS[:1], range(1), tmp_path, Power(), "")
+    conduct(SMALL, ARMS[:1], range(1), tmp_path, Power(lasts=0), "")
     wider = Power()
-    summary = conduct(SMALL, ARMS, 2, tmp_path, wider, "")
+    summary = conduct(SMALL, ARMS, range(2), tmp_path, wider, "")
     assert wider.opened == [0, 1, 1]  # the other arm of seed 0, then both of seed 1
     assert summary["arms"]["2/2"]["seeds"] == [0, 1]
 
@@ -77,6 +77,6 @@ def test_progress_says_where_it_is_and_how_long_it_takes(capsys: pytest.CaptureF
 def test_nothing_goes_to_standard_output(
     conduct: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    conduct(SMALL, ARMS[:1], 1, tmp_path, Power(), "")
+    conduct(SMALL, ARMS[:1], range(1), tmp_path, Power(), "")
     out, err = capsys.readouterr()
     assert out == "" and "run 1 of 1: 4/0 seed 0, round 4/4, held-out" in err

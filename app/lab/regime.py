@@ -1,0 +1,53 @@
+"""Reading a regime: the settings of a study from a file in app/lab/regimes."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import msgspec
+
+FOLDER = Path(__file__).parent / "regimes"
+
+
+class RegimeError(ValueError):
+    """A regime that is not there or cannot be read. The message says which, why, and what would do."""
+
+
+class Regime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A study's settings, named as the options of `./shoal lab`. What is absent has the option's default."""
+
+    model: str = "starter"
+    levels: dict[str, int]
+    starters: tuple[str, ...] = ()
+    """For each node the folder of the PEFT adapter over `model` that it begins with, within `--starters`."""
+    nodes: int = 8
+    rounds: int = 100
+    group: int = 8
+    learning_rate: float | None = None
+    rank: int | None = None
+    max_tokens: int | None = None
+    probe_every: int = 10
+    probe_items: int = 256
+    window: int | None = None
+    attempts: int = 10
+
+
+def regimes(folder: Path = FOLDER) -> list[str]:
+    """Names of the regimes that come with Shoal."""
+    return sorted(file.stem for file in folder.glob("*.toml"))
+
+
+def read_regime(name: str, folder: Path = FOLDER) -> Regime:
+    """The regime called `name`, or in the file of that path when it ends in .toml. Raises RegimeError."""
+    path = Path(name) if name.endswith(".toml") else folder / f"{name}.toml"
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        return msgspec.convert(found, Regime)
+    except FileNotFoundError as error:
+        known = ", ".join(regimes(folder))
+        raise RegimeError(
+            f"There is no regime {name!r}: choose one of {known}, or give a .toml file."
+        ) from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise RegimeError(f"The regime {path} cannot be read ({error}): correct the file.") from error
