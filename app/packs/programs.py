@@ -58,6 +58,11 @@ def bundled_uv() -> Path | None:
 def find(manifest: Manifest, uv: Path | None) -> Interpreter:
     """The interpreter for a pack: the app's own where it brings one, else the system's python3, else the one
     that the manifest prefers. Raises PackError with what to install."""
+    if "/AppTranslocation/" in sys.executable:
+        raise PackError(
+            "macOS runs Shoal from a passing place, because it was opened where it was downloaded: move Shoal "
+            "into Applications, open it there, then try again."
+        )
     seen: list[Interpreter] = []
     for path in _candidates(manifest.pythons):
         found = probe(path)
