@@ -187,7 +187,7 @@ def _told(event: dict[str, object]) -> list[str]:
         case {"event": "checked", "version": version, "offer": dict(offer)}:
             size = f", {offer['size'] / 1e6:,.1f} MB" if offer["size"] else ""
             lines = [f"Shoal {offer['version']} of {offer['date']} is there{size}; this is {version}."]
-            lines += [f"  {line}" for line in asking.languages(offer["notes"], [])]
+            lines += [f"  {line}" for line in known.notes(offer["notes"], [])]
             return lines + [offer["obstacle"]] * bool(offer["obstacle"])
         case {"event": "waiting", "sentence": sentence, "seconds": float(seconds)}:
             return [f"{sentence} Going on in {seconds:.0f} s."]

@@ -147,6 +147,18 @@ SETTINGS: tuple[Setting, ...] = (
         elsewhere=True,
     ),
     Setting(
+        key="updates",
+        kind="switch",
+        default=False,
+        group=mark("New versions"),
+        label=mark("Look for new versions once a day"),
+        help=mark(
+            "Off: Shoal never looks by itself. On: it asks while this window is open, but not while it learns "
+            "alone. The page Privacy shows the request. Nothing is downloaded or installed without you."
+        ),
+        words=mark("update upgrade release version check download"),
+    ),
+    Setting(
         key="tell_failures",
         kind="switch",
         default=True,
@@ -166,6 +178,12 @@ class Memory(msgspec.Struct, kw_only=True):
     """Whether the person has ever started learning."""
     trial_until: float | None = None
     """See app.ui.control.TRIAL_S; seconds since 1970."""
+    updates_asked: bool = False
+    """Whether the person has said if Shoal may look for new versions."""
+    updates_hidden: str = ""
+    """The version that the overview says nothing more about."""
+    engine_not_now: str = ""
+    """The version of an engine that the overview does not offer again."""
     page: str = "overview"
     geometry: str = ""
 

@@ -18,10 +18,12 @@ from app.node.library import history_of
 from app.node.preferences import Preferences, check
 from app.ui import past
 from app.ui.choices import Choices
+from app.ui.engine_pack import EnginePack
 from app.ui.fold import Fold, FoldError
 from app.ui.holdings import Holdings
 from app.ui.link import Link
 from app.ui.model import Problem, Round, State, Swarm, View
+from app.ui.renewal import Renewal
 from app.ui.texts import tr
 from engines.models.catalogue import STARTER
 
@@ -43,10 +45,17 @@ class Control(QObject):
     _read = Signal(object)
 
     def __init__(
-        self, home: Path, choices: Choices, link: Link, clock: Callable[[], float] = time.time
+        self,
+        home: Path,
+        choices: Choices,
+        link: Link,
+        clock: Callable[[], float] = time.time,
+        obstacle: Callable[[], Problem | None] = lambda: None,
     ) -> None:
+        """`obstacle` is asked before a node is started: why it could not learn."""
         super().__init__()
         self._home, self._choices, self._link, self._clock = home, choices, link, clock
+        self._obstacle = obstacle
         memory = choices.memory
         state = State.PAUSED if memory.asked else State.NEW
         waits = tr("Shoal waits until you start it.") if memory.asked else ""
@@ -66,7 +75,7 @@ class Control(QObject):
         self._minute.timeout.connect(self._new_minute)
         self._minute.start()
         self._invite = ""
-        self._switched = False
+        self._switched = self._resting = False
         self._readers: list[threading.Thread] = []
         self._read.connect(self._recalled)
         link.line.connect(self._line)
@@ -142,6 +151,34 @@ class Control(QObject):
         """The library was read anew, or a download went on."""
         self._change(models=models)
 
+    def show_renewal(self, renewal: Renewal) -> None:
+        """What is known of new versions has changed."""
+        self._change(renewal=renewal)
+
+    def rest(self) -> None:
+        """Ends the node, without a pause that would last: what was learning goes on with `wake`."""
+        self._resting = self._link.wanted
+        self._link.stop()
+
+    def wake(self) -> None:
+        if self._resting:
+            self._resting = False
+            self._launch()
+
+    def show_pack(self, pack: EnginePack) -> None:
+        """The engine of an installed app was looked at anew, or its installation went on."""
+        self._change(pack=pack)
+
+    def engine_changed(self) -> None:
+        """Another engine is in use: a node that runs gives way to one with it, and one that failed is tried
+        again."""
+        if self._link.wanted:
+            self._link.renew()
+        elif self._resting:
+            self.wake()
+        elif self.view.state is State.FAILED and self._choices.memory.asked:
+            self._launch()
+
     def change_model(self) -> None:
         """Another model was chosen: its own past is shown, and a node that runs gives way to one with it."""
         view, self._switched = self.view, True
@@ -156,6 +193,8 @@ class Control(QObject):
                 trial_until=view.trial_until,
                 swarm=view.swarm,
                 models=view.models,
+                pack=view.pack,
+                renewal=view.renewal,
             )
         )
         self._recall()
@@ -200,6 +239,9 @@ class Control(QObject):
         """Sees to it that a node runs, with the options of now."""
         alone, options = self._choices["company"] == "alone", self._options()
         if self._link.runs_with(options):
+            return
+        if (problem := self._obstacle()) is not None:
+            self._failed(problem)
             return
         self._change(
             state=State.STARTING,

@@ -13,7 +13,9 @@ import msgspec
 
 from app.node.snapshot import Phase as Step
 from app.node.snapshot import Ruling
+from app.ui.engine_pack import EnginePack
 from app.ui.holdings import Holdings
+from app.ui.renewal import Renewal
 from engines.contract import EngineInfo
 
 
@@ -227,6 +229,9 @@ class View(Value, frozen=True):
     swarm: Swarm | None = None
     models: Holdings | None = None
     """None until somebody has asked for them."""
+    pack: EnginePack | None = None
+    """The engine of an installed app; a checkout brings its own."""
+    renewal: Renewal = Renewal()
 
 
 def wilson(share: float, n: int, z: float = 1.0) -> tuple[float, float]:

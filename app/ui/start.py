@@ -9,11 +9,13 @@ import sys
 import threading
 from pathlib import Path
 
-from PySide6.QtCore import QProcess, QSocketNotifier, QTimer
+from PySide6.QtCore import QProcess, QProcessEnvironment, QSocketNotifier, QTimer, QUrl
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QApplication
 
 from app.desktop.autostart import AutostartError
 from app.node import moving
+from app.packs import place as packs
 from app.ui import uprooting
 from app.ui.application import Application
 from app.ui.choices import Choices
@@ -25,30 +27,50 @@ from app.ui.link import ROOT, Link
 from app.ui.login import Login, home_option
 from app.ui.logs import close_window_log, keep_window_log
 from app.ui.model import Problem, View
+from app.ui.packing import Packing
 from app.ui.pages.frame import Actions
 from app.ui.single import Single
 from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.theme.theme import Choice
 from app.ui.tray import Tray, TrayActions
+from app.ui.updating import Updating
+from app.ui.widgets.engine_actions import EngineActions
 from app.ui.widgets.model_actions import ModelActions
+from app.ui.widgets.update_actions import UpdateActions
 from app.ui.window import Window
+from app.updates import installed
 
 
 class Desktop:
     """The running application. Everything that lives as long as it does is held here, and nothing else is."""
 
     def __init__(
-        self, application: QApplication, home: Path, theme: Choice | None, link: Link | None = None
+        self,
+        application: QApplication,
+        home: Path,
+        theme: Choice | None,
+        link: Link | None = None,
+        updating: Updating | None = None,
     ) -> None:
         self._application = application
         self.choices = Choices(home)
         self.theme = Theme(application, theme or self.choices["theme"])
         self._link = link or Link(home)
-        self.control = Control(home, self.choices, self._link)
+        self.packing = Packing(home) if packs.installed() else None
+        """The engine of an installed app; a checkout brings its own."""
+        obstacle = self.packing.obstacle if self.packing is not None else lambda: None
+        self.control = Control(home, self.choices, self._link, obstacle=obstacle)
+        if self.packing is not None:
+            self._attend_engine(self.packing)
         self._home = home
         self.fetching = Fetching(home, self.choices)
         self.fetching.changed.connect(self.control.show_models)
+        self.updating = updating or Updating(home, self.choices)
+        self.updating.changed.connect(self.control.show_renewal)
+        self.updating.resting.connect(self.control.rest)
+        self.updating.awake.connect(self.control.wake)
+        self.updating.handed.connect(self._renewed)
         self._leaving = False
         self.again: list[str] | None = None
         """Options of the window that is to be opened when this one has ended."""
@@ -61,7 +83,7 @@ class Desktop:
             go=lambda key: self.window.go(key),
             set_choice=self._set,
             learn=self.control.learn,
-            alone=self.control.leave,
+            alone=self._leave,
             move_data=self.move_data,
             remove_all=self.remove_all,
             join=self.control.join,
@@ -77,6 +99,16 @@ class Desktop:
                 add_folder=self.fetching.add_folder,
                 keep_token=self.fetching.keep_token,
                 host=self.fetching.host,
+            ),
+            engine=self._engine_actions(),
+            updates=UpdateActions(
+                check=self.updating.check,
+                fetch=self.updating.fetch,
+                install=self.updating.install,
+                cancel=self.updating.cancel,
+                show=self._show_file,
+                decide=self.updating.decide,
+                hide=self.updating.hide,
             ),
         )
         self.window = Window(self.theme, actions, self._closing)
@@ -129,8 +161,7 @@ class Desktop:
         self.window.hide()
         self._application.processEvents()
         self.window.close_down()
-        self.fetching.close()
-        self.control.close()
+        self._close_all()
         self._application.quit()
 
     def move_data(self, to: Path) -> None:
@@ -154,17 +185,70 @@ class Desktop:
         self._leaving = True
         self.tray.hide()
         self.window.close_down()
-        self.fetching.close()
-        self.control.close()
+        self._close_all()
         close_window_log()
+
+    def _close_all(self) -> None:
+        """Returns when every process of this window has ended."""
+        self.fetching.close()
+        self.updating.close()
+        if self.packing is not None:
+            self.packing.close()
+        self.control.close()
 
     def _after_first_frame(self, join: str | None, link: str) -> None:
         self.tray.show()
+        if self.packing is not None:
+            self.packing.refresh()
         self.control.open(learn=join is None)
+        self.updating.open()
         if join is not None:
             self.control.join(join)
         elif link:
             self.bring(link)
+
+    def _renewed(self, then: str) -> None:
+        """Another version is installed, or its installer waits for this one to end."""
+        if then == "restart":
+            self.again = home_option(self._home)
+        self.quit()
+
+    def _show_file(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.updating.folder())))
+
+    def _attend_engine(self, packing: Packing) -> None:
+        """A node's failure may be the engine's, and another engine may cure it."""
+        self.control.show_pack(packing.pack)
+        packing.changed.connect(self.control.show_pack)
+        packing.ready.connect(self.control.engine_changed)
+        self.control.failed.connect(lambda _: packing.check())
+
+    def _engine_actions(self) -> EngineActions:
+        packing = self.packing
+        if packing is None:
+            return EngineActions()
+        return EngineActions(
+            refresh=packing.refresh,
+            install=packing.install,
+            repair=packing.repair,
+            rollback=packing.rollback,
+            remove=self._remove_engine,
+            retry=packing.retry,
+            cancel=packing.cancel,
+            not_now=self._not_now,
+        )
+
+    def _remove_engine(self, pack: str) -> None:
+        """A trainer that still computes with it would hold on to its files."""
+        assert self.packing is not None
+        if not pack or (self.packing.pack.current is not None and self.packing.pack.current.pack == pack):
+            self.control.rest()
+        self.packing.remove(pack)
+
+    def _not_now(self, version: str) -> None:
+        with contextlib.suppress(OSError):
+            self.choices.remember(engine_not_now=version)
+        self._show(self.control.view)
 
     def _show(self, view: View) -> None:
         self.window.show_view(view)
@@ -178,6 +262,10 @@ class Desktop:
         with contextlib.suppress(OSError):  # the switch goes back by itself
             self.control.set_rule("contribute_when_idle", not on)
 
+    def _leave(self) -> None:
+        self.control.leave()
+        self.updating.left_company()
+
     def _learn_with(self, model: str) -> None:
         with contextlib.suppress(OSError):  # the page goes on showing the one before
             self.fetching.choose(model)
@@ -190,6 +278,8 @@ class Desktop:
         self.choices.put(key, value)
         if key == "theme":
             self.theme.choose(self.choices["theme"])
+        elif key == "updates":
+            self.updating.decide(self.choices["updates"])
         elif key == "model":
             self._learn_with(self.choices["model"])
 
@@ -258,8 +348,12 @@ def run(
 def _open_again(options: list[str]) -> None:
     """Another window, which finds the data folder where it is now."""
     program = QProcess()
-    program.setProgram(sys.executable)
-    program.setArguments(["-m", "app.cli", "window", *options])
+    words = [sys.executable, "-m", "app.cli"] if installed.form() == "checkout" else installed.program()
+    environment = QProcessEnvironment.systemEnvironment()
+    environment.insert("PYINSTALLER_RESET_ENVIRONMENT", "1")  # else a bundle takes it for a process of its own
+    program.setProcessEnvironment(environment)
+    program.setProgram(words[0])
+    program.setArguments([*words[1:], "window", *options])
     program.setWorkingDirectory(str(ROOT))
     program.startDetached()
 

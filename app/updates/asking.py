@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -156,15 +155,3 @@ def _check_not_older(feed: Feed, content: bytes, before: Known) -> None:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def languages(notes: dict[str, list[str]], wanted: Sequence[str]) -> list[str]:
-    """The lines in the first of these languages that there are.
-
-    >>> languages({"en": ["New"], "de": ["Neu"]}, ["fr", "de"]), languages({"en": ["New"]}, ["de"])
-    (['Neu'], ['New'])
-    """
-    for language in (*wanted, "en"):
-        if notes.get(language):
-            return notes[language]
-    return next(iter(notes.values()), [])

@@ -10,7 +10,7 @@ again."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -97,6 +97,18 @@ def kept(home: Path) -> tuple[bytes, bytes]:
         return (folder / "feed.json").read_bytes(), (folder / "feed.json.sig").read_bytes()
     except OSError:
         return b"", b""
+
+
+def notes(lines: dict[str, list[str]], wanted: Sequence[str]) -> list[str]:
+    """The lines in the first of these languages that there are.
+
+    >>> notes({"en": ["New"], "de": ["Neu"]}, ["fr", "de"]), notes({"en": ["New"]}, ["de"])
+    (['Neu'], ['New'])
+    """
+    for language in (*wanted, "en"):
+        if lines.get(language):
+            return lines[language]
+    return next(iter(lines.values()), [])
 
 
 @contextlib.contextmanager

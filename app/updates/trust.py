@@ -28,6 +28,13 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """For people."""
         return urlsplit(self.feeds[0]).hostname or self.feeds[0]
 
+    @property
+    def request(self) -> str:
+        """What app.updates.asking sends every time, for people."""
+        found = urlsplit(self.feeds[0])
+        lines = (f"Host: {found.netloc}", "User-Agent: shoal", "Accept: */*", "Accept-Encoding: identity")
+        return "\n".join([f"GET {found.path}.sig HTTP/1.1", *lines])
+
 
 def trust(path: Path | None = None) -> Trust:
     """What the build wrote into resources. Raises Checkout where it wrote nothing, and UpdateError."""

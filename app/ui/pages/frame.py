@@ -12,8 +12,10 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QScrollArea, QSizePo
 from app.ui.choices import Choices
 from app.ui.model import View
 from app.ui.theme import Theme
+from app.ui.widgets.engine_actions import EngineActions
 from app.ui.widgets.model_actions import ModelActions
 from app.ui.widgets.pieces import Label, column, row
+from app.ui.widgets.update_actions import UpdateActions
 
 WIDEST = 1240
 """Wider windows leave room at the right instead of stretching lines."""
@@ -49,6 +51,8 @@ class Actions:
     """Everything that Shoal keeps on this computer. The window ends."""
     choices: Choices
     models: ModelActions = field(default_factory=ModelActions)
+    engine: EngineActions = field(default_factory=EngineActions)
+    updates: UpdateActions = field(default_factory=UpdateActions)
 
 
 class Page(QScrollArea):

@@ -16,7 +16,10 @@ from app.ui.theme import Theme
 from app.ui.widgets.curve import Curve
 from app.ui.widgets.pieces import Elided, Label, Notice, button, row
 from app.ui.widgets.stat import Stat
+from app.ui.widgets.update_card import UpdateLine
 
+SETTLED_S = 2 * 3600.0
+"""So long after its very first start Shoal asks nothing more than it has to."""
 _LONGEST = 40
 """Characters of a model's name beside the title."""
 
@@ -29,6 +32,7 @@ class Overview(Page):
         self._model = Label("", "chip")
         self.header.addWidget(self._model)
         self._notice = Notice(button(tr("Try again"), actions.start))
+        self._update = UpdateLine(actions.updates, lambda: actions.go("settings"))
         self._welcome = Welcome(theme, actions)
         self._now = Now(theme, actions)
         self._curve = Curve(theme)
@@ -37,6 +41,7 @@ class Overview(Page):
         self._stat_row.setLayout(row(*self._stats, gap=16))
         self._foot = Elided("", "faint")
         self.add(self._notice)
+        self.add(self._update)
         self.add(self._welcome)
         self.add(self._now)
         self.add(self._curve, 1)
@@ -47,6 +52,7 @@ class Overview(Page):
         now = time.time()
         fresh = view.state is State.NEW and not view.curve
         self._notice.show_problem(view.problem)
+        self._update.show_renewal(view.renewal, question=_settled(view, now))
         self._welcome.show_view(view)
         self._welcome.setVisible(fresh)
         for part in (self._curve, self._stat_row):
@@ -106,3 +112,8 @@ class Overview(Page):
         last.say(
             tr("Last safe point"), safe, ago(view.safe_at, now) if view.safe_at else tr("after the first round")
         )
+
+
+def _settled(view: View, now: float) -> bool:
+    """Whether one may be asked about new versions: only where the answer means something, and not at first."""
+    return not view.solo and bool(view.runs) and now - view.runs[0].started > SETTLED_S

@@ -12,6 +12,7 @@ from app.ui.model import Message, View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions, Page
 from app.ui.pages.live import plain
+from app.ui.renewal import Stage
 from app.ui.texts import number, size, tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL
@@ -39,6 +40,8 @@ class Privacy(Page):
         self._list = self._messages_card()
         self.add(self._list)
         self.add(_never())
+        self._updates = UpdatesCard(theme, actions)
+        self.add(self._updates)
         self._where = Elided("", "soft")
         kept = row(
             column(Label(tr("Where everything is kept"), "heading"), self._where, gap=4),
@@ -60,6 +63,7 @@ class Privacy(Page):
         self._show_figures()
         self._show_messages()
         self._where.say(view.home)
+        self._updates.show_view(view)
         self._draw()
 
     def _answer_card(self) -> QFrame:
@@ -172,11 +176,54 @@ def _never() -> QFrame:
                 "puzzles would, as text."
             ),
         ),
-        (tr("Usage data"), tr("There is no telemetry, no account and no check for updates.")),
+        (
+            tr("Usage data"),
+            tr(
+                "There is no telemetry and no account. Whether there is a newer Shoal is asked only if "
+                "you want it."
+            ),
+        ),
     ):
         facts.addWidget(rule())
         facts.addLayout(column(Label(title, "strong"), Label(text, "soft", wrap=True), gap=3))
     return card(facts, padding=24)
+
+
+class UpdatesCard(QFrame):
+    """The one other request that Shoal may make by itself, word for word, and its switch."""
+
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__()
+        self.setProperty("look", "card")
+        self._why = Label("", "soft", wrap=True)
+        self._request = Label("")
+        self._request.setStyleSheet(f'font-family: "{mono(SMALL).family()}"; font-size: {SMALL}px;')
+        self._box = QFrame()
+        self._box.setProperty("look", "quiet")
+        self._box.setLayout(row(self._request, 1, margins=(14, 10, 14, 10)))
+        self._switch = Switch(theme, tr("Look for new versions once a day"))
+        self._switch.toggled.connect(actions.updates.decide)
+        head = row(
+            column(Label(tr("Looking for new versions"), "heading"), self._why, gap=4), self._switch, gap=24
+        )
+        head.setStretch(0, 1)
+        self.setLayout(column(head, self._box, gap=12, margins=(24, 20, 24, 20)))
+
+    def show_view(self, view: View) -> None:
+        now = view.renewal
+        self._switch.show_on(now.wanted)
+        installed = now.stage is not Stage.CHECKOUT
+        self._switch.setVisible(installed)
+        self._box.setVisible(installed)
+        self._request.say(now.request)
+        if not installed:
+            self._why.say(tr("This copy of Shoal is a checkout: it asks nobody."))
+        elif not now.wanted:
+            self._why.say(tr("Off. {host} is asked only when you press a button that says so.", host=now.host))
+        elif view.solo:
+            self._why.say(tr("On, but never while Shoal learns alone."))
+        else:
+            self._why.say(tr("On. {host} is asked once a day, while this window is open.", host=now.host))
 
 
 def meaning(message: Message) -> str:

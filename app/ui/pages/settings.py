@@ -23,6 +23,7 @@ from app.ui.pages.storage import Storage
 from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule
+from app.ui.widgets.update_card import UpdateCard
 
 
 class SettingsPage(Page):
@@ -38,8 +39,12 @@ class SettingsPage(Page):
         self.header.addWidget(self._find)
         self._lines: list[tuple[QFrame, SettingRow]] = []
         declared: list[Setting] = [*RULES, *SETTINGS]
+        self._updates = UpdateCard(actions.updates)
         for group in dict.fromkeys(setting.group for setting in declared):
-            self._add_group(group, [setting for setting in declared if setting.group == group])
+            settings = [setting for setting in declared if setting.group == group]
+            inside = self._add_group(group, settings)
+            if any(setting.key == "updates" for setting in settings):
+                inside.addWidget(self._updates)
         self._nothing = Empty(
             theme, "search", tr("No setting of that name"), tr("Try another word, for example colours or tray.")
         )
@@ -53,11 +58,14 @@ class SettingsPage(Page):
         self._view = view
         self._storage.show_home(Path(view.home))
         self._log.show_home(Path(view.home))
+        self._updates.show_renewal(view.renewal)
         for _, line in self._lines:
             if line.key in view.rules:
                 line.show_value(view.rules[line.key])
+            elif line.key == "updates":
+                line.show_value(view.renewal.wanted)
 
-    def _add_group(self, group: str, settings: list[Setting]) -> None:
+    def _add_group(self, group: str, settings: list[Setting]) -> QVBoxLayout:
         inside: QVBoxLayout = column(Label(tr(group), "heading"), gap=14)
         frame = card(inside, padding=24)
         for setting in settings:
@@ -65,6 +73,7 @@ class SettingsPage(Page):
             inside.addWidget(line)
             self._lines.append((frame, line))
         self.add(frame)
+        return inside
 
     def _line(self, setting: Setting) -> SettingRow:
         if setting in RULES:
