@@ -18,7 +18,7 @@ from app.packs import manifest, place, soundness, stages
 from app.packs.errors import PackError
 from app.packs.events import Done, Event, Failed, Progress, Standing, Waiting
 from app.packs.manifest import Signed
-from app.packs.offered import chosen_in, offered
+from app.packs.offered import chosen_in, newer, offered
 from app.packs.source import load
 from app.packs.stages import Installer
 
@@ -133,7 +133,14 @@ def _standing() -> Standing:
     except PackError as error:
         trust, problem = manifest.Trust(keys=()), str(error)
     offers = offered(trust, root, place.carried(), card_present())
-    return Standing(folder=str(root), packs=packs, offers=offers, free=stages.free(root), problem=problem)
+    return Standing(
+        folder=str(root),
+        packs=packs,
+        offers=offers,
+        newer=newer(offers, place.current(root).current),
+        free=stages.free(root),
+        problem=problem,
+    )
 
 
 def _list(as_json: bool) -> int:

@@ -60,6 +60,9 @@ class Failed(Event, frozen=True, kw_only=True):
     sentence: str
 
 
+Told = Progress | Waiting | Done | Failed
+
+
 class Pack(msgspec.Struct, frozen=True, kw_only=True):
     """One that is here. `use` is "current", "previous" or empty; `whole` is False for a half-made one; `python`
     is the version that it runs with, as "3.11"."""
@@ -90,11 +93,13 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True):
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """How it stands with engines: those in `folder`, with `free` bytes left on its disk, and those that can be
-    had, the best for this computer first. `problem` is why nothing can be had."""
+    had, the best for this computer first. `newer` of these belongs to this version of Shoal instead of the one in
+    use. `problem` is why nothing can be had."""
 
     folder: str
     packs: list[Pack]
     offers: list[Offered] = []
+    newer: str = ""
     free: int = 0
     problem: str = ""
 

@@ -83,15 +83,16 @@ def _row(name: str, offer: Offer, root: Path, carried: str = "") -> Offered:
     )
 
 
-def newer(offers: Sequence[Offered], current: str) -> Offered | None:
-    """The offer that belongs to this version of Shoal instead of the pack in use, which has another version.
+def newer(offers: Sequence[Offered], current: str) -> str:
+    """The name of the offer that belongs to this version of Shoal instead of the pack in use, which has another
+    version; empty where there is none.
 
-    >>> newer([Offered(name="cpu", version="2.0")], "cpu-1.0-r1").version
-    '2.0'
+    >>> newer([Offered(name="cpu", version="2.0")], "cpu-1.0-r1")
+    'cpu'
     >>> newer([Offered(name="cpu", version="1.0")], "cpu-1.0-r1"), newer([Offered(name="cpu")], "cpu-1.0")
-    (None, None)
+    ('', '')
     """
     if not current:
-        return None
+        return ""
     name, version, _ = place.parts(current)
-    return next((one for one in offers if one.name == name and one.version not in ("", version)), None)
+    return next((one.name for one in offers if one.name == name and one.version not in ("", version)), "")

@@ -90,6 +90,15 @@ class Link(QObject):
         elif other:
             self._close()
 
+    def renew(self) -> None:
+        """The same again in another process: what it runs with has changed."""
+        self._crashes = 0
+        self._restart.stop()
+        if self._process is None:
+            self._launch()
+        elif not self._closing:
+            self._close()
+
     def tell(self, **command: object) -> None:
         """Gives the node a command, now or, where one is only about to be started, as soon as it is."""
         line = json.dumps(command).encode() + b"\n"

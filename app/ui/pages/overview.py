@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.ui.model import State, View
 from app.ui.pages import words
+from app.ui.pages.engine import EngineCard, NewerEngine
 from app.ui.pages.frame import Actions, Page
 from app.ui.pages.now import Now
 from app.ui.pages.welcome import Welcome
@@ -34,6 +35,8 @@ class Overview(Page):
         self._notice = Notice(button(tr("Try again"), actions.start))
         self._update = UpdateLine(actions.updates, lambda: actions.go("settings"))
         self._welcome = Welcome(theme, actions)
+        self._engine = EngineCard(theme, actions.engine)
+        self._newer = NewerEngine(actions.engine)
         self._now = Now(theme, actions)
         self._curve = Curve(theme)
         self._stats = [Stat() for _ in range(4)]
@@ -42,7 +45,9 @@ class Overview(Page):
         self._foot = Elided("", "faint")
         self.add(self._notice)
         self.add(self._update)
+        self.add(self._newer)
         self.add(self._welcome)
+        self.add(self._engine)
         self.add(self._now)
         self.add(self._curve, 1)
         self.add(self._stat_row)
@@ -51,14 +56,16 @@ class Overview(Page):
     def show_view(self, view: View) -> None:
         now = time.time()
         fresh = view.state is State.NEW and not view.curve
-        self._notice.show_problem(view.problem)
+        lacking = not fresh and view.pack is not None and not view.pack.usable
+        self._notice.show_problem(None if lacking else view.problem)
+        self._show_engine(view, lacking)
         self._update.show_renewal(view.renewal, question=_settled(view, now))
         self._welcome.show_view(view)
         self._welcome.setVisible(fresh)
         for part in (self._curve, self._stat_row):
             part.setVisible(not fresh)
         self._foot.setVisible(not fresh and bool(view.news))
-        self._now.setVisible(not fresh and view.problem is None)
+        self._now.setVisible(not fresh and not lacking and view.problem is None)
         self._model.setVisible(bool(view.model) and not fresh)
         self._device.setVisible(not fresh)
         self._model.say(view.model if len(view.model) <= _LONGEST else view.model[: _LONGEST - 2] + " …")
@@ -71,6 +78,18 @@ class Overview(Page):
         self._foot.say(view.news)
         self._device.say(words.device(view))
         self._device.setToolTip(words.why_device(view))
+
+    def _show_engine(self, view: View, lacking: bool) -> None:
+        """Only of an installed app: what stands in the way of learning, or the engine of a newer Shoal."""
+        pack = view.pack
+        self._engine.setVisible(lacking)
+        if lacking:
+            self._engine.show_view(view)
+        newer = pack.newer if pack is not None and pack.usable else None
+        hidden = newer is not None and newer.version == self.ask.choices.memory.engine_not_now
+        self._newer.setVisible(newer is not None and not hidden)
+        if pack is not None and newer is not None:
+            self._newer.show_pack(pack)
 
     def arrived(self) -> None:
         self._welcome.arrived()

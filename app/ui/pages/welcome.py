@@ -1,5 +1,6 @@
 """The first minute: what this is and what leaves the computer, what the computer can do, and with whom to
-learn. Three short steps, none of which asks for an account; whoever is in a hurry needs one press."""
+learn. Three short steps, none of which asks for an account; whoever is in a hurry needs one press. An installed
+app without an engine has a step more, before anything is measured."""
 
 from __future__ import annotations
 
@@ -8,9 +9,11 @@ from collections.abc import Callable
 from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import QFrame, QLayout, QLineEdit, QProgressBar, QStackedWidget, QVBoxLayout, QWidget
 
+from app.ui.engine_pack import EnginePack
 from app.ui.model import View
+from app.ui.pages.engine import EnginePanel
 from app.ui.pages.frame import Actions
-from app.ui.texts import span, tr
+from app.ui.texts import size, span, tr
 from app.ui.theme import Theme
 from app.ui.trial import Stage, Trial
 from app.ui.widgets.icons import drawn
@@ -33,17 +36,26 @@ class Welcome(QFrame):
         self._view = View()
         self._greeted = False
         self.trial = trial or Trial()
-        self._what = What(theme, self._to_machine, lambda: self._learn(ALONE))
+        self._then: Act = self._to_machine
+        self._what = What(
+            theme, lambda: self._with_engine(self._to_machine), lambda: self._with_engine(self._learn_alone)
+        )
+        self._engine = Engine(theme, actions, lambda: self._show(self._what))
         self._machine = Machine(theme, actions, self.trial, self._to_company, lambda: self._show(self._what))
         self._company = Company(theme, self._learn, lambda: self._show(self._machine))
         self._steps = QStackedWidget()
-        for step in (self._what, self._machine, self._company):
+        for step in (self._what, self._engine, self._machine, self._company):
             self._steps.addWidget(step)
         self.setLayout(row(self._steps, gap=0))
 
     def show_view(self, view: View) -> None:
         self._view = view
         self._machine.show_view(view)
+        self._what.show_pack(view.pack)
+        if view.pack is not None:
+            self._engine.show_pack(view.pack)
+            if view.pack.usable and view.pack.doing is None and self._steps.currentWidget() is self._engine:
+                self._then()
 
     def arrived(self) -> None:
         """The first time, the keyboard goes on from here; later it stays where it is."""
@@ -59,6 +71,20 @@ class Welcome(QFrame):
         super().hideEvent(event)
         if self.isHidden():  # and not merely the window
             self.trial.stop()
+
+    def _with_engine(self, then: Act) -> None:
+        """Goes on with `then`: at once, or when the engine is there."""
+        pack = self._view.pack
+        if pack is None or pack.usable:
+            then()
+            return
+        self._then = then
+        for step, at in ((self._engine, 2), (self._machine, 3), (self._company, 4)):
+            step.where.say(_where(at, 4))
+        self._show(self._engine)
+
+    def _learn_alone(self) -> None:
+        self._learn(ALONE)
 
     def _to_machine(self) -> None:
         self._show(self._machine)
@@ -128,11 +154,14 @@ class What(QWidget):
             ),
             gap=16,
         )
+        self._first = Label("", "faint", wrap=True)
+        self._first.hide()
         inside = column(
             row(self._mark, 1),
             title,
             lead,
             row(self._on, alone, 1, gap=10),
+            self._first,
             points,
             gap=18,
             margins=(40, 34, 40, 32),
@@ -147,8 +176,51 @@ class What(QWidget):
     def arrive(self) -> None:
         self._on.setFocus()
 
+    def show_pack(self, pack: EnginePack | None) -> None:
+        """What comes first where there is no engine."""
+        lacking = pack is not None and not pack.usable
+        self._first.setVisible(lacking)
+        if pack is None or not lacking:
+            return
+        offer = pack.offers[0] if pack.offers else None
+        if offer is not None and offer.bytes and not offer.carried:
+            self._first.say(tr("First the engine is installed: {size}, once.", size=size(offer.bytes)))
+        else:
+            self._first.say(tr("First the engine is installed, once."))
+
     def _draw(self) -> None:
         self._mark.setPixmap(drawn("mark", self._theme.palette.own, 72, 60))
+
+
+class Engine(QWidget):
+    """Of an installed app: what it computes with is no part of it, and comes first."""
+
+    def __init__(self, theme: Theme, actions: Actions, back: Act) -> None:
+        super().__init__()
+        self._panel = EnginePanel(theme, actions.engine, large=True)
+        self._doing = False
+        self.where = Label("", "faint")
+        self.setLayout(
+            _step(
+                self.where,
+                tr("First, the engine"),
+                tr(
+                    "Shoal learns with PyTorch, which is large and no part of the app itself. It is installed "
+                    "once, into a folder of your own, and can be removed at any time."
+                ),
+                column(self._panel),
+                row(button(tr("Back"), back, "second"), *self._panel.buttons, 1, gap=10),
+            )
+        )
+
+    def show_pack(self, pack: EnginePack) -> None:
+        self._panel.show_pack(pack)
+        if self.isVisible() and (pack.doing is not None) != self._doing:
+            self._panel.focus()  # the button that had it is gone
+        self._doing = pack.doing is not None
+
+    def arrive(self) -> None:
+        self._panel.focus()
 
 
 class Machine(QWidget):
@@ -193,13 +265,14 @@ class Machine(QWidget):
         sides.setStretch(0, 1)
         sides.setStretch(1, 1)
         self._on = button(tr("Go on"), go_on, "large")
+        self.where = Label(_where(2, 3), "faint")
         self.setLayout(
             _step(
+                self.where,
                 tr("What this computer can do"),
                 tr("It is measured for a few seconds. You need not wait for it."),
                 sides,
                 row(button(tr("Back"), back, "second"), self._on, 1, gap=10),
-                2,
             )
         )
         self._show()
@@ -314,13 +387,14 @@ class Company(QWidget):
         self._options.add(INVITE, invited)
         self._options.chosen.connect(self._chosen)
         self._start = button(tr("Start learning"), self._go, "large")
+        self.where = Label(_where(3, 3), "faint")
         self.setLayout(
             _step(
+                self.where,
                 tr("With whom?"),
                 tr("A swarm shares what its models find out. It is your choice, and it can be changed later."),
                 column(self._options),
                 row(button(tr("Back"), back, "second"), self._start, 1, gap=10),
-                3,
             )
         )
         for option in self.findChildren(Option):
@@ -357,9 +431,12 @@ def _point(title: str, text: str) -> QFrame:
     return card(inside, "quiet", 18)
 
 
-def _step(title: str, text: str, middle: QLayout, buttons: QLayout, at: int) -> QVBoxLayout:
-    """A step's heading, what is in it, and the buttons that go on and back."""
-    where = Label(tr("Step {n} of {all}", n=at, all=3), "faint")
+def _where(at: int, of: int) -> str:
+    return tr("Step {n} of {all}", n=at, all=of)
+
+
+def _step(where: Label, title: str, text: str, middle: QLayout, buttons: QLayout) -> QVBoxLayout:
+    """Which step it is, its heading, what is in it, and the buttons that go on and back."""
     return column(
         where,
         Label(title, "hero", wrap=True),

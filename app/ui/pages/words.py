@@ -11,6 +11,7 @@ from app.node.reasons import Reason
 from app.node.snapshot import Ruling
 from app.ui.model import State, Step, View
 from app.ui.texts import number, span, tr
+from app.ui.widgets import engine_words
 
 _OPEN_STATES = (State.LEARNING, State.STARTING)
 
@@ -30,6 +31,9 @@ def state_name(state: State) -> str:
 
 def reason(view: View, now: float) -> str:
     """Why the node does what it does, in one sentence."""
+    pack = view.pack
+    if pack is not None and pack.doing is not None and not pack.usable:
+        return tr("{what}: {line}", what=engine_words.heading(pack), line=engine_words.short(pack.doing))
     ruling = view.ruling
     if ruling is not None and ruling.reason != Reason.RUNNING.value:
         return ruled(ruling)

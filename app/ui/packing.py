@@ -1,0 +1,225 @@
+"""The window's dealings with the engine of an installed app: looking, installing, repairing, going back,
+removing. Each is a process of its own (./shoal pack), which ends with the window; what has come is kept, and
+the next one goes on from there."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.packs import events, place
+from app.ui.child import Child
+from app.ui.engine_pack import Doing, EnginePack
+from app.ui.model import Problem
+from app.ui.texts import tr
+
+MAX_LINE = 2**20
+TICK_MS = 200
+"""Progress is shown at most this often."""
+_RATE_S = 8.0
+"""Speed is that of so many seconds."""
+
+MakeChild = Callable[[], Child]
+
+
+class Packing(QObject):
+    """`changed` tells the new EnginePack; `ready` that another engine, or a whole one again, is in use."""
+
+    changed = Signal(object)
+    ready = Signal()
+
+    def __init__(
+        self,
+        home: Path,
+        child: MakeChild = lambda: Child(MAX_LINE),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self._home, self._clock = home, clock
+        self.pack = EnginePack(there=place.python() is not None)
+        self._reader, self._doer, self._checker = child(), child(), child()
+        self._reader.line.connect(self._read)
+        self._reader.ended.connect(lambda _: self._has_read())
+        self._doer.line.connect(self._heard)
+        self._doer.ended.connect(self._did)
+        self._checker.line.connect(self._checked)
+        self._again = False
+        self._command: list[str] = []
+        self._sentence = ""
+        self._came: deque[tuple[float, int]] = deque()
+        self._tick = QTimer(self, singleShot=True, interval=TICK_MS)
+        self._tick.timeout.connect(lambda: self.changed.emit(self.pack))
+
+    def refresh(self) -> None:
+        """Looks anew what is here and what can be had, in the background. No network is asked."""
+        if self._reader.running:
+            self._again = True
+            return
+        self._again = False
+        self._reader.start(["pack", "list", "--json"], self._log)
+
+    def install(self, name: str, folder: str = "") -> None:
+        """Takes a pack into use; where a folder is named, from there. Its owner has agreed to it. With a folder
+        alone, an engine that is broken is made anew from it."""
+        offline = ["--offline", folder] if folder else []
+        if self.pack.broken and not name:
+            self._do(["repair", *offline])
+        else:
+            self._do(["install", *([name] if name else []), *offline])
+
+    def repair(self) -> None:
+        self._do(["repair"])
+
+    def rollback(self) -> None:
+        self._do(["rollback"])
+
+    def remove(self, pack: str) -> None:
+        """One pack, or all of them."""
+        self._do(["remove", *([pack] if pack else []), "--yes"])
+
+    def retry(self) -> None:
+        """What failed, once more: it goes on where it was."""
+        if self._command:
+            self._do(self._command)
+
+    def cancel(self) -> None:
+        """Ends what is being done; what has come stays."""
+        if self.pack.doing is not None:
+            self._doer.end()
+            self._settle(doing=None)
+
+    def obstacle(self) -> Problem | None:
+        """Why nothing can be learned at the moment, looked up now."""
+        self._look()
+        if self.pack.there:
+            return None
+        return Problem(
+            title=tr("The engine is not installed"),
+            sentence=tr("Shoal learns with an engine, and there is none on this computer."),
+            remedy=tr("Install it; what was learned so far is kept."),
+        )
+
+    def check(self) -> None:
+        """Learning has failed: whether that is the engine's fault is found out in the background."""
+        self._look()
+        if self.pack.there and self.pack.doing is None and not self._checker.running:
+            self._checker.start(["pack", "check", "--json"], self._log)
+
+    def close(self) -> None:
+        """For the window's end: returns when every process is gone."""
+        self.blockSignals(True)
+        self._tick.stop()
+        for one in (self._reader, self._doer, self._checker):
+            one.blockSignals(True)
+            one.end(wait=True)
+
+    @property
+    def _log(self) -> Path | None:
+        return self._home / "logs" / "pack.log" if self._home.is_dir() else None
+
+    def _do(self, command: list[str]) -> None:
+        if self.pack.doing is not None:
+            return
+        self._command, self._sentence = command, ""
+        self._came.clear()
+        self._change(
+            doing=Doing(verb=command[0], offline="--offline" in command), failed="", failed_offline=False
+        )
+        self._doer.start(["pack", *command, "--json", "--attached"], self._log)
+
+    def _heard(self, line: bytes) -> None:
+        doing = self.pack.doing
+        try:
+            event = msgspec.json.decode(line, type=events.Told)
+        except msgspec.MsgspecError:
+            return  # of a newer kind
+        if doing is None:
+            return
+        match event:
+            case events.Progress():
+                rate, left = self._pace(event)
+                doing = msgspec.structs.replace(
+                    doing,
+                    stage=event.stage,
+                    percent=event.percent,
+                    have=event.have,
+                    total=event.total,
+                    per_second=rate,
+                    left_s=left,
+                    note="",
+                )
+            case events.Waiting():
+                self._came.clear()
+                doing = msgspec.structs.replace(doing, note=event.sentence, per_second=None, left_s=None)
+            case events.Failed():
+                self._sentence = event.sentence
+            case events.Done():
+                doing = msgspec.structs.replace(doing, percent=100)
+        self.pack = msgspec.structs.replace(self.pack, doing=doing)
+        if not self._tick.isActive():
+            self._tick.start()
+
+    def _pace(self, event: events.Progress) -> tuple[float | None, float | None]:
+        """Bytes a second of late, and the seconds that this stage still takes; of fetching alone."""
+        if event.stage != "fetch":
+            self._came.clear()
+            return None, None
+        now = self._clock()
+        self._came.append((now, event.have))
+        while now - self._came[0][0] > _RATE_S:
+            self._came.popleft()
+        since, before = self._came[0]
+        if now - since < 1.0 or event.have <= before:
+            return None, None
+        rate = (event.have - before) / (now - since)
+        return rate, (event.total - event.have) / rate
+
+    def _did(self, code: int) -> None:
+        verb = self.pack.doing.verb if self.pack.doing is not None else ""
+        if code == 0:
+            self._command = []
+            self._settle(doing=None, broken="")
+            if verb != "remove" or self.pack.there:
+                self.ready.emit()
+            return
+        said = self._sentence or tr("It ended unexpectedly: try again; what has come is kept.")
+        self._settle(doing=None, failed=said, failed_offline="--offline" in self._command)
+
+    def _checked(self, line: bytes) -> None:
+        try:
+            event = msgspec.json.decode(line, type=events.Told)
+        except msgspec.MsgspecError:
+            return
+        if isinstance(event, events.Failed | events.Done):
+            self._settle(broken=event.sentence if isinstance(event, events.Failed) else "")
+
+    def _settle(self, **fields: object) -> None:
+        """Something has come to its end: the disk may look otherwise now."""
+        self._change(there=place.python() is not None, **fields)
+        self.refresh()
+
+    def _look(self) -> None:
+        there = place.python() is not None
+        if there != self.pack.there:
+            self._settle(broken="")
+
+    def _read(self, line: bytes) -> None:
+        try:
+            standing = msgspec.json.decode(line, type=events.Standing)
+        except msgspec.MsgspecError:
+            return
+        self._change(standing=standing)
+
+    def _has_read(self) -> None:
+        if self._again:
+            self.refresh()
+
+    def _change(self, **fields: object) -> None:
+        self.pack = msgspec.structs.replace(self.pack, **fields)
+        self._tick.stop()
+        self.changed.emit(self.pack)

@@ -1,0 +1,147 @@
+"""What is said about engines wherever one is shown: what can be had and what it costs, how far it is, what went
+wrong."""
+
+from __future__ import annotations
+
+from app.packs.events import Offered, Pack
+from app.ui.engine_pack import Doing, EnginePack
+from app.ui.texts import number, size, span, tr
+
+
+def title(offer: Offered) -> str:
+    """What a pack is for, in a few words."""
+    kind, _, variant = offer.name.partition("_")
+    known = {
+        "cpu": tr("For the processor"),
+        "cuda": tr("For the NVIDIA card"),
+        "mlx": tr("For Apple Silicon"),
+        "llamacpp": tr("For the processor, with llama.cpp"),
+    }
+    return known.get(variant or kind) or known.get(kind) or offer.title or offer.name
+
+
+def about(offer: Offered) -> str:
+    kind, _, variant = offer.name.partition("_")
+    known = {
+        "cpu": tr("The smallest. It works on every computer."),
+        "cuda": tr("The graphics card learns many times faster. The largest to fetch."),
+        "mlx": tr("Made for this kind of Mac, and the fastest on it."),
+        "llamacpp": tr("Answers faster with the larger models."),
+    }
+    return known.get(variant or kind, "")
+
+
+def cost(offer: Offered, free: int) -> str:
+    """What an installation means, before it begins."""
+    if not offer.bytes:
+        return tr("How large it is, is asked first; nothing else is fetched until there is room for it.")
+    room = tr("{disk} of room are needed meanwhile, {free} are free.", disk=size(offer.disk), free=size(free))
+    if offer.carried:
+        return tr("It came with Shoal, so nothing is fetched. {room}", room=room)
+    whole = size(offer.bytes)
+    if offer.have:
+        have = size(offer.have)
+        come = tr("{have} of {whole} are here already; the rest is fetched.", have=have, whole=whole)
+    else:
+        come = tr("{whole} are fetched over the network, once. Nothing of yours is sent.", whole=whole)
+    return f"{come} {room}"
+
+
+def crowded(offer: Offered, free: int) -> str:
+    """A sentence where the disk has no room for it."""
+    lacking = offer.disk - offer.have - free
+    if not offer.disk or lacking <= 0:
+        return ""
+    return tr("There is no room for it: {size} more are needed on this disk.", size=size(lacking))
+
+
+def go(pack: EnginePack, offer: Offered | None) -> str:
+    """The button that begins."""
+    if offer is not None and offer.have:
+        return tr("Go on installing")
+    return tr("Install the engine anew") if pack.packs else tr("Install the engine")
+
+
+def heading(pack: EnginePack) -> str:
+    doing = pack.doing
+    if doing is not None:
+        return {
+            "install": tr("Installing the engine"),
+            "repair": tr("Repairing the engine"),
+            "rollback": tr("Going back to the engine before"),
+            "remove": tr("Removing the engine"),
+        }[doing.verb]
+    if pack.broken:
+        return tr("The engine does not work any more")
+    return tr("The engine is missing") if pack.packs else tr("The engine is not installed")
+
+
+def reason(pack: EnginePack) -> str:
+    """Why somebody should care, in a sentence."""
+    if pack.broken:
+        return tr(
+            "It was damaged, or something that it needs was removed. A repair makes it anew; what the model "
+            "learned is kept."
+        )
+    if pack.packs:
+        return tr("Learning needs it, and it cannot be started. What the model learned is kept.")
+    return tr(
+        "Shoal learns with PyTorch, which is large and no part of the app itself. It is installed once, into a "
+        "folder of your own, and can be removed at any time."
+    )
+
+
+def stage(doing: Doing) -> str:
+    """What is being done at the moment."""
+    known = {
+        "disk": tr("Looking what is there"),
+        "fetch": tr("Reading its files") if doing.offline else tr("Fetching it"),
+        "make": tr("Making its environment"),
+        "fill": tr("Unpacking it"),
+        "check": tr("Checking that it loads"),
+        "switch": tr("Taking it into use"),
+    }
+    return known.get(doing.stage, tr("Beginning"))
+
+
+def progress(doing: Doing) -> str:
+    """How far it is: "Fetching it: 112 MB of 297 MB, 12 MB a second, about 15 s left"."""
+    line = stage(doing)
+    if doing.total:
+        line = tr("{line}: {have} of {total}", line=line, have=size(doing.have), total=size(doing.total))
+    if doing.per_second:
+        line = tr("{line}, {rate} a second", line=line, rate=size(doing.per_second))
+    if doing.left_s is not None and doing.left_s >= 1:
+        line = tr("{line}, about {span} left", line=line, span=span(doing.left_s))
+    return line
+
+
+def short(doing: Doing) -> str:
+    """The same for the side bar."""
+    return tr("{stage}, {n} %", stage=stage(doing), n=number(doing.percent))
+
+
+def halves(sentence: str) -> tuple[str, str]:
+    """A sentence as what happened and what to do. What stands in brackets is never parted.
+
+    >>> halves("No room (disk: D): make some.")
+    ('No room (disk: D).', 'Make some.')
+    >>> halves("It ended.")
+    ('It ended.', '')
+    """
+    depth = 0
+    for at, sign in enumerate(sentence):
+        depth += (sign == "(") - (sign == ")")
+        if sentence.startswith(": ", at) and depth == 0:
+            rest = sentence[at + 2 :]
+            return f"{sentence[:at]}.", rest[:1].upper() + rest[1:]
+    return sentence, ""
+
+
+def installed(pack: Pack) -> str:
+    """One that is here: "0.1.0, Python 3.11, 1.1 GB"."""
+    from app.packs.place import parts
+
+    python = tr("Python {version}", version=pack.python) if pack.python else ""
+    version = parts(pack.pack)[1]
+    return "  ·  ".join(filter(None, (version, python, size(pack.bytes))))
