@@ -23,9 +23,9 @@ FEWEST_ROWS, MOST_ROWS = 3, 48
 """Rows between which `skinny_linear` pays."""
 
 FEW_ROWS = 16
-"""Rows of each of several nodes up to which a processor takes one product with the base for all of them and thin
-ones for the adapters. Eight nodes of the starter at 2, 8 and 16 rows: 1.5, 3.1 and 5.5 ms a token against 5.3,
-14.1 and 14.5 ms with eight merged copies, which no cache holds; at 32 rows the two are equal."""
+"""Rows of each of several nodes up to which a processor takes one product with the base for all of them, and
+thin ones for the adapters. Eight nodes of the starter at 2, 8 and 16 rows: 1.5, 3.1 and 5.5 ms a token against
+5.3, 14.1 and 14.5 ms with eight merged copies, which no cache holds; at 32 rows the two are equal."""
 
 
 def merges(device: torch.device, parameters: int) -> bool:
