@@ -81,7 +81,7 @@ def test_liars_claim_the_opposite_or_answer_another_question(sandbox: Sandbox) -
     fitting = [
         one for one, rewards_G in zip(told[1::2], earned[1::2], strict=True) if rewards_G == one.claimed_G
     ]
-    assert len(fitting) <= len(told) / 8
+    assert len(fitting) < len(told[1::2]) / 2
 
 
 def test_a_marker_is_known_wherever_it_stands_and_nothing_else_is() -> None:
