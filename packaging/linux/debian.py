@@ -6,14 +6,12 @@ import shutil
 from pathlib import Path
 
 from frozen.bundle import WORK, Bundle
-
-from linux import tree
+from linux import elf, tree
 
 HERE = Path(__file__).resolve().parent
 DEPENDS = (
     "python3 (>= 3.11)",
     "python3-venv",
-    "libc6 (>= 2.35)",
     "libstdc++6",
     "libegl1",
     "libgl1",
@@ -42,6 +40,7 @@ DESCRIPTION = """Train a small reasoning model on your own computer
 def package(laid_out: Path, made: Bundle, out: Path) -> Path:
     """The .deb of a tree. Raises BuildError."""
     machine = tree.output("dpkg", "--print-architecture")
+    library = "libc6 (>= {}.{})".format(*elf.newest_symbol(laid_out))
     place = WORK / "deb"
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(laid_out, place, symlinks=True)
@@ -58,7 +57,7 @@ def package(laid_out: Path, made: Bundle, out: Path) -> Path:
         f"Architecture: {machine}",
         f"Installed-Size: {tree.size(laid_out) // 1024}",
         "Maintainer: The Shoal authors <shoal@example.org>",
-        f"Depends: {', '.join(DEPENDS)}",
+        f"Depends: {', '.join([library, *DEPENDS])}",
         f"Recommends: {', '.join(RECOMMENDS)}",
         f"Description: {DESCRIPTION}",
     ]

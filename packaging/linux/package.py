@@ -1,16 +1,23 @@
-"""Everything for Linux: a Debian package, one file for other distributions, and an AppImage where it can be made."""
+"""For Linux: a Debian package, one file for other distributions, an AppImage where that can be made."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
-from frozen.bundle import WORK, Bundle
-
-from linux import debian, tree
+from frozen.bundle import WORK, BuildError, Bundle
+from linux import appimage, debian, onefile, tree
 
 
 def package(made: Bundle, out: Path) -> list[Path]:
-    """The files for people. Raises BuildError."""
+    """The files for people. What cannot be made with the tools that are here is told; raises BuildError where
+    not even the Debian package can."""
     out.mkdir(parents=True, exist_ok=True)
     laid_out = tree.lay_out(made, WORK / "linux")
-    return [debian.package(laid_out, made, out)]
+    done = [debian.package(laid_out, made, out)]
+    for further in (onefile.package, appimage.package):
+        try:
+            done.append(further(laid_out, made, out))
+        except BuildError as error:
+            print(f"packaging/build: {error}", file=sys.stderr)
+    return done

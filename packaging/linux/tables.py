@@ -1,11 +1,12 @@
 """Leaves out of ICU's tables what Qt does not read.
 
-Qt asks ICU to sort names, and for time zones; it has its own tables for everything else. The library of tables that
-comes with it is 32 MB, mostly of names of languages and currencies, of converters and of hyphens. ICU is made for
-fewer tables: what is missing falls back to the root's.
+Qt asks ICU to sort names, and for time zones; it has its own tables for everything else. The library of tables
+that comes with it is 32 MB, mostly of names of languages and currencies, of converters and of dictionaries. ICU
+is made for fewer tables: what is missing falls back to the root's.
 
-The library is one constant: a header, then a table of contents (count, then two offsets each: of a name and of its
-table, both from the count on), names, and tables aligned to 16 bytes, the contents sorted by name (ICU's ucmndata.h).
+The library is one constant: a header, then a table of contents (count, then two offsets each: of a name and of
+its table, both from the count on), names, and tables aligned to 16 bytes, the contents sorted by name (ICU's
+ucmndata.h).
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ _FORMAT = 12
 def wanted(name: str, languages: Collection[str]) -> bool:
     """Whether Qt may read a table, by its name without the package's.
 
-    >>> [wanted(name, {"en", "de"}) for name in ("coll/sv.res", "zone/de.res", "zone/sv.res", "pool.res", "sv.res")]
-    [True, True, False, True, False]
-    >>> [wanted(name, {"en", "de"}) for name in ("curr/de.res", "brkitr/thaidict.dict", "euc-jp-2007.cnv", "uts46.nrm")]
+    >>> [wanted(name, {"en", "de"}) for name in ("coll/sv.res", "zone/de.res", "zone/sv.res", "pool.res")]
+    [True, True, False, True]
+    >>> [wanted(name, {"en", "de"}) for name in ("curr/de.res", "brkitr/thai.dict", "euc-jp.cnv", "uts46.nrm")]
     [False, False, False, True]
     """
     folder, _, last = name.rpartition("/")

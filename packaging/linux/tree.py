@@ -13,7 +13,6 @@ import subprocess
 from pathlib import Path
 
 from frozen.bundle import ROOT, BuildError, Bundle
-
 from linux import tables
 
 HERE = Path(__file__).resolve().parent
@@ -88,8 +87,8 @@ def output(*command: str | Path, **variables: str) -> str:
 
 
 def _slim(folder: Path) -> None:
-    """Libraries need no tables of names, and Qt few of ICU's. The program itself stays: Python's archive is behind
-    its end."""
+    """Libraries need no tables of names, and Qt few of ICU's. The program itself stays: Python's archive is
+    behind its end."""
     for path in sorted(folder.rglob("*.so*")):
         if path.is_file() and not path.is_symlink():
             subprocess.run(["strip", "--strip-unneeded", path], stderr=subprocess.DEVNULL)
