@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 from PySide6.QtCore import QLocale, Qt, QUrl
@@ -62,7 +63,7 @@ class UpdateCard(QWidget):
             (self._news, news(offer)),
             (self._said, now.said),
             (self._command, now.command),
-            (self._failed, now.sentence or (offer.obstacle if offer else "")),
+            (self._failed, breakable(now.sentence or (offer.obstacle if offer else ""))),
         ):
             label.say(text)
             label.setVisible(bool(text))
@@ -185,7 +186,13 @@ def news(offer: Offer | None) -> str:
     """The release's own lines, in the person's language."""
     if offer is None:
         return ""
-    return "\n".join(f"•  {line}" for line in notes(offer.notes, [QLocale().name().split("_")[0]]))
+    lines = notes(offer.notes, [QLocale().name().split("_")[0]])
+    return "\n".join(f"•  {breakable(line)}" for line in lines)
+
+
+def breakable(text: str) -> str:
+    """A word longer than a line would make the page as wide as itself."""
+    return re.sub(r"(\S{60})(?=\S)", "\\1\u200b", text)
 
 
 def far(now: Renewal) -> str:

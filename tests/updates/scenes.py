@@ -1,0 +1,136 @@
+"""Every state of a new version as the window can show it. `python -m tests.updates.scenes FOLDER` from the
+project's folder, with QT_QPA_PLATFORM=offscreen, takes a picture of each in both themes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+
+from app.ui.renewal import Renewal, Stage
+from app.updates.known import Offer
+
+OFFER = Offer(
+    version="0.2.0",
+    date="2026-12-01",
+    notes={
+        "en": ["Learns faster.", "Models with up to 3 billion parameters fit into 16 GB of memory."],
+        "de": ["Lernt schneller.", "Modelle mit bis zu 3 Milliarden Parametern passen in 16 GB Speicher."],
+    },
+    page="https://example.org/shoal",
+    file="shoal_0.2.0_amd64.deb",
+    size=50_000_000,
+)
+_REQUEST = """GET /shoal/shoal-release.json.sig HTTP/1.1
+Host: example.org
+User-Agent: shoal
+Accept: */*
+Accept-Encoding: identity"""
+
+
+def scenes() -> dict[str, Renewal]:
+    base = Renewal(
+        version="0.1.0", stage=Stage.IDLE, form="deb", host="example.org", request=_REQUEST, wanted=True
+    )
+
+    def made(**fields: object) -> Renewal:
+        return msgspec.structs.replace(base, **fields)
+
+    there = {"offer": OFFER, "answered": time.time() - 3 * 3600 - 60}
+    command = "sudo apt install /home/ada/.local/share/shoal/updates/shoal_0.2.0_amd64.deb"
+    return {
+        "checkout": Renewal(version="0.1.0"),
+        "never": made(wanted=False),
+        "newest": made(answered=there["answered"], wanted=False),
+        "asking": made(stage=Stage.ASKING),
+        "there": made(**there),
+        "fetching": made(**there, stage=Stage.FETCHING, have=12_000_000, per_second=2_500_000.0),
+        "waiting": made(
+            **there,
+            stage=Stage.FETCHING,
+            have=12_000_000,
+            note="The connection to example.org broke off: it goes on when you try again.",
+        ),
+        "cut": made(
+            **there,
+            sentence="example.org cannot be reached: check the network connection, then try again; what has "
+            "come is kept.",
+        ),
+        "fetched": made(**there, fetched=True),
+        "installing": made(
+            **there,
+            fetched=True,
+            stage=Stage.INSTALLING,
+            note="The system asks for your password, then installs it.",
+        ),
+        "by hand": made(
+            **there,
+            fetched=True,
+            said="This system does not let Shoal ask for its owner's password: install it with the line below.",
+            command=command,
+        ),
+        "not for this": made(
+            answered=there["answered"],
+            offer=msgspec.structs.replace(
+                OFFER,
+                file="",
+                size=0,
+                obstacle="Version 0.2.0 is not made for this kind of installation: fetch it from "
+                "https://example.org/shoal.",
+            ),
+        ),
+    }
+
+
+def main(folder: Path) -> None:
+    from PySide6.QtWidgets import QApplication
+
+    from app.ui.theme import Theme
+    from app.ui.window import Window
+    from tests.ui import views
+    from tests.ui.pictures import actions
+
+    application = QApplication.instance() or QApplication([])
+    assert isinstance(application, QApplication)
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def take(window: Window, name: str) -> None:
+        for _ in range(4):
+            application.processEvents()
+        window.grab().save(str(folder / f"{name}.png"))
+
+    for theme in ("light", "dark"):
+        window = Window(Theme(application, theme), actions(folder))  # type: ignore[arg-type]
+        window.resize(1180, 780)
+        window.show()
+        for name, renewal in scenes().items():
+            window.show_view(views.learning(renewal=renewal))
+            window.go("settings")
+            page = window._pages["settings"]
+            page._find.setText("upgrade")  # type: ignore[attr-defined]
+            take(window, f"settings-{name.replace(' ', '-')}-{theme}")
+        page._find.setText("")  # type: ignore[attr-defined]
+        there = scenes()["there"]
+        undecided = msgspec.structs.replace(scenes()["never"], undecided=True)
+        for page_name, name, view in (
+            ("overview", "there", views.learning(renewal=there)),
+            ("overview", "question", msgspec.structs.replace(views.together(), renewal=undecided)),
+            ("privacy", "alone", views.learning(renewal=there)),
+            ("privacy", "off", views.learning(renewal=scenes()["never"])),
+            ("privacy", "checkout", views.learning(renewal=scenes()["checkout"])),
+        ):
+            window.show_view(view)
+            window.go(page_name)
+            if page_name == "privacy":
+                bar = window._pages["privacy"].verticalScrollBar()
+                take(window, "settle")
+                bar.setValue(bar.maximum())
+            take(window, f"{page_name}-{name}-{theme}")
+        window.close()
+    (folder / "settle.png").unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
