@@ -62,6 +62,10 @@ def main(args: argparse.Namespace) -> int:
         if args.verb == "check":
             return _check(root, tell)
         stop_quietly("pack", args.attached)
+        if sys.platform == "win32":  # elsewhere a child keeps the lock, and is waited for
+            from app.desktop.handing_windows import end_together
+
+            end_together()
         if args.verb == "rollback":
             Installer(root, tell, _keys(args)).rollback()
             return 0

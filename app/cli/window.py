@@ -25,6 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--join", metavar="LINK", help="learn with others from now on, by this invite or address"
     )
+    parser.add_argument(
+        "--quit", action="store_true", help="ask the window that is open to save and end, as an installer does"
+    )
     parser.add_argument("--theme", choices=("system", "light", "dark"), help="colours, for this time only")
 
 
@@ -32,6 +35,11 @@ def main(args: argparse.Namespace) -> int:
     from app.home import home
     from app.ui.display import obstacle
 
+    if args.quit:
+        from app.ui.single import end_other
+
+        end_other(home(args.home))
+        return 0
     if why := obstacle(os.environ, sys.platform, unseen=True):
         print(
             f"shoal window: No window can be shown, because {why}; ./shoal run shows the same in this "

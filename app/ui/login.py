@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 
 from app import home as place
 from app.desktop.autostart import Autostart, AutostartError, autostart
-
-LAUNCHER = Path(__file__).parents[2] / "shoal"
+from app.updates import installed
 
 
 class Login:
@@ -41,8 +38,7 @@ class Login:
             self._system.turn_off()
 
     def _command(self) -> list[str]:
-        program = [sys.executable, str(LAUNCHER)] if os.name == "nt" else [str(LAUNCHER)]
-        return [*program, "window", "--background", *home_option(self._home)]
+        return [*installed.program(), "window", "--background", *home_option(self._home)]
 
 
 def home_option(home: Path) -> list[str]:

@@ -1,4 +1,5 @@
-"""One window for one data folder: a second start raises the first one's window, hands it its link, and ends."""
+"""One window for one data folder: a second start raises the first one's window, hands it its link, and ends. An
+installer asks it in the same way to end."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ from PySide6.QtNetwork import QLocalServer, QLocalSocket
 _PATIENCE_MS = 1500
 _LONGEST = 4096
 """Of a line, in bytes; a longer link is none."""
+QUIT = "\x04"
+"""In place of a link; none begins like this."""
 
 
 class Single(QObject):
@@ -19,11 +22,12 @@ class Single(QObject):
 
     asked = Signal(str)
     """By another start, with the link that it was given, or "" for the window alone."""
+    asked_to_end = Signal()
 
     def __init__(self, home: Path) -> None:
         super().__init__()
         home.mkdir(parents=True, exist_ok=True)
-        self._name = "shoal-" + sha256(str(home.resolve()).encode()).hexdigest()[:16]
+        self._name = _name(home)
         self._lock = QLockFile(str(home / "window.lock"))
         self._lock.setStaleLockTime(0)
         self.taken = self._lock.tryLock(100)
@@ -38,13 +42,8 @@ class Single(QObject):
 
     def raise_other(self, link: str = "") -> bool:
         """Whether the other window heard it."""
-        socket = QLocalSocket()
-        socket.connectToServer(self._name)
-        if not socket.waitForConnected(_PATIENCE_MS):
-            return False
-        line = " ".join(link.split()).encode("utf-8", "replace")
-        socket.write((line if len(line) < _LONGEST else b"") + b"\n")
-        return socket.waitForBytesWritten(_PATIENCE_MS)
+        line = " ".join(link.split()).encode("utf-8", "replace").lstrip(QUIT.encode())
+        return _say(self._name, line if len(line) < _LONGEST else b"")
 
     def release(self) -> None:
         if self._server is not None:
@@ -74,4 +73,23 @@ class Single(QObject):
                 caller.close()
                 caller.deleteLater()
             if spoken:
-                self.asked.emit(line.decode("utf-8", "replace").strip())
+                said = line.decode("utf-8", "replace").strip()
+                self.asked_to_end.emit() if said == QUIT else self.asked.emit(said)
+
+
+def end_other(home: Path) -> bool:
+    """Asks the window of this data folder to save and end. Whether it heard it; False where there is none."""
+    return _say(_name(home), QUIT.encode())
+
+
+def _name(home: Path) -> str:
+    return "shoal-" + sha256(str(home.resolve()).encode()).hexdigest()[:16]
+
+
+def _say(name: str, line: bytes) -> bool:
+    socket = QLocalSocket()
+    socket.connectToServer(name)
+    if not socket.waitForConnected(_PATIENCE_MS):
+        return False
+    socket.write(line + b"\n")
+    return socket.waitForBytesWritten(_PATIENCE_MS)

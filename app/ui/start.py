@@ -334,6 +334,7 @@ def run(
     threading.Thread(target=moving.leave, daemon=True).start()
     desktop = Desktop(application, home, theme)
     single.asked.connect(desktop.bring)
+    single.asked_to_end.connect(desktop.quit)
     application.serve(desktop.bring, desktop.quit, desktop.window.isVisible)
     wake = _quit_on_signals(application, desktop)
     desktop.open(background, join, link)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import runpy
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,7 +22,16 @@ _PYTHONS_OWN = ("-P", "-I", "-u")
 def main() -> None:
     source = Path(sys._MEIPASS) / "source"  # type: ignore[attr-defined]
     sys.path.insert(0, str(source))
-    arguments = sys.argv[1:]
+    if sys.platform == "win32":
+        from app.desktop import windowed
+
+        windowed.watched(lambda: run(sys.argv[1:], source))
+    else:
+        run(sys.argv[1:], source)
+
+
+def run(arguments: list[str], source: Path) -> None:
+    """Ends the process with the command's exit code."""
     while arguments and arguments[0] in _PYTHONS_OWN:
         arguments = arguments[1:]
     if heavy(arguments):
@@ -60,8 +68,10 @@ def hand_over(arguments: list[str], source: Path) -> None:
         arguments = ["-m", "app.cli", *arguments]
     command = [str(found), "-P", *arguments]
     environment = cleaned(os.environ, source)
-    if os.name == "nt":
-        sys.exit(subprocess.call(command, env=environment))
+    if sys.platform == "win32":
+        from app.desktop.handing_windows import stand_in
+
+        sys.exit(stand_in(command, {**environment, "PYTHONUTF8": "1"}))
     os.execve(found, command, environment)
 
 
