@@ -113,10 +113,15 @@ def main(folder: Path) -> None:
             take(window, f"settings-{name.replace(' ', '-')}-{theme}")
         page._find.setText("")  # type: ignore[attr-defined]
         there = scenes()["there"]
-        undecided = msgspec.structs.replace(scenes()["never"], undecided=True)
+        undecided = msgspec.structs.replace(scenes()["never"], undecided=True, wanted=False)
+        earlier = msgspec.structs.replace(views.learning().runs[0], started=time.time() - 3 * 3600)
         for page_name, name, view in (
             ("overview", "there", views.learning(renewal=there)),
-            ("overview", "question", msgspec.structs.replace(views.together(), renewal=undecided)),
+            (
+                "overview",
+                "question",
+                msgspec.structs.replace(views.together(), renewal=undecided, runs=(earlier,)),
+            ),
             ("privacy", "alone", views.learning(renewal=there)),
             ("privacy", "off", views.learning(renewal=scenes()["never"])),
             ("privacy", "checkout", views.learning(renewal=scenes()["checkout"])),
