@@ -67,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-tokens", type=int, help="longest completion (default: the model's)")
     add("--probe-every", type=int, help=f"rounds between held-out probes (default: {_ORDINARY.probe_every})")
     add("--probe-items", type=int, help=f"held-out questions (default: {_ORDINARY.probe_items})")
+    add("--tried", type=int, help=f"held-out questions answered for pass@8 (default: {_ORDINARY.tried})")
     add(
         "--window", type=int, help="rounds that a group stays in the pool after its own (default: the recipe's)"
     )
@@ -100,7 +101,7 @@ def main(args: argparse.Namespace) -> int:
 def _settle(args: argparse.Namespace) -> tuple[str, ...]:
     """Fills what no option says from the regime, else with the ordinary. Gives the regime's starters."""
     regime = read_regime(args.regime) if args.regime else _ORDINARY
-    for name in ("model", "nodes", "rounds", "group", "probe_every", "probe_items", "attempts"):
+    for name in ("model", "nodes", "rounds", "group", "probe_every", "probe_items", "tried", "attempts"):
         if getattr(args, name) is None:
             setattr(args, name, getattr(regime, name))
     for name in ("learning_rate", "rank", "max_tokens", "window"):
@@ -180,6 +181,7 @@ def _check_numbers(args: argparse.Namespace) -> None:
         "group": 2,
         "probe_every": 1,
         "probe_items": 1,
+        "tried": 1,
         "attempts": 1,
         "rank": 1,
         "max_tokens": 1,
@@ -226,6 +228,7 @@ def _plan(args: argparse.Namespace, folder: Path, starters: tuple[str, ...]) -> 
         probe_items=args.probe_items,
         window=args.window,
         attempts=args.attempts,
+        tried=args.tried,
         regime=args.regime or "",
         starters=starters,
         starter_weights=tuple(digest(args.starters / starter) for starter in starters),
@@ -267,7 +270,7 @@ def _command(args: argparse.Namespace, plan: Plan, arms: list[Arm]) -> str:
         f"{study}{regime} --nodes {plan.nodes} --rounds {plan.rounds} --model {plan.model} "
         f"--levels {','.join(f'{family}={level}' for family, level in plan.levels.items())} "
         f"--group {plan.group} --learning-rate {plan.learning_rate:g}{rank} --max-tokens {plan.max_tokens} "
-        f"--probe-every {plan.probe_every} --probe-items {plan.probe_items}{window} --attempts {plan.attempts} "
+        f"--probe-every {plan.probe_every} --probe-items {plan.probe_items} --tried {plan.tried}{window} --attempts {plan.attempts} "
         f"--out {args.out}"
     )
 

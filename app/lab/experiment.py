@@ -42,7 +42,8 @@ class Experiment:
         self.recipe = RECIPES[arm.recipe]
         self.window = (self.recipe.max_age or 0) if plan.window is None else plan.window
         self.curriculum = curriculum.start(plan.levels)
-        self.prober = Prober(swarm, score, probe_questions(plan.levels, plan.probe_items), plan.max_tokens)
+        questions = probe_questions(plan.levels, plan.probe_items)
+        self.prober = Prober(swarm, score, questions, plan.max_tokens, plan.tried)
         self.identities = [identity(seed, node) for node in range(plan.nodes)]
         self.updates = [0] * plan.nodes
         self.own_logprob: list[float | None] = [None] * plan.nodes

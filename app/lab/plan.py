@@ -46,6 +46,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Rounds that a group stays in the pool after its own; None: the recipe's `max_age`, else 0."""
     attempts: int
     """Dynamic sampling: how often a round may draw questions at all."""
+    tried: int = 64
+    """Held-out questions answered eight times for pass@8, before the first round and after the last."""
     regime: str = ""
     """Name of the file in app/lab/regimes that these settings were taken from."""
     starters: tuple[str, ...] = ()

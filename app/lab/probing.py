@@ -16,8 +16,6 @@ from engines.contract import Completion
 ROWS = 512
 """Completions sampled in one batch: enough to fill a processor, few enough for an ordinary memory."""
 TRIES = 8
-TRIED_QUESTIONS = 64
-"""Questions answered TRIES times for pass@8; evenly spaced over the probe."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +26,8 @@ class Prober:
     score: Callable[[Group], ScoredGroup]
     questions: Sequence[Asked]
     max_tokens: int
+    tried: int = 64
+    """Questions answered TRIES times for pass@8, evenly spaced over the probe."""
 
     def once(self, seeds_N: Sequence[int]) -> Probe:
         """Every node answers every question once."""
@@ -70,7 +70,7 @@ class Prober:
         `alike`: all nodes are still the same policy, so they divide the questions among themselves.
         """
         nodes = len(seeds_N)
-        count = min(TRIED_QUESTIONS, len(self.questions))
+        count = min(self.tried, len(self.questions))
         some = [self.questions[len(self.questions) * k // count] for k in range(count)]
         if alike:
             solved_N = self._tried([some[node::nodes] for node in range(nodes)], seeds_N)

@@ -29,6 +29,7 @@ class Regime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     max_tokens: int | None = None
     probe_every: int = 10
     probe_items: int = 256
+    tried: int = 64
     window: int | None = None
     attempts: int = 10
 
