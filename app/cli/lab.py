@@ -270,8 +270,8 @@ def _command(args: argparse.Namespace, plan: Plan, arms: list[Arm]) -> str:
         f"{study}{regime} --nodes {plan.nodes} --rounds {plan.rounds} --model {plan.model} "
         f"--levels {','.join(f'{family}={level}' for family, level in plan.levels.items())} "
         f"--group {plan.group} --learning-rate {plan.learning_rate:g}{rank} --max-tokens {plan.max_tokens} "
-        f"--probe-every {plan.probe_every} --probe-items {plan.probe_items} --tried {plan.tried}{window} --attempts {plan.attempts} "
-        f"--out {args.out}"
+        f"--probe-every {plan.probe_every} --probe-items {plan.probe_items} --tried {plan.tried}{window} "
+        f"--attempts {plan.attempts} --out {args.out}"
     )
 
 
