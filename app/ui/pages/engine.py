@@ -14,7 +14,7 @@ from app.ui.theme import Theme
 from app.ui.widgets import engine_words as words
 from app.ui.widgets.engine_actions import EngineActions
 from app.ui.widgets.option import Option, Options
-from app.ui.widgets.pieces import Label, button, card, column, row
+from app.ui.widgets.pieces import Elided, Label, button, card, column, row
 
 
 class EnginePanel(QWidget):
@@ -30,6 +30,7 @@ class EnginePanel(QWidget):
         self._room_column = column()
         self._room.setLayout(self._room_column)
         self._options: Options | None = None
+        self._facts = Facts()
         self._cost, self._crowded = Label("", "soft", wrap=True), Label("", "warn", wrap=True)
         self._percent = Label("", "figure")
         self._bar, self._far = QProgressBar(), Label("", "soft", wrap=True)
@@ -37,10 +38,14 @@ class EnginePanel(QWidget):
         self._bar.setRange(0, 100)
         self._bar.setAccessibleName(tr("Installation of the engine"))
         self._note = Label("", "warn", wrap=True)
-        self._progress = card(column(self._percent, self._bar, self._far, self._note, gap=8), "quiet", 20)
+        kept = Label(tr("What has come is kept: it can be cancelled, and goes on another time."), "faint", True)
+        told = column(self._percent, self._bar, self._far, self._note, kept, gap=8)
+        self._progress = card(told, "quiet", 20)
         self._failed, self._remedy = Label("", "bad", wrap=True), Label("", "soft", wrap=True)
         self._trouble = card(column(self._failed, self._remedy, gap=6), "problem", 18)
-        self.setLayout(column(self._trouble, self._room, self._cost, self._crowded, self._progress, gap=12))
+        self.setLayout(
+            column(self._trouble, self._room, self._facts, self._cost, self._crowded, self._progress, gap=12)
+        )
         first, second = ("large", "second") if large else ("primary", "")
         self._go = button("", self._install, first)
         self._repair = button(tr("Repair"), ask.repair, first)
@@ -53,6 +58,8 @@ class EnginePanel(QWidget):
             tr("For computers without a network: the files of an offline pack"),
         )
         self.buttons = [self._retry, self._repair, self._go, self._cancel, self._folder]
+        for one in self.buttons:
+            one.setParent(self)  # until it is placed: else it would be shown as a window of its own
         self.show_pack(self._pack)
 
     def show_pack(self, pack: EnginePack) -> None:
@@ -70,8 +77,12 @@ class EnginePanel(QWidget):
             said = pack.standing.problem or tr(
                 "This Shoal names no engine for this computer: choose a folder that holds one."
             )
-        elif not pack.broken:
+        elif not pack.broken and not offer.bytes:
             said = words.cost(offer, free)
+        known = idle and offer is not None and bool(offer.bytes) and not pack.broken
+        self._facts.setVisible(known)
+        if known and offer is not None and pack.standing is not None:
+            self._facts.show_offer(offer, free, pack.standing.folder)
         self._cost.say(said)
         self._cost.setVisible(idle and bool(said))
         crowded = words.crowded(offer, free) if offer is not None and idle and not pack.broken else ""
@@ -132,6 +143,35 @@ class EnginePanel(QWidget):
         chosen = QFileDialog.getExistingDirectory(self, tr("The folder with the engine's files"))
         if chosen:
             self._ask.install("", chosen)
+
+
+class Facts(QWidget):
+    """What an installation means, before it begins: what is fetched, what room it needs, and where it goes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._figures = [Label("", "figure") for _ in range(3)]
+        self._texts: list[Label] = [
+            Label("", "soft", wrap=True),
+            Label("", "soft", wrap=True),
+            Elided("", "soft"),
+        ]
+        cards = []
+        for figure, text in zip(self._figures, self._texts, strict=True):
+            inside = column(figure, text, gap=4)
+            inside.addStretch(1)
+            cards.append(card(inside, "quiet", 18))
+        whole = row(*cards, gap=14)
+        for at in range(3):
+            whole.setStretch(at, 1)
+        self.setLayout(whole)
+
+    def show_offer(self, offer: Offered, free: int, folder: str) -> None:
+        where = (tr("One folder"), folder)
+        parts = (words.fetched(offer), words.room(offer, free), where)
+        for figure, label, (much, said) in zip(self._figures, self._texts, parts, strict=True):
+            figure.say(much)
+            label.say(said)
 
 
 class EngineCard(QFrame):

@@ -17,6 +17,7 @@ from app.ui.choices import SETTINGS
 from app.ui.model import View
 from app.ui.pages.bundle import BundleDialog
 from app.ui.pages.editors import editor
+from app.ui.pages.engine_section import EngineSection
 from app.ui.pages.frame import Actions, Page
 from app.ui.pages.logview import LogView
 from app.ui.pages.storage import Storage
@@ -40,6 +41,9 @@ class SettingsPage(Page):
         self._lines: list[tuple[QFrame, SettingRow]] = []
         declared: list[Setting] = [*RULES, *SETTINGS]
         self._updates = UpdateCard(actions.updates)
+        self._engine = EngineSection(actions.engine)
+        self._engine_card = card(column(self._engine), padding=24)
+        self._engine_card.hide()
         for group in dict.fromkeys(setting.group for setting in declared):
             settings = [setting for setting in declared if setting.group == group]
             inside = self._add_group(group, settings)
@@ -50,6 +54,7 @@ class SettingsPage(Page):
         )
         self._nothing.hide()
         self.add(self._nothing)
+        self.add(self._engine_card)
         self._help = self._kept_and_help()
         self.add(self._help)
         self.body.addStretch(1)
@@ -59,6 +64,9 @@ class SettingsPage(Page):
         self._storage.show_home(Path(view.home))
         self._log.show_home(Path(view.home))
         self._updates.show_renewal(view.renewal)
+        if view.pack is not None:
+            self._engine.show_pack(view.pack)
+        self._show_engine_card()
         for _, line in self._lines:
             if line.key in view.rules:
                 line.show_value(view.rules[line.key])
@@ -94,6 +102,18 @@ class SettingsPage(Page):
             frame.setVisible(frame in seen)
         self._nothing.setVisible(not seen)
         self._help.setVisible(not words)
+        self._show_engine_card()
+
+    def _show_engine_card(self) -> None:
+        """Only in an installed app; it is found by what can be done there."""
+        known = tr("engine pack install repair remove go back pytorch").casefold()
+        found = all(word in known for word in self._find.text().casefold().split())
+        self._engine_card.setVisible(self._view.pack is not None and found)
+        if not self._engine_card.isHidden():
+            self._nothing.hide()
+
+    def arrived(self) -> None:
+        self.ask.engine.refresh()
 
     def _kept_and_help(self) -> QFrame:
         self._storage = Storage(self.ask)

@@ -166,7 +166,7 @@ class What(QWidget):
             gap=18,
             margins=(40, 34, 40, 32),
         )
-        inside.insertSpacing(4, 12)
+        inside.insertSpacing(5, 12)
         inside.insertStretch(0, 2)
         inside.addStretch(3)
         self.setLayout(inside)

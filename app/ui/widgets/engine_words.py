@@ -31,20 +31,26 @@ def about(offer: Offered) -> str:
     return known.get(variant or kind, "")
 
 
+def fetched(offer: Offered) -> tuple[str, str]:
+    """What is still to be fetched: a figure, and what goes with it."""
+    if offer.carried:
+        return size(0), tr("to fetch: it came with Shoal")
+    if offer.have:
+        left = size(max(0, offer.bytes - offer.have))
+        return left, tr("to fetch; {have} are here already", have=size(offer.have))
+    return size(offer.bytes), tr("to fetch over the network, once; nothing of yours is sent")
+
+
+def room(offer: Offered, free: int) -> tuple[str, str]:
+    return size(offer.disk), tr("of room needed meanwhile; {free} are free", free=size(free))
+
+
 def cost(offer: Offered, free: int) -> str:
-    """What an installation means, before it begins."""
+    """What an installation means, in one sentence."""
     if not offer.bytes:
         return tr("How large it is, is asked first; nothing else is fetched until there is room for it.")
-    room = tr("{disk} of room are needed meanwhile, {free} are free.", disk=size(offer.disk), free=size(free))
-    if offer.carried:
-        return tr("It came with Shoal, so nothing is fetched. {room}", room=room)
-    whole = size(offer.bytes)
-    if offer.have:
-        have = size(offer.have)
-        come = tr("{have} of {whole} are here already; the rest is fetched.", have=have, whole=whole)
-    else:
-        come = tr("{whole} are fetched over the network, once. Nothing of yours is sent.", whole=whole)
-    return f"{come} {room}"
+    (much, come), (disk, meanwhile) = fetched(offer), room(offer, free)
+    return tr("{much} {come}. {disk} {meanwhile}.", much=much, come=come, disk=disk, meanwhile=meanwhile)
 
 
 def crowded(offer: Offered, free: int) -> str:

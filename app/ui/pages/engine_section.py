@@ -1,0 +1,147 @@
+"""The engines of an installed app in the settings: what is installed, and what can be done with it."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QProgressBar, QWidget
+
+from app.packs.events import Offered, Pack
+from app.ui.engine_pack import EnginePack
+from app.ui.texts import number, size, tr
+from app.ui.widgets import engine_words as words
+from app.ui.widgets.engine_actions import EngineActions
+from app.ui.widgets.pieces import Label, button, column, row, rule
+
+
+class EngineSection(QWidget):
+    """Shows one EnginePack; asks before anything is fetched or removed."""
+
+    def __init__(self, ask: EngineActions) -> None:
+        super().__init__()
+        self._ask = ask
+        self._pack = EnginePack(there=False)
+        self._title, self._facts = Label("", "strong"), Label("", "soft", wrap=True)
+        self._before = Label("", "soft", wrap=True)
+        self._trouble = Label("", "bad", wrap=True)
+        self._bar, self._far = QProgressBar(), Label("", "soft", wrap=True)
+        self._bar.setTextVisible(False)
+        self._bar.setRange(0, 100)
+        self._bar.setAccessibleName(tr("Work on the engine"))
+        self._progress = QWidget()
+        self._progress.setLayout(column(self._bar, self._far, gap=6))
+        self._repair = button(
+            tr("Repair"), ask.repair, hint=tr("Looks at every file, and makes the engine anew")
+        )
+        self._back = button(tr("Go back to the one before"), ask.rollback)
+        self._retry = button(tr("Retry"), ask.retry, "primary")
+        self._cancel = button(tr("Cancel"), ask.cancel)
+        self._folder = button(tr("From a folder …"), self._choose_folder)
+        self._remove = button(tr("Remove …"), self._ask_removal, "danger")
+        self._others = column(gap=8)
+        self._rows: list[QWidget] = []
+        self._shown: list[tuple[Offered, int]] = []
+        doing = row(self._retry, self._cancel, self._repair, self._back, self._folder, 1, self._remove, gap=8)
+        self.setLayout(
+            column(
+                Label(tr("Engine"), "heading"),
+                column(self._title, self._facts, self._before, gap=3),
+                self._trouble,
+                self._progress,
+                self._others,
+                rule(),
+                doing,
+                gap=12,
+            )
+        )
+
+    def show_pack(self, pack: EnginePack) -> None:
+        self._pack = pack
+        current, previous, doing = pack.current, pack.previous, pack.doing
+        self._title.say(_title(pack, current))
+        self._facts.say(words.installed(current) if current is not None else "")
+        self._facts.setVisible(current is not None)
+        self._before.say(
+            tr("Kept for going back: {title}", title=f"{previous.title}, {words.installed(previous)}")
+            if previous is not None
+            else ""
+        )
+        self._before.setVisible(previous is not None)
+        self._trouble.say(pack.failed or pack.broken)
+        self._trouble.setVisible(bool(pack.failed or pack.broken) and doing is None)
+        self._progress.setVisible(doing is not None)
+        if doing is not None:
+            self._bar.setValue(doing.percent)
+            line = doing.note or words.progress(doing)
+            self._far.say(tr("{n} %  ·  {line}", n=number(doing.percent), line=line))
+        idle = doing is None
+        self._retry.setVisible(idle and bool(pack.failed))
+        self._repair.setVisible(current is not None)
+        self._back.setVisible(previous is not None)
+        self._remove.setVisible(bool(pack.packs))
+        self._cancel.setVisible(doing is not None and doing.verb in ("install", "repair"))
+        for one in (self._repair, self._back, self._folder, self._remove):
+            one.setEnabled(idle)
+        self._show_offers(pack)
+
+    def _show_offers(self, pack: EnginePack) -> None:
+        """Those that are not the one in use, each with what it costs."""
+        free = pack.standing.free // 10**8 if pack.standing is not None else 0
+        wanted = [(offer, free) for offer in pack.offers if not _in_use(offer, pack.current)]
+        if wanted != self._shown:
+            self._shown = wanted
+            for old in self._rows:
+                old.hide()
+                old.deleteLater()
+            self._rows = [self._row(offer, free * 10**8) for offer, free in wanted]
+            for one in self._rows:
+                self._others.addWidget(one)
+        for one in self._rows:
+            one.setEnabled(pack.doing is None)
+
+    def _row(self, offer: Offered, free: int) -> QWidget:
+        title = f"{words.title(offer)} {offer.version}".strip()
+        go = button(tr("Install"), lambda: self._ask.install(offer.name, offer.carried))
+        go.setAccessibleName(tr("Install: {title}", title=title))
+        said = column(Label(title, "strong"), Label(words.cost(offer, free), "soft", wrap=True), gap=3)
+        inside = row(said, go, gap=24)
+        inside.setStretch(0, 1)
+        made = QWidget()
+        made.setLayout(column(rule(), inside, gap=10))
+        return made
+
+    def _choose_folder(self) -> None:
+        chosen = QFileDialog.getExistingDirectory(self, tr("The folder with the engine's files"))
+        if chosen:
+            self._ask.install("", chosen)
+
+    def _ask_removal(self) -> None:
+        packs = self._pack.packs
+        box = QMessageBox(self)
+        box.setWindowTitle("Shoal")
+        box.setText(tr("Remove the engine? {size} are free again.", size=size(sum(one.bytes for one in packs))))
+        box.setInformativeText(
+            tr(
+                "Learning stops until an engine is installed again, which has to be fetched then. What the "
+                "model learned is kept."
+            )
+        )
+        previous = self._pack.previous
+        one = tr("Only the one before") if previous is not None and len(packs) > 1 else ""
+        only = box.addButton(one, QMessageBox.ButtonRole.ActionRole) if one else None
+        really = box.addButton(tr("Remove the engine"), QMessageBox.ButtonRole.DestructiveRole)
+        cancel = box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(cancel)
+        box.exec()
+        if box.clickedButton() is really:
+            self._ask.remove("")
+        elif only is not None and previous is not None and box.clickedButton() is only:
+            self._ask.remove(previous.pack)
+
+
+def _title(pack: EnginePack, current: Pack | None) -> str:
+    if current is None or not pack.there:
+        return tr("No engine is installed; learning needs one.")
+    return current.title
+
+
+def _in_use(offer: Offered, current: Pack | None) -> bool:
+    return current is not None and current.name == offer.name and offer.version in ("", current.version)
