@@ -93,8 +93,8 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True):
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """How it stands with engines: those in `folder`, with `free` bytes left on its disk, and those that can be
-    had, the best for this computer first. `newer` of these belongs to this version of Shoal instead of the one in
-    use. `problem` is why nothing can be had."""
+    had, the best for this computer first. `newer` of these belongs to this version of Shoal instead of the one
+    in use. `problem` is why nothing can be had."""
 
     folder: str
     packs: list[Pack]

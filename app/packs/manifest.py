@@ -76,6 +76,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     imports: Annotated[
         tuple[Annotated[str, msgspec.Meta(pattern=_MODULE)], ...], msgspec.Meta(min_length=1, max_length=50)
     ]
+    skip: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=200)], ...], msgspec.Meta(max_length=100)] = ()
+    """Patterns of files inside the wheels that the engine does not need: headers, tests."""
     mirrors: Annotated[tuple[Url, ...], msgspec.Meta(max_length=8)] = ()
     """Folders on other hosts that hold the same files under the names in `file`."""
 

@@ -1,6 +1,5 @@
-"""The programs that make a pack's environment: an interpreter for it, and uv or pip to fill it. All of them run
-without the network, without anybody's own settings, and without what a frozen app sets for itself.
-"""
+"""The programs that make a pack's environment: an interpreter for it, and what that runs. All of them run
+without anybody's own settings, and without what a frozen app sets for itself."""
 
 from __future__ import annotations
 
@@ -8,54 +7,41 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
 from app.launcher.pythons import advice
 from app.packs.errors import PackError, disk
-from app.packs.manifest import Manifest, Wheel
+from app.packs.manifest import Manifest
 from app.packs.place import interpreter
 
 _PROBE = """
-import glob, importlib.util, os, struct, sys, sysconfig
-venv, ensurepip = map(importlib.util.find_spec, ("venv", "ensurepip"))
-folders = [sysconfig.get_config_var("WHEEL_PKG_DIR")]
-folders += [os.path.join(os.path.dirname(ensurepip.origin), "_bundled")] if ensurepip else []
-wheels = [path for folder in folders if folder for path in sorted(glob.glob(os.path.join(folder, "pip-*.whl")))]
+import importlib.util, struct, sys
 print("%d.%d" % sys.version_info[:2], struct.calcsize("P") * 8)
 print(getattr(sys, "_base_executable", None) or sys.executable)
-print(wheels[-1] if venv and wheels else "")
+print("venv" if importlib.util.find_spec("venv") else "")
 """
-_PIP = "import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); runpy.run_module('pip', run_name='__main__')"
-"""pip out of the file that the interpreter keeps for new environments: it is not unpacked into this one."""
 _CHECK = "import importlib, sys\nfor name in sys.argv[1:]: importlib.import_module(name)"
 _TOO_OLD = ("GLIBC_", "GLIBCXX_", "CXXABI_")
 _KEPT_LINES = 200
+_HIDDEN = getattr(subprocess, "CREATE_NO_WINDOW", 0)
+"""On Windows a program for consoles would open one, when a window started it."""
 
 
 class Interpreter(msgspec.Struct, frozen=True):
-    """A Python outside any virtual environment; `version` as "3.11". `pip` is the wheel of pip that it makes
-    environments with; empty where it cannot make any by itself."""
+    """A Python outside any virtual environment; `version` as "3.11". Some distributions have one that cannot
+    make environments."""
 
     path: Path
     version: str
-    pip: str
+    makes: bool = True
 
 
-def bundled_uv() -> Path | None:
-    """uv, where the app brings it (packaging/frozen), or beside the interpreter that runs this."""
-    name = "uv.exe" if os.name == "nt" else "uv"
-    for folder in (_bundle(), Path(sys.executable).parent):
-        if folder is not None and (folder / name).is_file():
-            return folder / name
-    return None
-
-
-def find(manifest: Manifest, uv: Path | None) -> Interpreter:
+def find(manifest: Manifest) -> Interpreter:
     """The interpreter for a pack: the app's own where it brings one, else the system's python3, else the one
     that the manifest prefers. Raises PackError with what to install."""
     if "/AppTranslocation/" in sys.executable:
@@ -68,15 +54,14 @@ def find(manifest: Manifest, uv: Path | None) -> Interpreter:
         found = probe(path)
         if found is None:
             continue
-        if found.version in manifest.pythons and (uv is not None or found.pip):
+        if found.version in manifest.pythons and found.makes:
             return found
         seen.append(found)
     fitting = [one for one in seen if one.version in manifest.pythons]
     if fitting:
         raise PackError(
             f"{fitting[0].path} cannot make virtual environments: install what it needs for that, on Debian "
-            "and "
-            f"Ubuntu with `sudo apt-get install python{fitting[0].version}-venv`, then try again."
+            f"and Ubuntu with `sudo apt-get install python{fitting[0].version}-venv`, then try again."
         )
     wanted = " or ".join(manifest.pythons)
     there = ", ".join(sorted({one.version for one in seen})) or "none that starts"
@@ -95,79 +80,37 @@ def probe(path: Path | str) -> Interpreter | None:
             stderr=subprocess.DEVNULL,
             timeout=60,
             env=surroundings(),
+            creationflags=_HIDDEN,
         )
-        facts, base, pip = said.decode("utf-8", "surrogateescape").splitlines()[:3]
+        facts, base, makes = said.decode("utf-8", "surrogateescape").splitlines()[:3]
         version, bits = facts.split()
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
-    return Interpreter(Path(base), version, pip) if bits == "64" else None
+    return Interpreter(Path(base), version, bool(makes)) if bits == "64" else None
 
 
-def make(python: Interpreter, uv: Path | None, environment: Path, work: Path, keep_open: int) -> None:
+def make(python: Interpreter, environment: Path, work: Path, keep_open: int) -> None:
     """An empty virtual environment. Raises PackError."""
-    if uv is not None:
-        command: list[str | Path] = [
-            uv,
-            "venv",
-            "--no-project",
-            "--offline",
-            "--no-python-downloads",
-            "--python",
-            python.path,
-            environment,
-        ]
-    else:
-        command = [python.path, "-I", "-m", "venv", "--without-pip", environment]
+    command: list[str | Path] = [python.path, "-I", "-m", "venv", "--without-pip", environment]
     said, code = run(command, work, keep_open)
     if code:
-        raise _failed("The engine's environment could not be made", said, environment)
-
-
-def fill(
-    environment: Path,
-    python: Interpreter,
-    uv: Path | None,
-    wheels: Sequence[Wheel],
-    files: Path,
-    work: Path,
-    keep_open: int,
-) -> None:
-    """Installs exactly these files, checking their digests once more. Raises PackError."""
-    wanted = work / "wanted.txt"
-    lines = [f"{wheel.name}=={wheel.version} --hash=sha256:{wheel.sha256}\n" for wheel in wheels]
-    wanted.write_text("".join(lines), encoding="utf-8")
-    offline: list[str | Path] = [
-        "--no-index",
-        "--no-deps",
-        "--require-hashes",
-        "--find-links",
-        files,
-        "-r",
-        wanted,
-    ]
-    inside = interpreter(environment)
-    if uv is not None:
-        command: list[str | Path] = [uv, "pip", "install", "--offline", "--python", inside, *offline]
-    else:
-        options = [
-            "--no-input",
-            "--no-cache-dir",
-            "--no-compile",
-            "--no-warn-script-location",
-            "--progress-bar",
-            "off",
-        ]
-        pip: list[str | Path] = [inside, "-I", "-c", _PIP, python.pip]
-        command = [*pip, "install", "--disable-pip-version-check", *options, *offline]
-    said, code = run(command, work, keep_open)
-    if code:
-        raise _failed("The engine's packages could not be installed", said, environment)
+        raise failed("The engine's environment could not be made", said, environment)
 
 
 def check(environment: Path, modules: Sequence[str], work: Path, keep_open: int) -> None:
-    """Whether the environment's Python imports what the pack promises. Raises PackError."""
-    said, code = run([interpreter(environment), "-I", "-c", _CHECK, *modules], work, keep_open)
-    if code:
+    """Whether the environment's Python imports what the pack promises: the first module, which is the largest,
+    and meanwhile the others. What Python makes of their source is kept, so the engine's first start is quick.
+    Raises PackError."""
+    python = interpreter(environment)
+
+    def one(names: Sequence[str]) -> tuple[list[str], int]:
+        return run([python, "-I", "-c", _CHECK, *names], work, keep_open)
+
+    with ThreadPoolExecutor() as pool:
+        found = list(pool.map(one, [part for part in (modules[:1], modules[1:]) if part]))
+    for said, code in found:
+        if not code:
+            continue
         if any(sign in line for line in said for sign in _TOO_OLD):
             raise PackError(
                 f"This system is older than the engine needs ({said[-1][:200]}): update it, or use Shoal on "
@@ -175,36 +118,14 @@ def check(environment: Path, modules: Sequence[str], work: Path, keep_open: int)
             )
         raise PackError(
             f"The engine is in place but does not load ({said[-1][:300] if said else 'it ended'}): repair it "
-            "with "
-            "shoal pack repair, or install it anew."
+            "with shoal pack repair, or install it anew."
         )
 
 
 def run(command: Sequence[str | Path], work: Path, keep_open: int) -> tuple[list[str], int]:
-    """What a program said last, and its exit code. It keeps `keep_open` (POSIX), so that whoever comes after a
-    killed installation waits for it. Raises PackError where it does not start."""
-    temporary = work / "tmp"
-    temporary.mkdir(parents=True, exist_ok=True)
-    environment = surroundings(TMPDIR=str(temporary), TEMP=str(temporary), UV_CACHE_DIR=str(work / "cache"))
-    try:
-        child = subprocess.Popen(
-            [str(word) for word in command],
-            env=environment,
-            cwd=work,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            pass_fds=() if os.name == "nt" else (keep_open,),
-        )
-    except OSError as error:
-        raise PackError(
-            f"{command[0]} does not start ({error.strerror or error}): repair the installation of Shoal."
-        ) from error
+    """What a program said last, and its exit code. Raises PackError where it does not start."""
     said: list[str] = []
-    with child:
+    with start(command, work, keep_open) as child:
         try:
             for line in child.stdout or ():
                 if line.strip():
@@ -215,39 +136,43 @@ def run(command: Sequence[str | Path], work: Path, keep_open: int) -> tuple[list
     return said, child.returncode
 
 
+def start(
+    command: Sequence[str | Path], work: Path, keep_open: int, order: IO[bytes] | None = None
+) -> subprocess.Popen[str]:
+    """A program with what it says, read from one pipe. It keeps `keep_open` (POSIX), so that whoever comes
+    after a killed installation waits for it. `order` is its input. Raises PackError where it does not start."""
+    temporary = work / "tmp"
+    temporary.mkdir(parents=True, exist_ok=True)
+    try:
+        return subprocess.Popen(
+            [str(word) for word in command],
+            env=surroundings(TMPDIR=str(temporary), TEMP=str(temporary)),
+            cwd=work,
+            stdin=subprocess.DEVNULL if order is None else order,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            pass_fds=() if os.name == "nt" else (keep_open,),
+            creationflags=_HIDDEN,
+        )
+    except OSError as error:
+        raise PackError(
+            f"{command[0]} does not start ({error.strerror or error}): repair the installation of Shoal."
+        ) from error
+
+
 def surroundings(**more: str) -> dict[str, str]:
     """The variables that such a program gets."""
     before = os.environ.get("LD_LIBRARY_PATH_ORIG")
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("PIP_", "UV_", "PYTHON", "VIRTUAL_ENV", "QT_PLUGIN", "_PYI_"))
+        if not name.startswith(("PYTHON", "VIRTUAL_ENV", "QT_PLUGIN", "_PYI_"))
         and name not in ("LD_LIBRARY_PATH_ORIG", *(("LD_LIBRARY_PATH",) if _bundle() is not None else ()))
     }
-    settings = {"PIP_CONFIG_FILE": os.devnull, "PIP_USER": "0", "UV_NO_CONFIG": "1", "PYTHONUTF8": "1"}
-    return {**kept, **({"LD_LIBRARY_PATH": before} if before else {}), **settings, **more}
-
-
-class Beat:
-    """Calls `tell` now and then while something else is waited for: looking takes a twentieth of the time."""
-
-    def __init__(self, tell: Callable[[], None], every_s: float = 0.5) -> None:
-        self._tell, self._every_s, self._end = tell, every_s, threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._end.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        pause = self._every_s
-        while not self._end.wait(pause):
-            began = time.monotonic()
-            self._tell()
-            pause = max(self._every_s, 20 * (time.monotonic() - began))
+    return {**kept, **({"LD_LIBRARY_PATH": before} if before else {}), "PYTHONUTF8": "1", **more}
 
 
 def _candidates(versions: Sequence[str]) -> list[str]:
@@ -268,7 +193,7 @@ def _bundle() -> Path | None:
     return Path(folder) if folder else None
 
 
-def _failed(what: str, said: list[str], place: Path) -> PackError:
+def failed(what: str, said: list[str], place: Path) -> PackError:
     text = "\n".join(said)
     if "No space left on device" in text or "not enough space on the disk" in text:
         return disk(OSError(28, "No space left on device"), place.parent)

@@ -10,14 +10,13 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
-import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from app.packs import fetch, manifest, place, programs, source
+from app.packs import contents, fetch, filling, manifest, place, programs, source
 from app.packs.connection import Patience
 from app.packs.errors import PackError, disk
 from app.packs.events import Done, Pack, Progress, Stage, Tell, Waiting
@@ -59,7 +58,6 @@ class Installer:
     keys: tuple[str, ...] = ()
     patience: Patience = field(default_factory=Patience)
     free: Callable[[Path], int] = free
-    uv: Path | None = field(default_factory=programs.bundled_uv)
     wait_s: float = EARLIER_S
     _percent: int = 0
     _told: float = 0.0
@@ -165,7 +163,7 @@ class Installer:
         files = offline or work / "wheels"
         environment = self.root / name
         try:
-            python = programs.find(wanted, self.uv)
+            python = programs.find(wanted)
             wheels = wanted.wheels_for(python.version)
             total = sum(wheel.size for wheel in wheels)
             self._check_disk(wanted, name, total, work / "wheels", offline)
@@ -173,8 +171,8 @@ class Installer:
             self._fetch(signed, wheels, total, files, offline)
             self._say(Stage.MAKE, f"Making an environment with Python {python.version}.")
             place.discard(environment)
-            programs.make(python, self.uv, environment, work, lock)
-            self._fill(environment, python, wheels, files, work, lock)
+            programs.make(python, environment, work, lock)
+            self._fill(environment, python, wanted, files, work, lock)
             self._say(Stage.CHECK, "Checking that the engine loads.")
             programs.check(environment, wanted.imports, work, lock)
             self._say(Stage.SWITCH, "Taking the engine into use.")
@@ -196,8 +194,7 @@ class Installer:
         if missing > there:
             raise PackError(
                 f"{wanted.title} needs {_gb(missing)} on the disk that holds {self.root}, and {_gb(there)} "
-                "are free: "
-                "make some room, or name another folder with SHOAL_PACKS, then try again."
+                "are free: make some room, or name another folder with SHOAL_PACKS, then try again."
             )
 
     def _fetch(
@@ -222,32 +219,28 @@ class Installer:
         self,
         environment: Path,
         python: Interpreter,
-        wheels: tuple[Wheel, ...],
+        wanted: Manifest,
         files: Path,
         work: Path,
         lock: int,
     ) -> None:
         """With the bytes that are unpacked, of those that the wheels say they hold."""
-        total = 0
-        for wheel in wheels:
-            with zipfile.ZipFile(files / wheel.file) as archive:
-                total += sum(member.file_size for member in archive.infolist())
+        tasks = contents.plan(
+            wanted.wheels_for(python.version), files, environment, python.version, wanted.skip
+        )
+        total = sum(sum(task.sizes) for task in tasks)
         missing, there = total + SPARE, self.free(self.root)
         if missing > there:
             raise PackError(
                 f"The engine needs {_gb(missing)} more on the disk that holds {self.root}, and {_gb(there)} "
-                "are free: "
-                "make some room, then try again; what has come is kept."
+                "are free: make some room, then try again; what has come is kept."
             )
-        before = place.size(environment)
 
-        def look() -> None:
-            have = max(place.size(environment) - before, place.size(work / "cache"))
+        def heard(have: int) -> None:
             self._say(Stage.FILL, "Unpacking the engine.", min(have, total), total)
 
-        look()
-        with programs.Beat(look):
-            programs.fill(environment, python, self.uv, wheels, files, work, lock)
+        heard(0)
+        filling.fill(tasks, python, work, lock, heard)
         self._say(Stage.FILL, "The engine is unpacked.", total, total)
 
     def _switch(self, name: str, before: Current, repaired: bool = False) -> str:

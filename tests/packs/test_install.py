@@ -32,7 +32,6 @@ class Packs:
         self.root, self.events = root, []  # type: ignore[var-annotated]
 
     def installer(self, **options: Any) -> Installer:
-        options.setdefault("uv", None)
         return Installer(self.root, self.heard, KEYS, QUICK, wait_s=60.0, **options)
 
     def heard(self, event: Event) -> None:
@@ -182,7 +181,7 @@ def test_the_packages_are_checked_once_more_while_they_are_installed(
         (stick / name).write_bytes(content)
 
     monkeypatch.setattr(programs, "make", meanwhile)
-    assert "could not be installed" in refused(lambda: packs.installer().install(signed(files), stick))
+    assert "is damaged or another file" in refused(lambda: packs.installer().install(signed(files), stick))
     assert place.python() is None and place.current(packs.root).current == ""
 
 
@@ -195,15 +194,14 @@ def test_without_a_fitting_python_it_says_what_to_install(
 
 
 def test_a_python_without_venv_is_named(files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    found = programs.Interpreter(Path("/usr/bin/python3"), "3.11", "")
+    found = programs.Interpreter(Path("/usr/bin/python3"), "3.11", makes=False)
     monkeypatch.setattr(programs, "probe", lambda _: found)
     with pytest.raises(PackError, match=r"install python3\.11-venv"):
-        programs.find(signed(files).manifest, None)
-    assert programs.find(signed(files).manifest, Path("uv")) == found
+        programs.find(signed(files).manifest)
 
 
 def test_the_users_own_settings_do_not_leak_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("PIP_INDEX_URL", "UV_INDEX", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"):
+    for name in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"):
         monkeypatch.setenv(name, "theirs")
     monkeypatch.setenv("LD_LIBRARY_PATH", "/app")
     monkeypatch.setenv("LD_LIBRARY_PATH_ORIG", "/theirs")
@@ -229,15 +227,6 @@ def test_a_file_in_the_place_of_the_folder_says_so(
     assert "SHOAL_PACKS" in refused(lambda: packs.installer().install(signed(files), tmp_path))
 
 
-def test_uv_makes_the_same_pack(packs: Packs, files: dict[str, bytes], tmp_path: Path) -> None:
-    found = programs.bundled_uv() or shutil.which("uv")
-    if found is None:
-        pytest.skip("uv is not installed: only the installed app brings it")
-    packs.installer(uv=Path(found)).install(signed(files), write_out(files, tmp_path / "stick"))
-    assert packs.version() == "1.0" and not damaged(packs.root / "cpu-1.0")
-    assert not list((packs.root / "cpu-1.0").rglob("pip"))
-
-
 def test_another_installation_is_waited_for(
     packs: Packs, files: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,7 +248,7 @@ def test_another_installation_is_waited_for(
         )
         child.start()
         assert started.wait(60)
-    installer = Installer(packs.root, packs.heard, KEYS, QUICK, uv=None, wait_s=0.5)
+    installer = Installer(packs.root, packs.heard, KEYS, QUICK, wait_s=0.5)
     assert "by another process" in refused(lambda: installer.install(signed(files), tmp_path))
     assert "still coming to its end" in packs.told(Waiting)[0].sentence
     end.touch()

@@ -60,7 +60,7 @@ def test_an_engine_that_vanished_or_broke_is_told(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(place, "installed", lambda: True)
     assert "not installed" in place.missing() and not packs.exists()
     files = dict([wheel("shoal_small")])
-    Installer(packs, lambda _: None, KEYS, uv=None).install(signed(files), write_out(files, tmp_path / "stick"))
+    Installer(packs, lambda _: None, KEYS).install(signed(files), write_out(files, tmp_path / "stick"))
     assert place.missing() == soundness.fault(packs) == ""
     (module,) = packs.rglob("shoal_small/__init__.py")
     module.write_text("raise OSError('half of it is gone')")

@@ -82,7 +82,7 @@ def test_a_pack_is_made_and_installed(
     carried = source.load(str(out / "cpu.json"), (secret[1],))
     assert {path.name for path in out.glob("*.whl")} == {one.url for one in carried.manifest.wheels}
     monkeypatch.setenv("SHOAL_PACKS", str(tmp_path / "packs"))
-    Installer(tmp_path / "packs", lambda _: None, (secret[1],), uv=None).install(carried, out)
+    Installer(tmp_path / "packs", lambda _: None, (secret[1],)).install(carried, out)
     assert place.python() is not None
 
     trusted = tmp_path / "packs.json"
