@@ -7,12 +7,13 @@ training batch, stands apart: choosing informative peer groups raises it without
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 
 import msgspec
 
 from app.lab.arms import Arm
 from app.lab.plan import Probe, Round
-from app.lab.statistics import Estimate, area, estimate, paired
+from app.lab.statistics import Estimate, area, area_until, estimate, gain, paired
 
 Runs = Mapping[int, Sequence[Round]]
 """The finished runs of one arm by seed."""
@@ -40,23 +41,35 @@ class ArmResult(msgspec.Struct, frozen=True, kw_only=True):
     difference: Estimate | None
     """Of `held_out_final` to the baseline, paired by seed and node; None for the baseline itself."""
     area_difference: Estimate | None
+    area_gain: Estimate | None
+    """How much larger the area is than the baseline's, as a share of it."""
     seeds_ahead: int | None
     pass_at_8_start: Estimate
     pass_at_8_final: Estimate
     swing: float | None
     """Standard deviation of the seeds' mean curves, each smoothed over five probes, in the second half of the
     run."""
+    own_swing: float | None
+    """The same of the share of own fresh questions solved, which every round measures."""
     cumulative_training_batch_reward: float
     """The paper's column: mean reward of each node's training batch, summed over nodes and rounds."""
     cumulative_own_reward: float
     generated_completions: float
     generated_tokens: float
     seconds: float
+    cpu_seconds: float
     worked_start: float
     worked_final: float
     informative: Counted
     informative_first_rounds: Counted
     """The same over the first ten rounds, where the prediction is a fair test: nothing has drifted yet."""
+    entropy_start: float | None
+    """Mean -log prob of own tokens, nats, over the first five rounds and over the last five."""
+    entropy_final: float | None
+    peer_nats: float | None
+    """Mean -log prob of peers' tokens under their reader."""
+    families_start: dict[str, float]
+    families_final: dict[str, float]
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,12 +84,12 @@ def summarise(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> Results:
     """`runs` maps an arm's key to its finished runs; arms without any are left out. Raises ValueError when none
     has.
 
-    The baseline is the first arm without peers, without dynamic sampling and not shuffled, else the first arm.
+    The baseline is the first arm without peers and with nothing added, else the first arm.
     """
     present = [arm for arm in arms if runs.get(arm.key)]
     if not present:
         raise ValueError("There is no finished run to summarise.")
-    plain = [arm for arm in present if not (arm.peer or arm.dynamic or arm.shuffled)]
+    plain = [arm for arm in present if arm.plain]
     baseline = (plain or present)[0]
     found = [_arm(arm, runs[arm.key], None if arm is baseline else runs[baseline.key]) for arm in present]
     shuffled = {arm.name for arm in present if arm.shuffled}
@@ -102,21 +115,31 @@ def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
         held_out_area=estimate([_areas(run) for run in every]),
         difference=difference,
         area_difference=_difference(_areas, runs, baseline, shared),
+        area_gain=gain([_areas(runs[seed]) for seed in shared], [_areas(baseline[seed]) for seed in shared])
+        if baseline and shared
+        else None,
         seeds_ahead=sum(_mean(_final(runs[seed])) > _mean(_final(baseline[seed])) for seed in shared)
         if baseline and shared
         else None,
         pass_at_8_start=estimate([probes(run)[0][1].pass_at_8_N or () for run in every]),
         pass_at_8_final=estimate([probes(run)[-1][1].pass_at_8_N or () for run in every]),
-        swing=_swing(every),
+        swing=_swing([[_mean(probe.pass_at_1_N) for _, probe in probes(run)] for run in every]),
+        own_swing=_swing([[record.own_reward for record in run[1:]] for run in every]),
         cumulative_training_batch_reward=_summed(every, lambda r, nodes: r.batch_reward * nodes),
         cumulative_own_reward=_summed(every, lambda r, nodes: r.own_reward * nodes),
         generated_completions=_summed(every, lambda r, _: r.generated),
         generated_tokens=_summed(every, lambda r, _: r.generated_tokens),
         seconds=_summed(every, lambda r, _: r.seconds),
+        cpu_seconds=_summed(every, lambda r, _: r.cpu_seconds),
         worked_start=_mean([probes(run)[0][1].worked for run in every]),
         worked_final=_mean([probes(run)[-1][1].worked for run in every]),
         informative=_counted([record for run in every for record in run[1:]]),
         informative_first_rounds=_counted([record for run in every for record in run[1:11]]),
+        entropy_start=_known([record.own_nats for run in every for record in run[1:6]]),
+        entropy_final=_known([record.own_nats for run in every for record in run[-5:]]),
+        peer_nats=_known([record.peer_nats for run in every for record in run]),
+        families_start=_families([probes(run)[0][1] for run in every]),
+        families_final=_families([probes(run)[-1][1] for run in every]),
     )
 
 
@@ -131,6 +154,32 @@ def _areas(run: Sequence[Round]) -> list[float]:
     return [area(rounds, curve) for curve in zip(*(probe.pass_at_1_N for _, probe in measured), strict=True)]
 
 
+def equal_generation(runs: Runs, other: Runs) -> tuple[Estimate, float] | None:
+    """How far the curve of one arm lies above another's at equally many generated completions, mean height from
+    none to as many as both have; and how many those are. None without a seed in common."""
+    shared = sorted(set(runs) & set(other))
+    if not shared:
+        return None
+    end = min(_generated(run)[-1] for seed in shared for run in (runs[seed], other[seed]))
+    heights = [
+        [
+            [
+                area_until(_generated(run), curve, end)
+                for curve in zip(*(probe.pass_at_1_N for _, probe in probes(run)), strict=True)
+            ]
+            for run in (every[seed] for seed in shared)
+        ]
+        for every in (runs, other)
+    ]
+    return paired(*heights), end
+
+
+def _generated(run: Sequence[Round]) -> list[float]:
+    """Completions generated before each probe."""
+    sums = accumulate(record.generated for record in run)
+    return [float(total) for total, record in zip(sums, run, strict=True) if record.probe is not None]
+
+
 def _difference(
     value: Callable[[Sequence[Round]], Sequence[float]], runs: Runs, baseline: Runs | None, shared: list[int]
 ) -> Estimate | None:
@@ -139,16 +188,24 @@ def _difference(
     return paired([value(runs[seed]) for seed in shared], [value(baseline[seed]) for seed in shared])
 
 
-def _swing(every: Sequence[Sequence[Round]]) -> float | None:
+def _swing(curves: Sequence[Sequence[float]]) -> float | None:
     deviations = []
-    for run in every:
-        curve = [_mean(probe.pass_at_1_N) for _, probe in probes(run)]
+    for curve in curves:
         smooth = [_mean(curve[k : k + 5]) for k in range(len(curve) - 4)]
         half = smooth[len(smooth) // 2 :]
         if len(half) < 2:
             return None
         deviations.append((sum((v - _mean(half)) ** 2 for v in half) / (len(half) - 1)) ** 0.5)
     return _mean(deviations)
+
+
+def _known(values: Sequence[float | None]) -> float | None:
+    found = [value for value in values if value is not None]
+    return _mean(found) if found else None
+
+
+def _families(probes: Sequence[Probe]) -> dict[str, float]:
+    return {name: _mean([probe.families.get(name, 0.0) for probe in probes]) for name in probes[0].families}
 
 
 def _summed(every: Sequence[Sequence[Round]], value: Callable[[Round, int], float]) -> float:

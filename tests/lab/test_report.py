@@ -97,12 +97,9 @@ def test_differences_are_paired_by_seed() -> None:
 
 def test_swing_is_the_deviation_of_the_smoothed_second_half() -> None:
     # probes at .1, .3, .1 ... smoothed over five: .18, .22 alternating; the last four deviate by .02 each
-    every = [
-        Round(round=number, probe=Probe(pass_at_1_N=(height,), families={}, finished=1.0, worked=0.0))
-        for number, height in enumerate([0.1, 0.3] * 6)
-    ]
-    assert _swing([every]) == pytest.approx(0.02 * (4 / 3) ** 0.5)
-    assert _swing([every[:5]]) is None
+    curve = [0.1, 0.3] * 6
+    assert _swing([curve]) == pytest.approx(0.02 * (4 / 3) ** 0.5)
+    assert _swing([curve[:5]]) is None
 
 
 def test_only_shared_seeds_are_compared() -> None:
