@@ -21,7 +21,7 @@ from app.node.gate import Gate
 from app.node.home import model_folder, model_mark
 from app.node.keeping import free_older, keep
 from app.node.link import TRAINER, Link, TrainerDied
-from app.node.peers import OwnGroup, Swarm
+from app.node.peers import Judged, OwnGroup, Swarm
 from app.node.probing import probe
 from app.node.records import EventRow, ProbeRow
 from app.node.resume import open_history, other_models, resume, set_history_aside, with_families
@@ -318,7 +318,11 @@ class Node:
             self._note(f"Round {played.state.round} {what}: {played.refusal}")
         if self._swarm is not None:
             own_P = [OwnGroup(*pair) for pair in zip(played.questions_P, played.verdicts_P, strict=True)]
-            self._swarm.settle(own_P, time.monotonic() - began)
+            judged_P = [
+                Judged(group, *right)
+                for group, right in zip(played.mixed.groups_P, played.weighed.right_P, strict=True)
+            ]
+            self._swarm.settle(own_P, time.monotonic() - began, judged_P)
         if self._settings.rest and self._state.round != self._ends_at:
             self._watch.report(Phase.RESTING)
             await asyncio.sleep(self._settings.rest * (time.monotonic() - began))

@@ -14,6 +14,7 @@ from typing import Protocol
 from app.node.events import Event
 from app.node.messages import Foreign, Reading
 from app.node.snapshot import SwarmView
+from app.sapo.defences import Check, Habits, trusted
 from app.sapo.groups import ScoredGroup
 from app.sapo.prompts import messages
 from app.sapo.questions import Asked, Coordinates
@@ -56,6 +57,15 @@ class OwnGroup:
     scored: ScoredGroup
 
 
+@dataclass(frozen=True)
+class Judged:
+    """How many of a peer group's right answers were taken, and how many kept out."""
+
+    group: PeerGroup
+    taken: int
+    kept_out: int
+
+
 class Peers(Protocol):
     """The swarm, as a round sees it. None of these waits for anybody."""
 
@@ -67,9 +77,9 @@ class Peers(Protocol):
         """The round was lost: what is out may be taken again. `blamed`: it may be why the trainer died."""
         ...
 
-    def settle(self, own_P: Sequence[OwnGroup], seconds: float) -> None:
+    def settle(self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[Judged] = ()) -> None:
         """The round, which took `seconds`, is safe: what is out has been used, and informative ones of the own
-        groups may be published."""
+        groups may be published. `judged_P`: how the groups that were read did."""
         ...
 
 
@@ -127,13 +137,20 @@ def mixed(groups_P: Sequence[PeerGroup], readings_P: Sequence[Reading | None]) -
     )
 
 
-def peer_train_group(group: PeerGroup, reading: Reading) -> TrainGroup:
-    """A peer group as the recipe sees it; its log-probs are the learner's before the update."""
+def peer_train_group(
+    group: PeerGroup, reading: Reading, checks: Sequence[Check] = (), habits: Habits | None = None
+) -> TrainGroup:
+    """A peer group as the recipe sees it; its log-probs are the learner's before the update. Its answers are
+    held against the node's own `habits`, once there are any."""
+    logprobs_GT = reading.logprobs_GT
+    lengths_G = tuple(len(sequence.completion_T) for sequence in reading.sequences_G)
+    texts_G = group.scored.group.completions_G
     return TrainGroup(
         rewards_G=group.scored.rewards_G,
         finished_G=group.scored.group.finished_G,
-        lengths_G=tuple(len(sequence.completion_T) for sequence in reading.sequences_G),
-        logprobs_GT=None if reading.logprobs_GT is None else tuple(map(tuple, reading.logprobs_GT)),
+        lengths_G=lengths_G,
+        logprobs_GT=None if logprobs_GT is None else tuple(map(tuple, logprobs_GT)),
+        trusted_G=trusted(checks, habits, texts_G, lengths_G, logprobs_GT) if checks and habits else None,
     )
 
 

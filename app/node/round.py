@@ -23,6 +23,7 @@ from app.node.settings import Settings
 from app.node.snapshot import Phase
 from app.node.state import State
 from app.sapo import curriculum, seeds
+from app.sapo.defences import Habits, observe
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.prompts import messages
 from app.sapo.questions import Asked
@@ -123,7 +124,11 @@ async def play(tools: Tools, before: State) -> Played:
     peers, refusal = await mix(tools, recipe, number)
     own = [train_group(*pair) for pair in zip(scored_P, sampled.groups_PG, strict=True)]
     own_logprob = running_logprob(before.own_logprob, own)
-    peer = [peer_train_group(*pair) for pair in zip(peers.groups_P, peers.readings_P, strict=True)]
+    habits = observed(before.habits, sampled.groups_PG)
+    peer = [
+        peer_train_group(group, reading, recipe.checks, habits)
+        for group, reading in zip(peers.groups_P, peers.readings_P, strict=True)
+    ]
     weighed = weigh(recipe, own, peer, own_logprob or 0.0)
     own_rows = rows(
         sampled.prompts_PT,
@@ -150,6 +155,7 @@ async def play(tools: Tools, before: State) -> Played:
         round=number,
         curriculum=curriculum.observe(before.curriculum, tallies(scored_P, before.curriculum.levels)),
         own_logprob=own_logprob,
+        habits=habits,
         completions=before.completions + len(questions_P) * settings.completions,
         tokens=before.tokens + sampled.tokens,
         steps=before.steps + (stats is not None),
@@ -221,6 +227,12 @@ def train_group(scored: ScoredGroup, completions_G: Sequence[Completion]) -> Tra
             sum(completion.logprobs_T) / max(1, len(completion.logprobs_T)) for completion in completions_G
         ),
     )
+
+
+def observed(habits: Habits | None, groups_PG: Sequence[Sequence[Completion]]) -> Habits | None:
+    """Habits after a round of own answers, by the sampler's log-probs."""
+    finished = [one for completions_G in groups_PG for one in completions_G if one.finished]
+    return observe(habits, [one.logprobs_T for one in finished], [one.text for one in finished])
 
 
 def rows(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from app.sapo.curriculum import Curriculum
+from app.sapo.defences import Habits
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,6 +18,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     round: int
     curriculum: Curriculum
     own_logprob: float | None = None
+    habits: Habits | None = None
+    """What own answers are like, against which peers' are held."""
     identity: str
     """The first characters of the identity's hash: tells whose rounds these are without giving the identity
     away."""

@@ -10,8 +10,11 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import cast
 
-from app.node.peers import PeerGroup
+import msgspec
+
+from app.node.peers import Judged, PeerGroup
 from app.node.snapshot import PeerRow
+from app.sapo.defences import Record, remembered, trust
 from app.sapo.mixing import Offer, choose
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
@@ -79,6 +82,7 @@ class Supply:
         self._used = used
         self._returned: list[Checked] = []
         self._out: list[Checked] = []
+        self._records: OrderedDict[str, Record] = OrderedDict()
         self._suspects: set[str] = set()
         self._wake, self._settled = asyncio.Event(), asyncio.Event()
         self._passed: deque[bool] = deque([True] * 16, maxlen=64)
@@ -164,7 +168,7 @@ class Supply:
 
     def take(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
         offers, returned = self._offers(), self._returned
-        chosen = choose(recipe, offers, most, rng)
+        chosen = choose(recipe, self._trusted(offers), most, rng)
         of_pool = len(offers) - len(returned)
         pooled = iter(self._pool.take([at for at in chosen if at < of_pool]))
         self._out = [next(pooled) if at < of_pool else returned[at - of_pool] for at in chosen]
@@ -180,7 +184,10 @@ class Supply:
             self._suspects.update(one.id for one in self._out)
         self._out = []
 
-    def settle(self, round_s: float) -> None:
+    def settle(self, round_s: float, judged_P: Sequence[Judged] = ()) -> None:
+        authors = {id(one.scored): one.peer for one in self._out}
+        for judged in judged_P:
+            self._judge(authors[id(judged.group.scored)], judged)
         self.taken += len(self._out)
         self.taken_last = len(self._out)
         self.sources.update(one.peer for one in self._out)
@@ -188,6 +195,21 @@ class Supply:
         self._out = []
         self.round_s = round_s
         self._settled.set()
+
+    def _judge(self, peer: str, judged: Judged) -> None:
+        record = self._records.pop(peer, Record())
+        self._records[peer] = remembered(record, judged.taken, judged.kept_out)
+        if len(self._records) > _PEERS:
+            self._records.popitem(last=False)
+
+    def _trusted(self, offers: list[Offer]) -> list[Offer]:
+        """The same with each peer's trust, where the recipe goes by it."""
+        if not self._recipe.by_record:
+            return offers
+        return [
+            msgspec.structs.replace(offer, trust=trust(self._records.get(offer.peer, Record())))
+            for offer in offers
+        ]
 
     def _offers(self) -> list[Offer]:
         """The pool's, and behind them what was given back."""

@@ -17,7 +17,7 @@ from random import Random
 from urllib.parse import urlsplit
 
 from app.node import events
-from app.node.peers import OwnGroup, PeerGroup
+from app.node.peers import Judged, OwnGroup, PeerGroup
 from app.node.snapshot import SwarmView
 from app.node.supply import Supply
 from app.sapo import seeds
@@ -39,6 +39,8 @@ _LAST_WORDS_S, _CLOSE_S = 0.5, 1.0
 _REFRESH_S = 0.5
 _EARLY = 64
 """Groups kept while the key is still being fetched."""
+_GIVEN = 4096
+"""Own questions remembered: those of some hours."""
 _LATEST = 0.3
 """Weight of the latest round in the mean length of a round."""
 
@@ -74,6 +76,7 @@ class Swarming:
         self._supply: Supply | None = None
         self._outbox: Outbox | None = None
         self._used: set[Coordinates] = set()
+        self._given: deque[Coordinates] = deque()
         self._guarded = False
         self._published = self._acknowledged_before = 0
         self._round_s: float | None = None
@@ -97,7 +100,8 @@ class Swarming:
         if self._supply is not None:
             self._supply.give_back(blamed)
 
-    def settle(self, own_P: Sequence[OwnGroup], seconds: float) -> None:
+    def settle(self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[Judged] = ()) -> None:
+        self._keep_out(own_P)
         self._publish(own_P)
         now = time.monotonic()
         length = seconds if self._settled_at is None else now - self._settled_at  # with rest and probes
@@ -105,7 +109,7 @@ class Swarming:
         mean = length if self._round_s is None else self._round_s
         self._round_s = (1 - _LATEST) * mean + _LATEST * length
         if self._supply is not None:
-            self._supply.settle(self._round_s)
+            self._supply.settle(self._round_s, judged_P)
         self._refresh()
         self._tell(self._figures())
 
@@ -184,6 +188,14 @@ class Swarming:
         self._early.clear()
         self._publish(early)
         return client, supply
+
+    def _keep_out(self, own_P: Sequence[OwnGroup]) -> None:
+        """No copy of what this node gave comes back to it under another's name."""
+        for own in own_P:
+            if len(self._given) == _GIVEN:
+                self._used.discard(self._given.popleft())
+            self._given.append(own.question.coordinates)
+        self._used.update(self._given)
 
     def _publish(self, own_P: Sequence[OwnGroup]) -> None:
         """As many of a round's lessons as the relay takes in, chosen by chance. Held-out questions, which a

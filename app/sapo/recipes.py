@@ -19,6 +19,7 @@ from typing import Literal
 import msgspec
 
 from app.sapo.advantages import group_normalised, mean_centred, shifted
+from app.sapo.defences import Check
 from app.sapo.groups import informative
 
 
@@ -51,6 +52,10 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     cautious: float | None = None
     """gamma (there 0.1) of LUFFY's token weight 4 gamma pi / (pi + gamma)^2 on right peer answers (arXiv
     2504.14945)."""
+    checks: tuple[Check, ...] = ()
+    """What a peer's right answer must pass beside the floor (`app.sapo.defences.trusted`)."""
+    by_record: bool = False
+    """Whether a peer is chosen less whose right answers were often kept out (`app.sapo.defences.trust`)."""
     cap_peers: bool = False
     """Whether the peer part is scaled down to the own part's sum of |weight|."""
     lone_peer_step: float = 1.0
@@ -61,7 +66,8 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def needs_peer_logprobs(self) -> bool:
         """Whether peer groups must come with log-probabilities under the learner."""
-        return any(gate is not None for gate in (self.floor, self.negative_floor, self.cautious))
+        gates = (self.floor, self.negative_floor, self.cautious)
+        return "tokens" in self.checks or any(gate is not None for gate in gates)
 
 
 RECIPES: dict[str, Recipe] = {

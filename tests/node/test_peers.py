@@ -7,30 +7,36 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from random import Random
 
+import msgspec
 import pytest
 
-from app.node import events, node
+from app.node import checkpoint, events, node
 from app.node.messages import Foreign, Read
-from app.node.peers import OwnGroup, PeerGroup, default_external, mixed, peer_rows
+from app.node.peers import Judged, OwnGroup, PeerGroup, default_external, mixed, peer_rows
 from app.node.reading import PROMPT_TOKENS, encoded, read
 from app.node.snapshot import Phase, SwarmView
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.mixing import Offer, choose
 from app.sapo.questions import Coordinates, draw
-from app.sapo.recipes import Recipe
+from app.sapo.recipes import RECIPES, Recipe
 from app.sapo.sandbox import Sandbox
 from engines.contract import EngineError, Messages, TokenSequence
 from tests.node.bench import Bench, of, rows
 
 
 def peer_group(
-    number: int, peer: str = "brisk-otter-0001", right: int = 3, g: int = 8, text: str = "no"
+    number: int,
+    peer: str = "brisk-otter-0001",
+    right: int = 3,
+    g: int = 8,
+    text: str = "no",
+    before: str = "",
 ) -> PeerGroup:
     question = draw("chain_sum", 1, 2**42 + number)
     rewards = tuple(int(at < right) for at in range(g))
     group = Group(
         coordinates=question.coordinates,
-        completions_G=tuple(f"#{question.entry['answer']}" if reward else text for reward in rewards),
+        completions_G=tuple(f"{before}#{question.entry['answer']}" if reward else text for reward in rewards),
         finished_G=(True,) * g,
         model="other",
     )
@@ -46,6 +52,7 @@ class Shelf:
         self.used: list[PeerGroup] = []
         self.published: list[ScoredGroup] = []
         self.diary: list[str] = []
+        self.judged: list[Judged] = []
 
     def open(
         self, sandbox: Sandbox, tell: Callable[[events.Event], None], show: Callable[[SwarmView], None]
@@ -65,8 +72,9 @@ class Shelf:
         self.diary.append("give back" if blamed else "give back without blame")
         self.shelf, self.out = self.out + self.shelf, []
 
-    def settle(self, own_P: Sequence[OwnGroup], seconds: float) -> None:
+    def settle(self, own_P: Sequence[OwnGroup], seconds: float, judged_P: Sequence[Judged] = ()) -> None:
         assert seconds > 0
+        self.judged += judged_P
         self.used += self.out
         self.out = []
         self.published += [own.scored for own in own_P if own.scored.informative]
@@ -150,6 +158,31 @@ def test_an_answer_too_long_for_this_model_is_left_out_with_its_group(bench: Ben
     (done,) = of(events.RoundDone, bench.run(rounds=1, external=4, max_tokens=32, swarm=shelf))
     assert (done.peer_groups, done.informative_peer, done.peer_unfit) == (2, 1, 1)
     assert rows(bench, "SELECT count(*) FROM groups WHERE source = 'peer'") == [(1,)]
+
+
+def test_right_answers_that_are_like_none_of_ones_own_teach_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guarded = msgspec.structs.replace(RECIPES["default"], checks=("tokens", "form", "length"))
+    monkeypatch.setitem(RECIPES, "default", guarded)
+    bad = [
+        peer_group(1, "long-lark-0001", before="and so on " * 3),
+        peer_group(2, "two-toad-0001", before="#1 "),
+    ]
+    shelf = Shelf([*bad, peer_group(3, "calm-crane-0002")])
+    (done,) = of(events.RoundDone, bench.run(rounds=1, external=4, max_tokens=64, swarm=shelf))
+    assert (done.peer_groups, done.informative_peer, done.gated_right) == (3, 1, 6)
+    judged = {one.group.peer: (one.taken, one.kept_out) for one in shelf.judged}
+    assert judged == {"long-lark-0001": (0, 3), "two-toad-0001": (0, 3), "calm-crane-0002": (3, 0)}
+
+
+def test_what_own_answers_are_like_outlasts_the_node(bench: Bench) -> None:
+    seen = []
+    for _ in range(2):
+        bench.run(rounds=1)
+        manifest = checkpoint.newest_first(bench.checkpoints)[0] / checkpoint.STATE
+        seen.append(json.loads(manifest.read_text())["state"]["habits"]["seen"])
+    assert seen[1] > seen[0] > 0
 
 
 def test_resting_is_a_phase_between_rounds(bench: Bench) -> None:

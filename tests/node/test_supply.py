@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from app.node import supply as supply_module
+from app.node.peers import Judged, OwnGroup
 from app.node.supply import Supply, oldest_s, wanted
+from app.node.swarming import Swarming
 from app.sapo.groups import Group, ScoredGroup
-from app.sapo.questions import Coordinates
-from app.sapo.recipes import RECIPES
+from app.sapo.questions import Asked, Coordinates
+from app.sapo.recipes import RECIPES, Recipe
 from app.swarm.intake import Sifted
 from app.swarm.pool import Checked
 from app.swarm.reasons import Reason
@@ -77,11 +81,17 @@ class Check:
         )
 
 
-def made(relay: Relay, check: Check | None = None, external: int = 4, used: Sequence[Checked] = ()) -> Supply:
+def made(
+    relay: Relay,
+    check: Check | None = None,
+    external: int = 4,
+    used: Sequence[Checked] = (),
+    recipe: Recipe = RECIPES["default"],
+) -> Supply:
     return Supply(
         relay,  # type: ignore[arg-type]
         lambda swarm: check or Check(),  # type: ignore[arg-type,return-value]
-        RECIPES["default"],
+        recipe,
         external,
         ("gcd",),
         {one.scored.group.coordinates for one in used},
@@ -145,11 +155,62 @@ def test_a_used_group_is_gone_and_counted() -> None:
     assert (supply.taken, supply.taken_last) == (2, 0)
 
 
+def test_a_peer_whose_answers_were_kept_out_is_taken_from_less() -> None:
+    good, bad = "a" * 64, "b" * 64
+    recipe = msgspec.structs.replace(RECIPES["default"], by_record=True)
+    batch = [checked(n, good if n % 2 else bad) for n in range(40)]
+    taken = {}
+    for by_record in (True, False):
+        supply = made(Relay([batch]), external=40, recipe=msgspec.structs.replace(recipe, by_record=by_record))
+        fetch(supply, lambda supply=supply: supply.ready == 40)
+        chosen = []
+        for number in range(12):
+            groups = supply.take(recipe, 1, Random(number))
+            (out,) = supply._out
+            chosen.append(out.peer)
+            right = (4, 0) if out.peer == good else (0, 4)
+            supply.settle(5.0, [Judged(group, *right) for group in groups])
+        taken[by_record] = chosen.count(bad)
+    assert taken[True] <= 3 < 4 <= taken[False]
+
+
+def test_groups_that_were_not_read_leave_no_record() -> None:
+    supply = made(Relay([[checked(n) for n in range(2)]]), external=2)
+    fetch(supply, lambda: supply.ready == 2)
+    groups = supply.take(RECIPES["default"], 2, Random(1))
+    supply.settle(5.0, [Judged(groups[1], 1, 0)])
+    assert len(supply._records) == 1
+
+
 def test_what_was_trained_on_before_this_start_is_not_taken_again() -> None:
     relay = Relay([[checked(1), checked(2)]])
     supply = made(relay, external=2, used=[checked(1)])
     fetch(supply, lambda: supply.received == 2)
     assert take(supply) == ["question 2"] and supply.refused == {"seen": 1}
+
+
+def test_no_copy_of_own_groups_comes_back(tmp_path: Path) -> None:
+    swarming = Swarming(
+        tmp_path,
+        lambda say: contextlib.nullcontext(()),  # type: ignore[arg-type,return-value]
+        recipe=RECIPES["default"],
+        external=2,
+        families=("gcd",),
+    )
+    swarming._tell = swarming._show = lambda anything: None  # type: ignore[method-assign]
+    mine, other = checked(1, peer="c" * 64), checked(2)
+    question = Asked(coordinates=mine.scored.group.coordinates, text=mine.text)
+    swarming.settle([OwnGroup(question=question, scored=mine.scored)], 5.0)
+    supply = Supply(
+        Relay([[mine, other]]),  # type: ignore[arg-type]
+        lambda swarm: Check(),  # type: ignore[arg-type,return-value]
+        RECIPES["default"],
+        2,
+        ("gcd",),
+        swarming._used,
+    )
+    fetch(supply, lambda: supply.received == 2)
+    assert take(supply) == ["question 2"]
 
 
 def test_refused_groups_are_counted_reported_and_made_up_for() -> None:
