@@ -18,6 +18,8 @@ from app.home import home as data_folder
 from app.node import commands, events, settings, solo
 from app.node.attached import SnapshotLines, listen, step_back
 from app.node.errors import NodeError, UsageError
+from app.node.format import check as check_format
+from app.node.format import stamp as stamp_format
 from app.node.governing import Governor, Provider
 from app.node.home import folder, held, identity
 from app.node.node import Node
@@ -115,7 +117,9 @@ def main(args: argparse.Namespace) -> int:
         print(f"shoal run: {error}", file=sys.stderr)
         return 2
     home = folder(args.home)
+    check_format(home)
     with held(home):
+        stamp_format(home)
         own = identity(home, args.seed)
         live = sys.stderr.isatty() and not (args.json and output.isatty()) and not args.snapshots
         write = events.JsonLines(output) if args.json or args.snapshots else None

@@ -36,6 +36,7 @@ _NAMES = {
         "identity",
         "identity.json",
         "key-*.sealed",
+        "format.json",
         "settings.json",
         "orders.json",
         "puzzles.json",

@@ -17,6 +17,7 @@ from secrets import token_hex
 
 import msgspec
 
+from app.node.format import newer
 from app.node.state import State
 
 STATE = "state.json"
@@ -40,6 +41,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     state: State
     files: dict[str, FileMark]
+
+
+class _Head(msgspec.Struct, frozen=True):
+    """What every manifest has, whatever else a later version says in it."""
+
+    format: int
 
 
 class CheckpointError(Exception):
@@ -83,11 +90,15 @@ def newest_first(root: Path) -> list[Path]:
 def read(folder: Path, model: str) -> State:
     """The state of a checkpoint whose files are all there, unchanged, and made for this model.
 
-    Raises CheckpointError.
+    Raises CheckpointError, and NewerError for one of a newer Shoal, which stays as it is.
     """
     try:
         with (folder / STATE).open("rb") as file:
-            manifest = msgspec.json.decode(file.read(_STATE_BYTES), type=Manifest)
+            content = file.read(_STATE_BYTES)
+        head = msgspec.json.decode(content, type=_Head)
+        if head.format > FORMAT:
+            raise newer(str(folder), head.format)
+        manifest = msgspec.json.decode(content, type=Manifest)
     except FileNotFoundError:
         raise CheckpointError(f"{STATE} is missing") from None
     except (OSError, msgspec.MsgspecError) as error:

@@ -189,7 +189,10 @@ class Preferences:
         self._path = home / FILE
         found, self.complaint = whole.read(self._path, dict[str, Any])
         self.values = dict(DEFAULTS)
+        self._others = {key: value for key, value in (found or {}).items() if key not in _BY_KEY}
         for key, value in (found or {}).items():
+            if key in self._others:
+                continue  # of a newer version
             try:
                 check(key, value)
             except PreferenceError as error:
@@ -204,7 +207,7 @@ class Preferences:
             check(key, value)
         self.values = {**self.values, **changed}
         different = {key: value for key, value in self.values.items() if value != DEFAULTS[key]}
-        whole.write(self._path, different)
+        whole.write(self._path, {**self._others, **different})
 
     def rules(self, orders: Orders) -> RuleSettings:
         """What the rules go by."""

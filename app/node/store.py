@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.node.format import NewerError, newer
 from app.node.records import EventRow, GroupRow, ProbeRow, RoundRow
 from app.sapo.questions import Coordinates
 from app.transaction import transaction
@@ -57,7 +58,8 @@ class Store:
     """One open history. All methods raise sqlite3.Error when the disk does not take the rows."""
 
     def __init__(self, path: Path) -> None:
-        """Opens or makes the history. Raises StoreError for a damaged file or one of another version."""
+        """Opens or makes the history. Raises StoreError for a damaged file, NewerError for one of a newer
+        Shoal, which stays as it is."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self._db = sqlite3.connect(path, isolation_level=None)
         try:
@@ -68,10 +70,12 @@ class Store:
                 self._db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version={FORMAT}; COMMIT;")
             elif format_ == 1:
                 self._db.executescript(f"BEGIN; {_FROM_1} PRAGMA user_version={FORMAT}; COMMIT;")
+            elif format_ > FORMAT:
+                raise newer(str(path), format_)
             elif format_ != FORMAT:
-                raise StoreError(f"it is of format {format_}, which this version does not know")
+                raise StoreError(f"it is of format {format_}, which no version knows")
             self._db.execute("SELECT max(round) FROM rounds").fetchone()
-        except sqlite3.OperationalError:
+        except (sqlite3.OperationalError, NewerError):
             self._db.close()
             raise
         except (sqlite3.DatabaseError, StoreError) as error:

@@ -189,12 +189,14 @@ class Memory(msgspec.Struct, kw_only=True):
 
 
 class Choices:
-    """Settings by key, with defaults; `put` saves at once."""
+    """Settings by key, with defaults; `put` saves at once. Those of a newer version are kept as they are."""
 
     def __init__(self, home: Path) -> None:
         self._path, self._state_path = home / "window.json", home / "window-state.json"
         self._values: dict[str, Any] = {}
         found = _read(self._path, dict[str, Any])
+        known = {setting.key for setting in SETTINGS}
+        self._others = {key: value for key, value in (found or {}).items() if key not in known}
         for setting in SETTINGS:
             value = setting.default if setting.elsewhere else (found or {}).get(setting.key, setting.default)
             self._values[setting.key] = setting.default if misfit(setting, value) else value
@@ -210,7 +212,7 @@ class Choices:
             raise ValueError(f"{setting.label}: this must be {wanted}.")
         self._values[key] = value
         kept = sorted(setting.key for setting in SETTINGS if not setting.elsewhere)
-        _write(self._path, {key: self._values[key] for key in kept})
+        _write(self._path, {**self._others, **{key: self._values[key] for key in kept}})
 
     def remember(self, **fields: object) -> None:
         """Raises OSError when it cannot be saved."""

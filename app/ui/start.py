@@ -11,10 +11,12 @@ from pathlib import Path
 
 from PySide6.QtCore import QProcess, QProcessEnvironment, QSocketNotifier, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QMessageBox
 
 from app.desktop.autostart import AutostartError
 from app.node import moving
+from app.node.format import NewerError
+from app.node.format import check as check_format
 from app.packs import place as packs
 from app.ui import uprooting
 from app.ui.application import Application
@@ -321,6 +323,12 @@ def run(
     application.setApplicationName("Shoal")
     application.setDesktopFileName("shoal")
     speak(application, Choices(home)["language"])
+    try:
+        check_format(home)
+    except NewerError as error:
+        print(f"shoal: {error}", file=sys.stderr)
+        QMessageBox.critical(None, "Shoal", str(error))
+        return 1
     single = Single(home)
     if not single.taken:
         if single.raise_other(join or link or application.first_link()):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from app.node import checkpoint
 from app.node.checkpoint import CheckpointError
+from app.node.format import NewerError
 from app.node.state import State
 from app.sapo import curriculum
 
@@ -90,7 +91,7 @@ def test_another_model_and_another_format_are_refused(tmp_path: Path) -> None:
         checkpoint.read(folder, "other")
     state = json.loads((folder / "state.json").read_text())
     (folder / "state.json").write_text(json.dumps({**state, "format": 99}))
-    with pytest.raises(CheckpointError, match="format 99"):
+    with pytest.raises(NewerError, match="format 99"):
         checkpoint.read(folder, "mark")
 
 

@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from app.node import errors, records
-from app.node.store import Store, StoreError
+from app.node.format import NewerError
+from app.node.store import Store
 from app.sapo.questions import Coordinates
 
 DETAILS = records.RoundDetails(
@@ -102,7 +103,7 @@ def test_another_reader_sees_rounds_while_the_node_writes(store: Store, tmp_path
 def test_a_history_of_a_later_version_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "history.sqlite") as db:
         db.execute("PRAGMA user_version=99")
-    with pytest.raises(StoreError, match="format 99"):
+    with pytest.raises(NewerError, match="format 99"):
         Store(tmp_path / "history.sqlite")
 
 
