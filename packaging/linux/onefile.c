@@ -120,10 +120,11 @@ static char *base(void) {
             continue;
         char kept = *slash;
         *slash = 0;
-        if (mkdir(path, 0755) && errno != EEXIST && access(path, F_OK))
+        int failed = mkdir(path, 0755) ? errno : 0;
+        if (failed && failed != EEXIST && access(path, F_OK))
             give_up("%s cannot be made (%s): Shoal unpacks itself there; put that right, or name another folder with "
                     "SHOAL_UNPACKED.",
-                    path, strerror(errno));
+                    path, strerror(failed));
         *slash = kept;
         if (!kept)
             return path;
