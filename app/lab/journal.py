@@ -48,14 +48,7 @@ class Journal:
 
     def read(self, arm: Arm, seed: int) -> list[Round] | None:
         """The records of a finished run, None for one that is not there, was cut off or is damaged."""
-        try:
-            lines = self._path(arm, seed).read_bytes().splitlines()
-            end = msgspec.json.decode(lines[-1], type=_End)
-            rounds = [msgspec.json.decode(line, type=Round) for line in lines[:-1]]
-        except (FileNotFoundError, IndexError, msgspec.MsgspecError, UnicodeDecodeError):
-            return None
-        complete = [record.round for record in rounds] == list(range(self.plan.rounds + 1))
-        return rounds if complete and end.rounds == self.plan.rounds else None
+        return read_run(self._path(arm, seed), self.plan.rounds)
 
     @contextmanager
     def run(self, arm: Arm, seed: int) -> Iterator[Run]:
@@ -65,6 +58,18 @@ class Journal:
 
     def _path(self, arm: Arm, seed: int) -> Path:
         return self.folder / FOLDER / f"{arm.key}.seed{seed}.jsonl"
+
+
+def read_run(path: Path, rounds: int) -> list[Round] | None:
+    """The records of a finished run of so many rounds, None for one that is not whole."""
+    try:
+        lines = path.read_bytes().splitlines()
+        end = msgspec.json.decode(lines[-1], type=_End)
+        records = [msgspec.json.decode(line, type=Round) for line in lines[:-1]]
+    except (FileNotFoundError, IndexError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    complete = [record.round for record in records] == list(range(rounds + 1))
+    return records if complete and end.rounds == rounds else None
 
 
 class Run:
