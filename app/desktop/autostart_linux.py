@@ -54,7 +54,8 @@ class LinuxAutostart:
 
 
 def entry(command: Sequence[str]) -> str:
-    """The desktop entry that starts `command`. Raises AutostartError for one that an entry cannot hold."""
+    """The desktop entry that starts `command`, which desktops leave out once its program is gone (TryExec).
+    Raises AutostartError for one that an entry cannot hold."""
     return "\n".join(
         [
             "[Desktop Entry]",
@@ -62,6 +63,7 @@ def entry(command: Sequence[str]) -> str:
             f"Name={NAME}",
             f"Comment={COMMENT}",
             f"Exec={exec_line(command)}",
+            f"TryExec={_string(command[0])}",
             "Terminal=false",
             "StartupNotify=false",
             "X-GNOME-Autostart-enabled=true",
@@ -101,6 +103,11 @@ def exec_line(command: Sequence[str]) -> str:
         quoted = re.sub(r'(["`$\\])', r"\\\1", word)
         words.append(f'"{quoted}"' if not word or _RESERVED.search(word) else word)
     return " ".join(words).replace("%", "%%").replace("\\", "\\\\")
+
+
+def _string(value: str) -> str:
+    """A value that is no command line: only backslashes are escaped."""
+    return value.replace("\\", "\\\\")
 
 
 def read_exec(value: str) -> list[str]:

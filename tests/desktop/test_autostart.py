@@ -88,6 +88,10 @@ def test_a_desktop_starts_the_command_of_the_entry(tmp_path: Path) -> None:
     LinuxAutostart(tmp_path).turn_on([str(script), *COMMAND[1:]])
     subprocess.run(["gio", "launch", str(tmp_path / "shoal.desktop")], check=True, timeout=60)
     assert said.read_text(encoding="utf-8").splitlines() == COMMAND[1:]
+    script.unlink()
+    said.unlink()
+    left = subprocess.run(["gio", "launch", str(tmp_path / "shoal.desktop")], capture_output=True, timeout=60)
+    assert left.returncode != 0 and not said.exists(), "the entry of a program that is gone counts as none"
 
 
 def test_linux_that_cannot_write_says_so(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""The one file for other distributions, around a small stand-in for the app: it unpacks itself once, starts, and
-says in a sentence why it cannot."""
+"""The one file for other distributions, around a small stand-in for the app: it unpacks itself once, starts,
+and says in a sentence why it cannot."""
 
 from __future__ import annotations
 
