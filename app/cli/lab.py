@@ -125,7 +125,7 @@ def _report(args: argparse.Namespace) -> int:
     if args.what[0] != "report" or len(args.what) < 2:
         print("shoal lab: Write ./shoal lab report DIR ..., with folders of studies.", file=sys.stderr)
         return 2
-    from app.lab.paper import write_report
+    from app.lab.document import write_report
 
     try:
         written = write_report([Path(name) for name in args.what[1:]], args.out)

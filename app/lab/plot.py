@@ -51,7 +51,7 @@ def draw(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> bytes:
     panels: list[tuple[str, Callable[[_Curve], list[float]]]] = [
         ("rounds", lambda curve: curve.rounds),
         ("completions generated for training, all nodes", lambda curve: curve.generated),
-        ("seconds of sampling and learning, all nodes", lambda curve: curve.seconds),
+        ("processor seconds of sampling and learning, all nodes", lambda curve: curve.seconds),
     ]
     for panel, (label, along) in zip(axes, panels, strict=True):
         for curve in curves:
@@ -64,9 +64,15 @@ def draw(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> bytes:
     return picture.getvalue()
 
 
+def colours(arms: Sequence[tuple[str, bool]]) -> dict[str, str]:
+    """A colour for each arm by name, the same in every picture of a study; grey for controls."""
+    left = iter(_COLOURS * (1 + len(arms) // len(_COLOURS)))
+    return {name: _CONTROL if control else next(left) for name, control in arms}
+
+
 def _curves(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> list[_Curve]:
     curves = []
-    colours = iter(_COLOURS * (1 + len(arms) // len(_COLOURS)))
+    paint = colours([(arm.name, arm.shuffled) for arm in arms if runs.get(arm.key)])
     for arm in arms:
         every = [run for _, run in sorted(runs.get(arm.key, {}).items())]
         if not every:
@@ -78,11 +84,11 @@ def _curves(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> list[_Curve]:
         curves.append(
             _Curve(
                 name=arm.name,
-                colour=_CONTROL if arm.shuffled else next(colours),
+                colour=paint[arm.name],
                 dashed=arm.dynamic or arm.shuffled,
                 rounds=[float(number) for number, _ in probes(every[0])],
                 generated=_progress(every, lambda record: record.generated),
-                seconds=_progress(every, lambda record: record.seconds),
+                seconds=_progress(every, lambda record: record.cpu_seconds or record.seconds),
                 mean=[100 * band.mean for band in bands],
                 low=[100 * band.low for band in bands],
                 high=[100 * band.high for band in bands],

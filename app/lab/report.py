@@ -111,9 +111,8 @@ def _interval(value: Estimate, mean: str, limit: str) -> str:
 
 
 def _csv(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> str:
-    """One row per arm, seed and round. Held-out columns are empty where nothing was measured."""
-    text = io.StringIO()
-    writer: csv.DictWriter[str] | None = None
+    """One row per arm, seed and round. Columns are empty where nothing was measured."""
+    rows: list[dict[str, Any]] = []
     for arm in arms:
         for seed, run in sorted(runs.get(arm.key, {}).items()):
             generated, seconds = 0, 0.0
@@ -121,11 +120,11 @@ def _csv(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> str:
                 generated += record.generated
                 seconds += record.seconds
                 row = {"arm": arm.name, "recipe": arm.recipe, "seed": seed, **_columns(record)}
-                row |= {"generated_so_far": generated, "seconds_so_far": round(seconds, 3)}
-                if writer is None:
-                    writer = csv.DictWriter(text, list(row), lineterminator="\n")
-                    writer.writeheader()
-                writer.writerow(row)
+                rows.append(row | {"generated_so_far": generated, "seconds_so_far": round(seconds, 3)})
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list({name: None for row in rows for name in row}), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
     return text.getvalue()
 
 
@@ -135,8 +134,9 @@ def _columns(record: Round) -> dict[str, Any]:
     columns = {
         name: round(value, 6) if isinstance(value, float) else value
         for name, value in msgspec.structs.asdict(record).items()
-        if name != "probe"
+        if name not in ("probe", "extra")
     }
+    columns |= {name: round(value, 6) for name, value in (record.extra or {}).items()}
     return columns | {
         "held_out_pass_at_1": mean if mean is None else round(mean, 6),
         "held_out_worked": probe and probe.worked,

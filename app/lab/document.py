@@ -1,0 +1,243 @@
+"""`./shoal lab report DIR ...`: the whole report, written from the records of studies.
+
+Every figure is computed here from the records. What people add stands in a study's about.md: its question, what
+did not work.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.lab import effects, goals
+from app.lab.archive import Study, read_study
+from app.lab.journal import write_whole
+from app.lab.plot import draw
+from app.lab.results import Results, equal_generation, summarise
+from app.lab.statistics import Estimate
+
+REPORT = Path(__file__).parent / "REPORT.md"
+CURVES, EFFECTS = "curves.png", "effects.png"
+
+_METHOD = """\
+Each run is a whole swarm in one process: its nodes share a frozen model and have an adapter and an
+optimiser each; a round is that of the app with the network left out. Question k of node n in round t is the
+same in every arm, and so is the adapter that node n of seed s begins with, so differences are paired by
+seed and node.
+
+- **Held-out pass@1** decides: the same questions for every arm and node, never trained on by anybody, one
+  answer each at temperature 1. **Mean height** is the area under that curve divided by its length, the
+  honest analogue of a cumulative reward.
+- Square brackets are 95 % bootstrap intervals over seeds and nodes. Nodes of a swarm learn from each other,
+  so whole seeds are drawn first. With few seeds they are too narrow; `summary.json` has t intervals over
+  seeds beside them.
+- **I/J** means I own questions answered and up to J groups of peers learned from in a round. `8/0` is a
+  node alone. `+ds` replaces own groups without a signal by fresh questions (dynamic sampling); all of it
+  counts as generated. `@default` is the app's recipe, arms without a name are faithful to SAPO (arXiv
+  2509.08721).
+- The mean reward of training batches, in which the paper reports its +94 %, decides nothing here: choosing
+  informative groups of peers raises it without anything being learnt.
+- **Informative** groups have both right and wrong answers. The counting model expects `I s + E[min(J,
+  Bin(offered, s))]` of them with `s = 1 - (1-p)^G - p^G`, from success rates alone.
+- Processor seconds are those of the process that samples and learns, without the probes, on one thread;
+  other work on the machine does not stretch them.
+"""
+
+
+def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
+    """Writes the pictures into the studies' folders and the report to `out`, by default app/lab/REPORT.md.
+    Raises JournalError for a folder without a finished run."""
+    to = out or REPORT
+    studies = [read_study(folder) for folder in folders]
+    parts = [_head(studies, to)]
+    for study in studies:
+        results = summarise(study.arms, study.runs)
+        write_whole(study.folder / CURVES, draw(study.arms, study.runs))
+        write_whole(study.folder / EFFECTS, effects.draw(results))
+        parts.append(_section(study, results, to))
+    parts.append(_commands(studies, to))
+    write_whole(to, "\n".join(parts).encode())
+    return to
+
+
+def _head(studies: Sequence[Study], to: Path) -> str:
+    found = [goal({study.name: study for study in studies}) for goal in goals.GOALS]
+    lines = [
+        "# Does the swarm teach?",
+        "",
+        "Models that learn in a swarm train on answers of others as well as on their own. Does that make them "
+        "better, at what cost, and compared with what? This page is written by `./shoal lab report` from the "
+        "records of every run, which lie beside it; nothing in it is copied by hand but the remarks.",
+        "",
+        "## What it was to show",
+        "",
+        *goals.rows(found),
+        "",
+        "Met, not met: the whole interval lies on that side. Open: it does not, or nothing was measured.",
+        "",
+        "## Method",
+        "",
+        _METHOD,
+    ]
+    return "\n".join(lines)
+
+
+def _section(study: Study, results: Results, to: Path) -> str:
+    plan = study.plan
+    levels = ", ".join(f"{family} {level}" for family, level in plan.levels.items())
+    first = results.arms[0]
+    counted = f"{study.finished} of {study.planned} runs finished"
+    lines = [
+        f"## Study `{study.name}`",
+        "",
+        study.about or "*No remarks.*",
+        "",
+        f"{plan.nodes} nodes, {plan.rounds} rounds, {plan.group} answers a question, learning rate "
+        f"{plan.learning_rate:g}; {plan.model} at {levels}; {plan.probe_items} held-out questions every "
+        f"{plan.probe_every} rounds, of which {100 * first.held_out_start.mean:.1f} % are solved before the "
+        f"first round. {counted}.",
+        "",
+        results.verdict,
+        "",
+        *_table(results),
+        "",
+        f"![Held-out pass@1 of every arm against rounds, completions and seconds]({_link(study, CURVES, to)})",
+        "",
+        f"![Differences to {results.baseline}, and informative groups against the counting model]"
+        f"({_link(study, EFFECTS, to)})",
+        "",
+        *_selection(study),
+        *_inside(results),
+        "",
+        *_families(results),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _link(study: Study, name: str, to: Path) -> str:
+    return Path(os.path.relpath(study.folder / name, to.parent)).as_posix()
+
+
+def _table(results: Results) -> list[str]:
+    lines = [
+        f"| arm | seeds | mean height of the held-out curve | gain over {results.baseline} "
+        f"| difference, points | last round | seeds ahead at the end | completions generated "
+        "| processor seconds |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for result in results.arms:
+        base = result.area_difference is None
+        cells = [
+            result.arm,
+            str(len(result.seeds)),
+            _share(result.held_out_area),
+            "–" if result.area_gain is None else _gain(result.area_gain),
+            "–" if result.area_difference is None else _points(result.area_difference),
+            _share(result.held_out_final),
+            "–" if base or result.difference is None else f"{result.seeds_ahead} of {result.difference.seeds}",
+            f"{result.generated_completions:,.0f}",
+            f"{result.cpu_seconds:,.0f}" if result.cpu_seconds else "–",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def _selection(study: Study) -> list[str]:
+    """Every sharing arm against dynamic sampling at equally many generated completions."""
+    dynamic = study.arm("8/0+ds")
+    if dynamic is None:
+        return []
+    lines = []
+    for arm in study.arms:
+        outcome = equal_generation(study.runs[arm.key], study.runs[dynamic.key]) if arm is not dynamic else None
+        if outcome is not None and not arm.shuffled:
+            lines.append(f"| {arm.name} | {outcome[1]:,.0f} | {_points(outcome[0])} |")
+    head = ["At equally many generated completions, mean height against 8/0+ds:", ""]
+    return [*head, "| arm | completions | difference, points |", "|---|---|---|", *lines, ""] if lines else []
+
+
+def _inside(results: Results) -> list[str]:
+    lines = [
+        "| arm | informative own, peer | counting model | swing held out, own | entropy, nats "
+        "| peers' text, nats | worked answers | training batch, the paper's sum |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for result in results.arms:
+        counted = result.informative
+        cells = [
+            result.arm,
+            f"{counted.own:.2f} + {counted.peer:.2f}",
+            f"{counted.own_predicted:.2f} + {counted.peer_predicted:.2f}",
+            f"{_hundred(result.swing)}, {_hundred(result.own_swing)}",
+            f"{_number(result.entropy_start)} → {_number(result.entropy_final)}",
+            _number(result.peer_nats),
+            f"{100 * result.worked_start:.0f} → {100 * result.worked_final:.0f} %",
+            f"{result.cumulative_training_batch_reward:.1f}",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    lines += [
+        "",
+        "Informative groups are means over nodes and rounds; swing is the standard deviation, in points, of "
+        "the curve smoothed over five values, in the second half of a run: of the held-out probe, and of own fresh "
+        "questions, which every round asks. Entropy is the mean -log prob of own tokens in the first and last "
+        "five rounds.",
+    ]
+    return lines
+
+
+def _families(results: Results) -> list[str]:
+    names = sorted(results.arms[0].families_final)
+    lines = [
+        "| held out, last round | " + " | ".join(names) + " |",
+        "|---" * (len(names) + 1) + "|",
+        "| before | " + " | ".join(f"{100 * results.arms[0].families_start[n]:.1f}" for n in names) + " |",
+    ]
+    for result in results.arms:
+        cells = [f"{100 * result.families_final.get(name, 0.0):.1f}" for name in names]
+        lines.append(f"| {result.arm} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _commands(studies: Sequence[Study], to: Path) -> str:
+    shown = to if not to.is_absolute() else Path(os.path.relpath(to))
+    report = f"./shoal lab report {' '.join(str(study.folder) for study in studies)}"
+    lines = [
+        "## Every number again",
+        "",
+        "The runs, which go on where they stopped and skip what is finished:",
+        "",
+        "```",
+        *[study.command or f"# {study.folder}" for study in studies],
+        "```",
+        "",
+        "Other seeds, for an independent repetition: add `--first-seed 100` and another `--out`. This page and "
+        "its pictures, from the records:",
+        "",
+        "```",
+        report + ("" if to == REPORT else f" --out {shown}"),
+        "```",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _share(value: Estimate) -> str:
+    return f"{100 * value.mean:.1f} % [{100 * value.low:.1f}, {100 * value.high:.1f}]"
+
+
+def _points(value: Estimate) -> str:
+    return f"{100 * value.mean:+.1f} [{100 * value.low:+.1f}, {100 * value.high:+.1f}]"
+
+
+def _gain(value: Estimate) -> str:
+    return f"{100 * value.mean:+.0f} % [{100 * value.low:+.0f}, {100 * value.high:+.0f}]"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def _hundred(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.2f}"

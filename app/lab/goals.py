@@ -1,0 +1,148 @@
+"""What the studies were to show, each tested on the committed records and reported whether it holds or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from app.lab.archive import Study
+from app.lab.results import ArmResult, equal_generation, summarise
+from app.lab.statistics import Estimate
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """A goal and what was measured. `met` is None where the data do not decide, or there are none."""
+
+    goal: str
+    measured: str
+    met: bool | None
+    study: str = ""
+
+
+Studies = Mapping[str, Study]
+"""By the name of their folder."""
+
+
+def sharing_doubles(studies: Studies) -> Finding:
+    goal = "Rare success: 4/4 has at least 94 % more area under the held-out curve than 8/0"
+    study, found = _of(studies, "rare", "4/4", "8/0")
+    if study is None:
+        return _unmeasured(goal)
+    gain = found["4/4"].area_gain
+    if gain is None:
+        return _unmeasured(goal)
+    return Finding(
+        goal=goal,
+        measured=f"{_percent(gain)}, {_seeds(gain)}",
+        met=True if gain.low >= 0.94 else False if gain.high < 0.94 else None,
+        study=study.name,
+    )
+
+
+def sharing_beats_selection(studies: Studies) -> Finding:
+    goal = (
+        "Rare success, equally many generated completions: the best sharing arm beats 8/0 with dynamic sampling"
+    )
+    study, _ = _of(studies, "rare", "8/0+ds")
+    if study is None:
+        return _unmeasured(goal)
+    dynamic = study.arm("8/0+ds")
+    assert dynamic is not None
+    compared: list[tuple[str, Estimate, float]] = []
+    for arm in study.arms:
+        if arm.peer and not (arm.shuffled or arm.extras):
+            outcome = equal_generation(study.runs[arm.key], study.runs[dynamic.key])
+            if outcome is not None:
+                compared.append((arm.name, *outcome))
+    if not compared:
+        return _unmeasured(goal)
+    name, best, end = max(compared, key=lambda item: item[1].mean)
+    return Finding(
+        goal=goal,
+        measured=f"{name}: {_points(best)} mean height up to {end:,.0f} completions, {_seeds(best)}",
+        met=True if best.low > 0 else False if best.high <= 0 else None,
+        study=study.name,
+    )
+
+
+def default_swings_less(studies: Studies) -> Finding:
+    goal = "The default recipe at 2/6 swings less than faithful 2/6, at no lower mean"
+    study, found = _of(studies, "rare", "2/6@default", "2/6")
+    if study is None:
+        return _unmeasured(goal)
+    calm, faithful = found["2/6@default"], found["2/6"]
+    swings = (calm.own_swing, faithful.own_swing)
+    if swings[0] is None or swings[1] is None:
+        return _unmeasured(goal)
+    means = (calm.held_out_area.mean, faithful.held_out_area.mean)
+    return Finding(
+        goal=goal,
+        measured=f"swing {100 * swings[0]:.2f} against {100 * swings[1]:.2f} points, mean height "
+        f"{100 * means[0]:.1f} % against {100 * means[1]:.1f} %, {_seeds(calm.held_out_area)}",
+        met=swings[0] < swings[1] and means[0] >= means[1],
+        study=study.name,
+    )
+
+
+def noise_teaches_nothing(studies: Studies) -> Finding:
+    goal = "Shuffled rewards stay flat"
+    for study in studies.values():
+        for result in _results(study).values():
+            if result.arm.endswith("!shuffled"):
+                start, end = result.held_out_start, result.held_out_final
+                return Finding(
+                    goal=goal,
+                    measured=f"{100 * start.mean:.1f} %, {_interval(end)} at the end, {_seeds(end)}",
+                    met=end.low <= start.high and end.high >= start.low,
+                    study=study.name,
+                )
+    return _unmeasured(goal)
+
+
+GOALS: tuple[Callable[[Studies], Finding], ...] = (
+    sharing_doubles,
+    sharing_beats_selection,
+    default_swings_less,
+    noise_teaches_nothing,
+)
+
+
+def _of(studies: Studies, regime: str, *arms: str) -> tuple[Study | None, dict[str, ArmResult]]:
+    """The first study of a regime that has finished runs of these arms, and its results by arm."""
+    for study in studies.values():
+        if study.plan.regime == regime and all(study.arm(name) for name in arms):
+            return study, _results(study)
+    return None, {}
+
+
+def _results(study: Study) -> dict[str, ArmResult]:
+    return {result.arm: result for result in summarise(study.arms, study.runs).arms}
+
+
+def _unmeasured(goal: str) -> Finding:
+    return Finding(goal=goal, measured="not measured", met=None)
+
+
+def _percent(value: Estimate) -> str:
+    return f"{100 * value.mean:+.0f} % [{100 * value.low:+.0f}, {100 * value.high:+.0f}]"
+
+
+def _points(value: Estimate) -> str:
+    return f"{100 * value.mean:+.1f} points [{100 * value.low:+.1f}, {100 * value.high:+.1f}]"
+
+
+def _interval(value: Estimate) -> str:
+    return f"{100 * value.mean:.1f} % [{100 * value.low:.1f}, {100 * value.high:.1f}]"
+
+
+def _seeds(value: Estimate) -> str:
+    return f"{value.seeds} seed{'s' * (value.seeds > 1)}"
+
+
+def rows(findings: Sequence[Finding]) -> list[str]:
+    """The goals as a Markdown table."""
+    words = {True: "met", False: "**not met**", None: "open"}
+    lines = ["| goal | measured | | study |", "|---|---|---|---|"]
+    lines += [f"| {f.goal} | {f.measured} | {words[f.met]} | {f.study or '–'} |" for f in findings]
+    return lines
