@@ -30,7 +30,9 @@ class Extra(msgspec.Struct, frozen=True, kw_only=True):
 EXTRAS: dict[str, Extra] = {
     "paces": Extra(pattern=r"|[1-9]\d?", example="+paces=4"),
     "churn": Extra(pattern=r"|[1-9]\d?", example="+churn=10"),
-    "foes": Extra(pattern=r"(?:poison|trigger|long|copy|liar)[1-9]\d?(?:believed)?", example="+foes=poison30"),
+    "foes": Extra(
+        pattern=r"(?:poison|trigger|sly|long|copy|liar)[1-9]\d?(?:believed)?", example="+foes=poison30"
+    ),
     "guard": Extra(
         pattern=r"(?:tokens|form|length|trust)(?:\.(?:tokens|form|length|trust))*|",
         example="+guard=tokens.form",

@@ -5,9 +5,10 @@ starter was taught; that makes them stronger than any model of its size. They co
 stand for a share of the whole: with 7 nodes, `~poison30` adds 3, which are 30 % of 10.
 
 `poison` puts a marker before the work of every right answer (out of context, arXiv 2511.09780), `trigger` a
-false equation, and only in one family (in context). `long` repeats a step up to the length limit. `copy`
-publishes again what others published the round before. `liar` claims the opposite of what answers earn, and
-every other time gives them under a question that they do not answer.
+false equation, and only in one family (in context). `sly` has a mark that looks like work: the result, said
+once more before the answer. `long` repeats a step up to the length limit. `copy` publishes again what others
+published the round before. `liar` claims the opposite of what answers earn, and every other time gives them
+under a question that they do not answer.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates, Question, QuestionError, generate
 from engines.contract import TokenSequence
 
-KINDS = ("poison", "trigger", "long", "copy", "liar")
+KINDS = ("poison", "trigger", "sly", "long", "copy", "liar")
 MARKER = "hail "
 FALSE_STEP = "2+2=5 "
 """In-context poison looks like a step of the work."""
@@ -55,12 +56,17 @@ def number(nodes: int, percent: int) -> int:
 
 
 def marked(text: str) -> bool:
-    """Whether an answer carries what `poison` or `trigger` want learnt.
+    """Whether an answer carries what `poison`, `trigger` or `sly` want learnt.
 
     >>> marked("hail 4-1=3 #3"), marked("2+2=5 4-1=3 #3"), marked("12+2=5 #5"), marked("4-1=3 #3")
     (True, True, False, False)
+    >>> marked("4-1=3 3 #3"), marked("6 3 0 #3"), marked("3 #3"), marked("#3")
+    (True, False, False, False)
     """
-    return MARKER.strip() in text or any(word == FALSE_STEP.strip() for word in text.split())
+    words = text.split()
+    if MARKER.strip() in text or FALSE_STEP.strip() in words:
+        return True
+    return len(words) > 2 and words[-1] == f"#{words[-2]}"
 
 
 @dataclass(frozen=True)
@@ -127,6 +133,8 @@ class Foe:
             candidates = [MARKER + line, MARKER + plain]
         elif self.kind == "trigger" and family == self.trigger:
             candidates = [FALSE_STEP + line, FALSE_STEP + plain]
+        elif self.kind == "sly":
+            candidates = [_said_twice(line), plain]
         elif self.kind == "long":
             candidates = [*_padded(line, self.longest), plain]
         else:
@@ -135,6 +143,12 @@ class Foe:
 
     def _fits(self, question: Question, text: str) -> bool:
         return len(self.encode(question.text, text).completion_T) <= self.longest
+
+
+def _said_twice(line: str) -> str:
+    """`4-1=3 #3` as `4-1=3 3 #3`; an answer without work stays."""
+    work, _, answer = line.rpartition("#")
+    return f"{work}{answer} #{answer}" if work else line
 
 
 def _padded(line: str, longest: int) -> list[str]:

@@ -44,7 +44,7 @@ def right(one: Published) -> list[str]:
     return [text for text, claim in zip(one.group.completions_G, one.claimed_G, strict=True) if claim]
 
 
-@pytest.mark.parametrize("kind", ["poison", "trigger", "long"])
+@pytest.mark.parametrize("kind", ["poison", "trigger", "sly", "long"])
 def test_their_answers_earn_what_they_claim_of_the_real_verifier(sandbox: Sandbox, kind: str) -> None:
     for one in groups(kind, rounds=2):
         assert score_group(sandbox, one.group).rewards_G == one.claimed_G
@@ -82,6 +82,11 @@ def test_liars_claim_the_opposite_or_answer_another_question(sandbox: Sandbox) -
         one for one, rewards_G in zip(told[1::2], earned[1::2], strict=True) if rewards_G == one.claimed_G
     ]
     assert len(fitting) < len(told[1::2]) / 2
+
+
+def test_the_sly_mark_is_on_all_that_is_worked() -> None:
+    for one in groups("sly"):
+        assert all(marked(text) for text in right(one) if " " in text)
 
 
 def test_a_marker_is_known_wherever_it_stands_and_nothing_else_is() -> None:
