@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--program", type=Path, metavar="FILE", help="update this one-file Shoal instead of the one that runs"
     )
+    parser.add_argument("--reopen", action="store_true", help=argparse.SUPPRESS)  # the window asks for it
     parser.add_argument("--attached", action="store_true", help=argparse.SUPPRESS)  # ends with its input
 
 
@@ -98,7 +99,10 @@ def _obtain(args: argparse.Namespace, folder: Path, believe: Trust, found: Feed,
         return 1
     program = args.program or Path(installed.program()[-1])
     say = lambda sentence: tell({"event": "installing", "sentence": sentence})  # noqa: E731
-    handed = handing.hand(path, file, program, say)
+    system = handing.Installer()
+    if args.reopen:
+        system = handing.Installer(reopen=str(program), home=str(args.home or ""))
+    handed = handing.hand(path, file, program, say, system)
     tell({"event": "handed", "version": found.version, **msgspec.to_builtins(handed)})
     return 0
 

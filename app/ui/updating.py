@@ -135,7 +135,7 @@ class Updating(QObject):
         self._failure = self._then = ""
         self._rate, self._by_person = None, by_person
         self._change(stage=stage, note="", sentence="", said="", command="", per_second=None)
-        attached = [] if stage is Stage.INSTALLING else ["--attached"]
+        attached = ["--reopen"] if stage is Stage.INSTALLING else ["--attached"]
         log = self._home / "logs" / "updates.log" if self._home.is_dir() else None
         self._child.start(["update", verb, "--json", *attached, "--home", str(self._home), *self._options], log)
 

@@ -18,7 +18,7 @@ from app.updates.errors import UpdateError, disk
 from app.updates.feed import Feed, File
 
 SPARE = 64 * 2**20
-_KEPT = ("feed.json", "feed.json.sig", ".lock")
+_KEPT = ("feed.json", "feed.json.sig", "installer.log", ".lock")
 Heard = Callable[[int], None]
 
 

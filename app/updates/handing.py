@@ -26,6 +26,18 @@ PKEXEC, APT = "/usr/bin/pkexec", "/usr/bin/apt-get"
 _DISMISSED, _REFUSED = 126, 127
 """What pkexec exits with where its question was answered with no, and where it could not be asked."""
 
+SAID = "installer.log"
+_INSTALL = """
+said=$1 asker=$2 program=$3 home=$4
+shift 4
+"$@" >"$said" 2>&1
+code=$?
+if [ "$code" = 0 ] && [ -n "$program" ] && ! kill -0 "$asker" 2>/dev/null; then
+    exec "$program" window ${home:+--home "$home"}
+fi
+exit "$code"
+"""
+
 Say = Callable[[str], None]
 
 
@@ -46,10 +58,13 @@ class Handed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Installer(msgspec.Struct, frozen=True, kw_only=True):
-    """The programs of this system; `show` opens a file or a folder on the desktop."""
+    """The programs of this system; `show` opens a file on the desktop. `reopen` is the program whose window
+    opens again, of the data folder `home`, where the package manager has ended the one that asks for it."""
 
     pkexec: str = PKEXEC
     apt: str = APT
+    reopen: str = ""
+    home: str = ""
     show: tuple[str, ...] = ("/usr/bin/open",) if sys.platform == "darwin" else ("xdg-open",)
 
 
@@ -77,7 +92,8 @@ def hand(path: Path, file: File, program: Path, say: Say, system: Installer | No
 
 
 def _debian(path: Path, say: Say, system: Installer) -> Handed:
-    """apt-get, started by pkexec, which asks for the owner's password in a window of the system's."""
+    """apt-get, started by pkexec, which asks for the owner's password in a window of the system's. A shell
+    does it: the package ends every running Shoal, so none could wait for the end and open the new one."""
     command = f"sudo apt install {shlex.quote(str(path))}"
     by_hand = Handed(
         then=Then.STAY,
@@ -91,14 +107,26 @@ def _debian(path: Path, say: Say, system: Installer) -> Handed:
     if not (os.access(system.pkexec, os.X_OK) and os.access(system.apt, os.X_OK)):
         return by_hand
     say("The system asks for your password, then installs it.")
-    code, said = _run([system.pkexec, system.apt, "install", "--yes", "--", str(path)])
+    said = path.with_name(SAID)
+    words = ["/bin/sh", "-c", _INSTALL, "shoal", str(said), str(os.getpid()), system.reopen, system.home]
+    words += [system.pkexec, system.apt, "install", "--yes", "--", str(path)]
+    running = subprocess.Popen(
+        words,
+        stdin=None if sys.stdin.isatty() else subprocess.DEVNULL,  # pkexec asks there where no desktop does
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=installed.outside(),
+        start_new_session=not sys.stdin.isatty(),
+    )
+    code = running.wait()
     if code == 0:
         return Handed(then=Then.RESTART, sentence="It is installed.")
     if code == _DISMISSED:
         raise UpdateError("Nothing was installed: the system's question for the password was not answered.")
     if code == _REFUSED:
         return by_hand
-    raise UpdateError(f"The system's package manager refused ({said or code}): try {command} in a terminal.")
+    last = _last_line(said.read_bytes()) or code
+    raise UpdateError(f"The system's package manager refused ({last}): try {command} in a terminal.")
 
 
 def _replaced(path: Path, file: File, program: Path, say: Say) -> Handed:
@@ -145,6 +173,11 @@ def _run(command: list[str]) -> tuple[int, str]:
         raise UpdateError(
             f"{command[0]} cannot be started ({error.strerror}): open the file yourself, {command[-1]}."
         ) from error
-    said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
-    lines = [line for line in said if line and not line.startswith("W:")] or [""]
-    return done.returncode, "".join(char for char in lines[-1] if char.isprintable())[:300]
+    return done.returncode, _last_line(done.stderr or done.stdout)
+
+
+def _last_line(said: bytes) -> str:
+    """What was said last, without warnings."""
+    lines = [line for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith("W:")] or [""]
+    return "".join(char for char in lines[-1] if char.isprintable())[:300]

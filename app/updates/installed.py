@@ -16,28 +16,26 @@ from typing import Literal
 SOURCE = Path(__file__).resolve().parents[2]
 """Shoal's own files: the checkout, or the tree that an installed app carries."""
 DEBIANS = Path("/usr/bin/shoal")
+ONE_FILE = "onefile"
+"""Lies beside the program where a single file has unpacked it."""
 _STEPS = {"a": 0, "b": 1, "rc": 2, "": 3}
 
 Installed = Literal["checkout", "deb", "elf", "appimage", "nsis", "dmg"]
 
 
 def form(environment: Mapping[str, str] = os.environ, system: str = sys.platform) -> Installed:
-    """Which one runs. The variable APPIMAGE is believed only by a bundle: a terminal that was itself started
-    from an AppImage hands it on."""
+    """Which one runs. The variable APPIMAGE is believed only by a program that lies in one: a terminal that was
+    itself started from an AppImage hands it on."""
     if not getattr(sys, "frozen", False):
         return "checkout"
     if system == "win32":
         return "nsis"
     if system == "darwin":
         return "dmg"
-    unpacked = Path(getattr(sys, "_MEIPASS", "")).resolve()
-    if (
-        environment.get("APPIMAGE")
-        and Path(environment.get("APPDIR", "/nowhere")).resolve() in unpacked.parents
-    ):
+    here = Path(sys.executable).resolve()
+    if environment.get("APPIMAGE") and Path(environment.get("APPDIR") or "/nowhere").resolve() in here.parents:
         return "appimage"
-    beside = Path(sys.executable).resolve().parent in unpacked.parents
-    return "deb" if beside else "elf"
+    return "elf" if here.with_name(ONE_FILE).exists() else "deb"
 
 
 def program(environment: Mapping[str, str] = os.environ) -> list[str]:
@@ -48,10 +46,10 @@ def program(environment: Mapping[str, str] = os.environ) -> list[str]:
             return [sys.executable, launcher] if os.name == "nt" else [launcher]
         case "appimage":
             return [environment["APPIMAGE"]]
+        case "elf" if Path(environment.get("SHOAL_ONEFILE") or "/nowhere").is_file():
+            return [environment["SHOAL_ONEFILE"]]  # what its owner has; it unpacks itself elsewhere
         case "deb" if DEBIANS.resolve() == Path(sys.executable).resolve():
             return [str(DEBIANS)]  # what the package manager keeps, also when its folder gets another name
-        case "nsis":
-            return [str(Path(sys.executable).with_name("shoal.exe"))]  # not the one that opens a console
         case _:
             return [sys.executable]
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from app.packs import fetch
@@ -18,7 +19,7 @@ from app.updates import bringing, feed, handing, known
 from app.updates.errors import UpdateError
 from app.updates.feed import Feed, File
 from app.updates.handing import Installer, Then
-from tests.packs.wheels import Host
+from tests.packs.wheels import Host, wait_until
 from tests.updates.releases import BODY, FILES, LIST, plain, signed
 
 QUICK = Patience(attempts=3, first_s=0.01, longest_s=0.05, silent_s=10.0)
@@ -194,6 +195,34 @@ def test_the_package_manager_is_asked_through_polkit(
     by_hand = hand(deb, system(tmp_path, "exit 127"))
     assert by_hand.then is Then.STAY and by_hand.command == f"sudo apt install '{deb[0]}'"
     assert hand(deb, Installer(pkexec="/nowhere", apt="/nowhere")) == by_hand
+
+
+@POSIX
+def test_a_window_that_the_package_ends_opens_again(deb: tuple[Path, File], tmp_path: Path) -> None:
+    """The asking process is killed in the middle, as the package does with every running Shoal; dpkg goes
+    on."""
+    program = script(
+        tmp_path,
+        "shoal",
+        f'for one in "$@"; do echo "$one" >> "{tmp_path}/opened.new"; done; '
+        f'mv "{tmp_path}/opened.new" "{tmp_path}/opened"',
+    )
+    installer = system(tmp_path, 'kill -9 "$(cat asker)"; sleep 0.3; echo a line nobody reads any more; exit 0')
+    wanted = msgspec.structs.replace(installer, reopen=program, home="/a home/größer")
+    code = (
+        "import os, sys; from pathlib import Path; import msgspec\n"
+        "os.geteuid = lambda: 1000; Path('asker').write_text(str(os.getpid()))\n"
+        "from app.updates import handing; from app.updates.feed import File\n"
+        "deb, file, system = (sys.argv[1], *map(msgspec.json.decode, sys.argv[2:]))\n"
+        "handing.hand(Path(deb), msgspec.convert(file, File), Path('x'), print,"
+        " msgspec.convert(system, handing.Installer))\n"
+    )
+    words = [str(deb[0]), *(msgspec.json.encode(one).decode() for one in (deb[1], wanted))]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", code, *words], cwd=tmp_path, env=environment, timeout=120)
+    assert done.returncode == -9
+    wait_until((tmp_path / "opened").exists)
+    assert (tmp_path / "opened").read_text().splitlines() == ["window", "--home", "/a home/größer"]
 
 
 @POSIX
