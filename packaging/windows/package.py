@@ -1,4 +1,4 @@
-"""The installer for Windows, made by NSIS: on Windows or, of a folder that stands in for the program, anywhere."""
+"""The installer for Windows, made by NSIS: on Windows or, of a folder that stands in for the app, anywhere."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@
 
 !insertmacro text WELCOME "Welcome to Shoal" "Willkommen bei Shoal"
 !insertmacro text WELCOME_TEXT \
-  "Shoal trains a small reasoning model on your computer while you are away from it, alone or together with others.$\r$\n$\r$\nThere is no account and no telemetry, and nothing of yours leaves this computer.$\r$\n$\r$\nVersion ${VERSION} is installed for you alone; no administrator is needed." \
-  "Shoal trainiert ein kleines Modell auf Ihrem Computer, während Sie ihn nicht brauchen, allein oder gemeinsam mit anderen.$\r$\n$\r$\nEs gibt kein Konto und keine Telemetrie, und nichts von Ihnen verlässt diesen Computer.$\r$\n$\r$\nVersion ${VERSION} wird nur für Sie installiert; dazu braucht es keine Administratorrechte."
+  "Shoal trains a small reasoning model on your computer while you are away from it, alone or together with others.$\r$\n$\r$\nThere is no account and no telemetry, and nothing that you wrote ever leaves this computer.$\r$\n$\r$\nVersion ${VERSION} is installed for you alone; no administrator is needed." \
+  "Shoal trainiert ein kleines Modell auf Ihrem Computer, während Sie ihn nicht brauchen, allein oder gemeinsam mit anderen.$\r$\n$\r$\nEs gibt kein Konto und keine Telemetrie, und nichts, was Sie geschrieben haben, verlässt diesen Computer.$\r$\n$\r$\nVersion ${VERSION} wird nur für Sie installiert; dazu braucht es keine Administratorrechte."
 !insertmacro text CLOSING "Asking the running Shoal to save and end" "Das laufende Shoal speichert und wird beendet"
 !insertmacro text UNPACKING "Unpacking Shoal ${VERSION}" "Shoal ${VERSION} wird entpackt"
 !insertmacro text READY "Shoal is installed" "Shoal ist installiert"

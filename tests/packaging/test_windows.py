@@ -1,0 +1,390 @@
+"""The installer for Windows: compiled, and run under Wine with a small program in Shoal's place. What is
+installed, what is written into the registry, what an upgrade keeps, what is refused, and that nothing stays."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.packaging import under_wine
+from tests.packaging.under_wine import Wine, built, until
+
+ROOT = Path(__file__).parents[2]
+UNINSTALL = r"Software\Microsoft\Windows\CurrentVersion\Uninstall\Shoal"
+RUN = r"Software\Microsoft\Windows\CurrentVersion\Run"
+SCHEME = r"Software\Classes\shoal"
+ODD = r"C:\Größe & Länge\Mein Shoal"
+
+
+@pytest.fixture(scope="module")
+def rooms() -> Iterator[SimpleNamespace]:
+    """The packaging rooms, as packaging/build imports them."""
+    pytest.importorskip("PySide6.QtGui", exc_type=ImportError)
+    sys.path.insert(0, str(ROOT / "packaging"))
+    from frozen.bundle import Bundle
+    from frozen.errors import BuildError
+    from windows import package, sign
+
+    yield SimpleNamespace(Bundle=Bundle, BuildError=BuildError, package=package, sign=sign)
+    sys.path.remove(str(ROOT / "packaging"))
+
+
+@pytest.fixture
+def make(rooms: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Makes an installer of a folder."""
+    monkeypatch.delenv(rooms.sign.VARIABLE, raising=False)
+
+    def made(folder: Path, version: str, **more: object) -> Path:
+        bundle = rooms.Bundle(folder, version, Path(sys.executable), datetime.date(2026, 11, 21))
+        (installer,) = rooms.package.package(bundle, tmp_path / "out", **more)
+        return Path(installer)
+
+    return made
+
+
+def lay_out(folder: Path, program: bytes, old: bool = False) -> Path:
+    """As PyInstaller leaves it on Windows, small."""
+    inside = {
+        "shoal.exe": program,
+        "shoal-cli.exe": program,
+        "_internal/python311.dll": b"x" * 5000,
+        "_internal/python/python.exe": program,
+        "_internal/source/app/ä.py": b"",
+        ("_internal/of the old" if old else "_internal/of the new"): b"1",
+    }
+    for name, content in inside.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder
+
+
+@pytest.mark.skipif(shutil.which("makensis") is None, reason="makensis is not installed")
+def test_the_script_compiles_without_a_warning(
+    make: Callable[..., Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Warnings are errors. Both kinds: NSIS' own package for Windows makes 32-bit installers alone."""
+    folder = lay_out(tmp_path / "app", b"MZ")
+    for target, machine in (("amd64", 0x8664), ("x86", 0x14C)):
+        content = make(folder, "0.2.0", target=target).read_bytes()
+        at = struct.unpack_from("<I", content, 0x3C)[0]
+        assert content[at : at + 4] == b"PE\0\0" and struct.unpack_from("<H", content, at + 4)[0] == machine
+        assert "The Shoal authors".encode("utf-16-le") in content and "0.2.0".encode("utf-16-le") in content
+    assert "SHOAL_SIGN" in capfd.readouterr().err
+
+
+def test_a_folder_that_is_no_bundle_is_refused(
+    rooms: SimpleNamespace, make: Callable[..., Path], tmp_path: Path
+) -> None:
+    if shutil.which("makensis") is None:
+        pytest.skip("makensis is not installed")
+    with pytest.raises(rooms.BuildError, match=r"holds no shoal\.exe"):
+        make(tmp_path, "0.2.0")
+
+
+def test_a_version_as_windows_writes_it(rooms: SimpleNamespace) -> None:
+    assert [rooms.package.four(version) for version in ("0.2.0", "1.2rc1", "1", "1.2.3.4")] == [
+        "0.2.0.0",
+        "1.2.0.0",
+        "1.0.0.0",
+        "1.2.3.4",
+    ]
+
+
+def test_the_icon_holds_every_size(rooms: SimpleNamespace) -> None:
+    content = (rooms.package.draw(Path(sys.executable)) / "shoal.ico").read_bytes()
+    count = struct.unpack_from("<HHH", content)[2]
+    entries = [struct.unpack_from("<BBBBHHII", content, 6 + 16 * at) for at in range(count)]
+    assert [entry[0] or 256 for entry in entries] == [16, 20, 24, 32, 40, 48, 64, 128, 256]
+    assert entries[-1][6] + entries[-1][7] == len(content)
+    assert content[entries[-1][7] :].startswith(b"\x89PNG")
+    for entry in entries[:-1]:
+        size, width, height = struct.unpack_from("<Iii", content, entry[7])
+        assert (size, width, height) == (40, entry[0], 2 * entry[0])
+
+
+def test_a_signing_command_may_write_in_place_or_beside(rooms: SimpleNamespace, tmp_path: Path) -> None:
+    program = tmp_path / "my shoal.exe"
+    program.write_bytes(b"MZ")
+    rooms.sign.sign(program, "sh -c 'printf signed >> \"$0\"' {file}")
+    assert program.read_bytes() == b"MZsigned"
+    rooms.sign.sign(program, 'sh -c \'cat "$0" "$0" > "$1"\' {file} {signed}')
+    assert program.read_bytes() == b"MZsigned" * 2 and list(tmp_path.iterdir()) == [program]
+    for wrong in ("false {file}", "no-such-tool {file}", "true", "sh -c 'exit 3' {file} {oops}"):
+        with pytest.raises(rooms.sign.SignError, match=r"\.$"):
+            rooms.sign.sign(program, wrong)
+    assert program.read_bytes() == b"MZsigned" * 2
+    words = rooms.sign.split(r'"C:\Kits 10\signtool.exe" sign /n "The authors" {file}', True)
+    assert words == [r"C:\Kits 10\signtool.exe", "sign", "/n", "The authors", "{file}"]
+
+
+pytestmark_wine = [
+    pytest.mark.long,
+    pytest.mark.timeout(1800),
+    pytest.mark.skipif(
+        bool(under_wine.missing("xdotool", "import")), reason=under_wine.missing("xdotool", "import") or "-"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def wine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wine]:
+    made = Wine(tmp_path_factory.mktemp("wine"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    to = built("stand_in.c", tmp_path_factory.mktemp("stand-in") / "shoal.exe", "-mwindows")
+    return to.read_bytes()
+
+
+@pytest.fixture
+def clean(wine: Wine) -> Iterator[Wine]:
+    """Without anything of a test before."""
+    yield wine
+    found = wine.values(UNINSTALL).get("InstallLocation")
+    if found:
+        wine.run(wine.unix(found) / "uninstall.exe", "/S")
+        wine.settle()
+    shutil.rmtree(wine.local / "Shoal", ignore_errors=True)
+    wine.run("reg", "delete", f"HKCU\\{RUN}", "/v", "Shoal", "/f")
+
+
+def tree(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+class TestUnderWine:
+    pytestmark = pytestmark_wine
+
+    @pytest.mark.parametrize("where", [None, ODD])
+    def test_it_installs_and_leaves_nothing(
+        self, clean: Wine, make: Callable[..., Path], program: bytes, tmp_path: Path, where: str | None
+    ) -> None:
+        app = lay_out(tmp_path / "app", program)
+        done = clean.run(make(app, "0.2.0"), "/S", *([f"/D={where}"] if where else []))
+        assert done.returncode == 0, done
+        values = clean.values(UNINSTALL)
+        place = values["InstallLocation"]
+        assert place.endswith(r"\AppData\Local\Programs\Shoal") if where is None else place == where
+        folder = clean.unix(place)
+        assert tree(folder) == tree(app) | {"uninstall.exe"}
+        assert (folder / "_internal/source/app/ä.py").exists()
+        assert values["DisplayName"] == "Shoal" and values["DisplayVersion"] == "0.2.0"
+        assert values["Publisher"] == "The Shoal authors" and values["DisplayIcon"] == rf"{place}\shoal.exe"
+        assert values["UninstallString"] == rf'"{place}\uninstall.exe"'
+        assert values["QuietUninstallString"] == rf'"{place}\uninstall.exe" /S'
+        kilobytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1024
+        assert abs(int(values["EstimatedSize"], 16) - kilobytes) <= 8
+        link = clean.local.parent / "Roaming/Microsoft/Windows/Start Menu/Programs/Shoal.lnk"
+        assert rf"{place}\shoal.exe".encode("utf-16-le")[4:] in link.read_bytes()
+        assert clean.values(SCHEME)["URL Protocol"] == ""
+        assert (
+            clean.values(rf"{SCHEME}\shell\open\command")["(Default)"] == rf'"{place}\shoal.exe" window -- "%1"'
+        )
+        (folder / "mine.txt").write_text("somebody else's")
+        clean.set(RUN, "Shoal", rf'"{place}\shoal.exe" window --background')
+
+        assert clean.run(folder / "uninstall.exe", "/S").returncode == 0
+        clean.settle()
+        assert tree(folder) == {"mine.txt"}
+        (folder / "mine.txt").unlink()
+        folder.rmdir()
+        assert not link.exists()
+        assert clean.values(UNINSTALL) == {} and clean.values(SCHEME) == {}
+        assert "Shoal" not in clean.values(RUN)
+
+    def test_what_starts_another_shoal_stays(
+        self, clean: Wine, make: Callable[..., Path], program: bytes, tmp_path: Path
+    ) -> None:
+        assert clean.run(make(lay_out(tmp_path / "app", program), "0.2.0"), "/S").returncode == 0
+        other = r"C:\checkout\python.exe C:\checkout\shoal window --background"
+        clean.set(RUN, "Shoal", other)
+        clean.run("reg", "add", rf"HKCU\{SCHEME}\shell\open\command", "/ve", "/d", other, "/f")
+        clean.run(clean.unix(clean.values(UNINSTALL)["InstallLocation"]) / "uninstall.exe", "/S")
+        clean.settle()
+        assert clean.values(RUN)["Shoal"] == other
+        assert clean.values(rf"{SCHEME}\shell\open\command")["(Default)"] == other
+        clean.run("reg", "delete", f"HKCU\\{SCHEME}", "/f")
+
+    def test_what_was_learned_stays_unless_it_is_to_go(
+        self, clean: Wine, make: Callable[..., Path], program: bytes, tmp_path: Path
+    ) -> None:
+        home, log = clean.local / "Shoal", tmp_path / "log"
+        deep = home / "packs" / "cpu-1.0" / Path(*["long name of a folder in an engine"] * 9)
+        installer = make(lay_out(tmp_path / "app", program), "0.2.0")
+
+        def installed() -> Path:
+            assert clean.run(installer, "/S").returncode == 0
+            (home / "models").mkdir(parents=True, exist_ok=True)
+            (home / "models" / "curve").write_text("up")
+            deep.mkdir(parents=True)
+            (deep / "file").write_text("")
+            return clean.unix(clean.values(UNINSTALL)["InstallLocation"])
+
+        place = installed()
+        clean.run(place / "uninstall.exe", "/S", STAND_IN_LOG=str(log))
+        clean.settle()
+        assert not place.exists() and not (home / "packs").exists()
+        assert tree(home) == {"models/curve"}
+        assert "pack remove --yes" in log.read_text() and "--everything" not in log.read_text()
+
+        place = installed()
+        clean.run(place / "uninstall.exe", "/S", "/DATA", STAND_IN_LOG=str(log))
+        clean.settle()
+        assert "remove --everything --yes" in log.read_text()
+        assert not place.exists() and not home.exists()
+
+        place = installed()
+        inside = f"_?={clean.values(UNINSTALL)['InstallLocation']}"
+        done = clean.run(place / "uninstall.exe", "/S", "/DATA", inside, STAND_IN_FAILS="1")
+        assert done.returncode == 7 and (home / "models" / "curve").exists()
+        shutil.rmtree(place)
+
+    def test_an_upgrade_asks_the_running_one_to_end_and_keeps_what_was_learned(
+        self, clean: Wine, make: Callable[..., Path], program: bytes, tmp_path: Path
+    ) -> None:
+        old = make(lay_out(tmp_path / "old", program, old=True), "0.1.0")
+        new = make(lay_out(tmp_path / "new", program), "0.10.0")
+        assert clean.run(old, "/S", f"/D={ODD}").returncode == 0
+        (clean.local / "Shoal").mkdir()
+        (clean.local / "Shoal" / "history").write_text("1")
+        log = tmp_path / "log"
+        runs = clean.start(clean.unix(ODD) / "shoal.exe", STAND_IN_LOG=str(log))
+        until(log.exists)
+        began = time.monotonic()
+        assert clean.run(new, "/S", STAND_IN_LOG=str(log)).returncode == 0
+        assert runs.wait(10) == 0 and time.monotonic() - began < 25
+        assert "window --quit" in log.read_text()
+        values = clean.values(UNINSTALL)
+        assert values["DisplayVersion"] == "0.10.0" and values["InstallLocation"] == ODD
+        assert tree(clean.unix(ODD)) == tree(tmp_path / "new") | {"uninstall.exe"}
+        assert (clean.local / "Shoal" / "history").read_text() == "1"
+
+        assert clean.run(old, "/S").returncode == 4  # and not back again, unless somebody says so
+        assert clean.values(UNINSTALL)["DisplayVersion"] == "0.10.0"
+        assert clean.run(new, "/S", "/RUN", STAND_IN_LOG=str(log)).returncode == 0  # over the same, and started
+        until(lambda: log.read_text().rstrip().endswith('shoal.exe"'))
+        clean.run(clean.unix(ODD) / "shoal.exe", "window", "--quit")
+
+    def test_one_that_does_not_end_is_not_ended(
+        self, clean: Wine, make: Callable[..., Path], program: bytes, tmp_path: Path
+    ) -> None:
+        old = make(lay_out(tmp_path / "old", program, old=True), "0.1.0")
+        new = make(lay_out(tmp_path / "new", program), "0.2.0")
+        assert clean.run(old, "/S").returncode == 0
+        folder = clean.unix(clean.values(UNINSTALL)["InstallLocation"])
+        before, log = tree(folder), tmp_path / "log"
+        runs = clean.start(folder / "shoal.exe", STAND_IN_LOG=str(log))
+        until(log.exists)
+        assert clean.run(new, "/S", STAND_IN_STUBBORN="1").returncode == 5
+        assert runs.poll() is None and tree(folder) == before
+        assert clean.values(UNINSTALL)["DisplayVersion"] == "0.1.0"
+        clean.run(folder / "shoal.exe", "window", "--quit")
+        assert runs.wait(20) == 0
+
+    def test_what_cannot_run_shoal_is_told(
+        self, clean: Wine, make: Callable[..., Path], program: bytes, tmp_path: Path
+    ) -> None:
+        app = lay_out(tmp_path / "app", program)
+        clean.windows("win7")
+        assert clean.run(make(app, "0.2.0"), "/S").returncode == 3
+        clean.windows("win10")
+        assert clean.run(make(app, "0.2.0", needed_kb=2_000_000_000), "/S").returncode == 6
+        assert clean.run(make(app, "0.2.0"), "/S", r"/D=C:\windows\win.ini\Shoal").returncode == 2
+        assert clean.values(UNINSTALL) == {}
+
+    def test_it_is_signed_inside_and_out(
+        self,
+        clean: Wine,
+        make: Callable[..., Path],
+        program: bytes,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        if absent := under_wine.missing("osslsigncode", "openssl"):
+            pytest.skip(absent)
+        key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+        subject = ["-subj", "/CN=The Shoal authors", "-addext", "extendedKeyUsage=codeSigning"]
+        fresh = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", key]
+        subprocess.run([*fresh, "-out", certificate, *subject], check=True, capture_output=True)
+        monkeypatch.setenv(
+            "SHOAL_SIGN",
+            f"osslsigncode sign -certs '{certificate}' -key '{key}' -h sha256 -in {{file}} -out {{signed}}",
+        )
+        bundle = lay_out(tmp_path / "app", program)
+        sys.path.insert(0, str(ROOT / "packaging"))
+        from frozen.bundle import Bundle
+        from windows.package import package
+
+        sys.path.remove(str(ROOT / "packaging"))
+        (installer,) = package(
+            Bundle(bundle, "0.2.0", Path(sys.executable), datetime.date.today()), tmp_path / "o"
+        )
+        assert clean.run(installer, "/S").returncode == 0
+        folder = clean.unix(clean.values(UNINSTALL)["InstallLocation"])
+        for signed in (installer, *(folder / name for name in ("shoal.exe", "shoal-cli.exe", "uninstall.exe"))):
+            looked = ["osslsigncode", "verify", "-CAfile", certificate, "-in", signed]
+            done = subprocess.run(looked, capture_output=True, text=True)
+            assert done.returncode == 0 and "The Shoal authors" in done.stdout, (signed, done.stdout)
+        spoilt = bytearray(installer.read_bytes())
+        spoilt[len(spoilt) // 2] ^= 1
+        (tmp_path / "spoilt.exe").write_bytes(spoilt)
+        looked = ["osslsigncode", "verify", "-CAfile", certificate, "-in", tmp_path / "spoilt.exe"]
+        assert subprocess.run(looked, capture_output=True).returncode != 0
+
+    @pytest.mark.parametrize(
+        ("language", "titles"),
+        [
+            ("en_US", ("Shoal Setup", "Shoal Uninstall")),
+            ("de_DE", ("Installation von Shoal", "Deinstallation von Shoal")),
+        ],
+    )
+    def test_the_wizard_is_walked_through(
+        self,
+        clean: Wine,
+        make: Callable[..., Path],
+        program: bytes,
+        tmp_path: Path,
+        language: str,
+        titles: tuple[str, str],
+    ) -> None:
+        """Set SHOAL_PICTURES to a folder to look at its pages."""
+        if shutil.which("localedef") is None:
+            pytest.skip("localedef is not installed")
+        locales, log = tmp_path / "locales", tmp_path / "log"
+        locales.mkdir()
+        subprocess.run(["localedef", "-i", language, "-f", "UTF-8", locales / f"{language}.UTF-8"], check=True)
+        spoken = {"LOCPATH": str(locales), "LC_ALL": f"{language}.UTF-8", "STAND_IN_LOG": str(log)}
+        pictures = Path(shown) if (shown := os.environ.get("SHOAL_PICTURES")) else tmp_path
+        wizard = clean.start(make(lay_out(tmp_path / "app", program), "0.2.0"), **spoken)
+        for number, keys in enumerate((("Return",), ("Return",))):
+            until(lambda: clean._window(titles[0]))
+            time.sleep(4)
+            clean.picture(pictures / f"install-{language}-{number}.png")
+            clean.press(titles[0], *keys)
+        wizard.wait(60)
+        until(log.exists)  # the last page starts it
+        clean.run(clean.local / "Programs/Shoal/shoal.exe", "window", "--quit")
+        (clean.local / "Shoal").mkdir()
+        (clean.local / "Shoal" / "history").write_text("1")
+        clean.start(clean.local / "Programs/Shoal/uninstall.exe", **spoken)
+        for number, keys in enumerate((("Tab", "Return"), ("Return",))):
+            until(lambda: clean._window(titles[1]))
+            time.sleep(4)
+            clean.picture(pictures / f"remove-{language}-{number}.png")
+            clean.press(titles[1], *keys)
+        clean.settle()
+        assert clean.values(UNINSTALL) == {}
+        assert (clean.local / "Shoal" / "history").exists()
