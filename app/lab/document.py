@@ -180,9 +180,9 @@ def _inside(results: Results) -> list[str]:
     lines += [
         "",
         "Informative groups are means over nodes and rounds; swing is the standard deviation, in points, of "
-        "the curve smoothed over five values, in the second half of a run: of the held-out probe, and of own fresh "
-        "questions, which every round asks. Entropy is the mean -log prob of own tokens in the first and last "
-        "five rounds.",
+        "the curve smoothed over five values, in the second half of a run: of the held-out probe, and of own "
+        "fresh questions, which every round asks. Entropy is the mean -log prob of own tokens in the "
+        "first and last five rounds.",
     ]
     return lines
 
