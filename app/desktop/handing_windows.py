@@ -84,6 +84,17 @@ def stand_in(command: Sequence[str], environment: Mapping[str, str], kernel32: A
             return signed(child.wait())
 
 
+def outside(path: str, bundle: str) -> str:
+    """A PATH without the folders of the bundle, which PyInstaller puts first: the other program has its own.
+
+    >>> outside(r"C:\\App\\_internal\\PySide6;C:\\Windows;C:\\App\\_internal", r"C:\\App\\_internal")
+    'C:\\\\Windows'
+    """
+    root = bundle.casefold().rstrip("\\")
+    kept = [one for one in path.split(";") if one and not f"{one.casefold()}\\".startswith(f"{root}\\")]
+    return ";".join(kept)
+
+
 def signed(code: int) -> int:
     """An exit code as sys.exit takes it: what Windows ends a crashed program with is larger than 2**31.
 

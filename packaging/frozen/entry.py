@@ -69,9 +69,10 @@ def hand_over(arguments: list[str], source: Path) -> None:
     command = [str(found), "-P", *arguments]
     environment = cleaned(os.environ, source)
     if sys.platform == "win32":
-        from app.desktop.handing_windows import stand_in
+        from app.desktop.handing_windows import outside, stand_in
 
-        sys.exit(stand_in(command, {**environment, "PYTHONUTF8": "1"}))
+        path = outside(environment.get("PATH", ""), str(source.parent))
+        sys.exit(stand_in(command, {**environment, "PATH": path, "PYTHONUTF8": "1"}))
     os.execve(found, command, environment)
 
 
