@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -84,8 +85,15 @@ def stand_in(command: Sequence[str], environment: Mapping[str, str], kernel32: A
             return signed(child.wait())
 
 
+def step_out(bundle: str, kernel32: Any = None) -> None:
+    """What is started from here on finds its own libraries, not those of PyInstaller's folder `bundle`: that is
+    where this process looks for them, and its children would too."""
+    (kernel32 or windows("kernel32")).SetDllDirectoryW(None)
+    os.environ["PATH"] = outside(os.environ.get("PATH", ""), bundle)
+
+
 def outside(path: str, bundle: str) -> str:
-    """A PATH without the folders of the bundle, which PyInstaller puts first: the other program has its own.
+    """A PATH without the folders of the bundle, which PyInstaller puts first.
 
     >>> outside(r"C:\\App\\_internal\\PySide6;C:\\Windows;C:\\App\\_internal", r"C:\\App\\_internal")
     'C:\\\\Windows'

@@ -67,13 +67,12 @@ def hand_over(arguments: list[str], source: Path) -> None:
     if arguments[:1] != ["-m"]:
         arguments = ["-m", "app.cli", *arguments]
     command = [str(found), "-P", *arguments]
-    environment = cleaned(os.environ, source)
     if sys.platform == "win32":
-        from app.desktop.handing_windows import outside, stand_in
+        from app.desktop.handing_windows import stand_in, step_out
 
-        path = outside(environment.get("PATH", ""), str(source.parent))
-        sys.exit(stand_in(command, {**environment, "PATH": path, "PYTHONUTF8": "1"}))
-    os.execve(found, command, environment)
+        step_out(str(source.parent))
+        sys.exit(stand_in(command, {**cleaned(os.environ, source), "PYTHONUTF8": "1"}))
+    os.execve(found, command, cleaned(os.environ, source))
 
 
 def cleaned(environment: Mapping[str, str], source: Path) -> dict[str, str]:
