@@ -51,13 +51,12 @@ class Hostile(Twist):
             for k in range(number(plan.nodes, int(found["percent"])))
         ]
         self._lately: list[Answered] = []
-        self._own: list[set[Coordinates]] = [set() for _ in range(plan.nodes)]
+        self._authors: dict[Coordinates, int] = {}
+        """Who came first with a question."""
         self._measured: dict[str, float] = {}
         self._chosen = 0
 
     def published(self, number: int, fresh: list[Answered]) -> list[Answered]:
-        for answered in fresh:
-            self._own[answered.node].add(answered.scored.group.coordinates)
         lately = [(answered.prompt[-1]["content"], answered.scored) for answered in self._lately]
         hostile = [
             received
@@ -72,17 +71,15 @@ class Hostile(Twist):
             "foe_groups": float(len(hostile)),
         }
         self._chosen = 0
+        for answered in (*fresh, *hostile):
+            self._authors.setdefault(answered.scored.group.coordinates, answered.node)
         return fresh + hostile
 
     def offered(self, node: int, number: int, pool: list[Answered]) -> list[Answered]:
         if self._believed:
             return pool
-        first = {answered.scored.group.coordinates: answered for answered in reversed(pool)}
         return [
-            answered
-            for answered in pool
-            if first[answered.scored.group.coordinates] is answered
-            and answered.scored.group.coordinates not in self._own[node]
+            answered for answered in pool if self._authors[answered.scored.group.coordinates] == answered.node
         ]
 
     def learning(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from app.lab.foes import KINDS, Foe
 from app.lab.plan import identity
@@ -33,16 +34,27 @@ def main() -> None:
     parser.add_argument(
         "--rounds", type=int, default=ROUNDS, help="rounds of own answers (default: %(default)s)"
     )
+    parser.add_argument(
+        "--adapter", type=Path, help="another beginning than the starter: a PEFT folder over it"
+    )
+    parser.add_argument(
+        "--levels", help="families and levels, for example chain_sum=2,lcm=1 (default: its own)"
+    )
     parser.add_argument("--threads", type=int, help="threads of a processor (default: its cores but one)")
     args = parser.parse_args()
     folder = locate("starter")
     settings = read_settings(folder)
+    levels = settings.families if args.levels is None else _levels(args.levels)
     swarm = open_swarm(folder, [1], threads=args.threads)
-    habits, own = answered(swarm, settings.families, settings.max_tokens, args.rounds)
+    if args.adapter is not None:
+        swarm.load(0, args.adapter)
+    habits, own = answered(swarm, levels, settings.max_tokens, args.rounds)
     texts = {OWN: own}
     for kind in (*KINDS, PLAIN):
         if kind not in ("copy", "liar"):  # what they publish is told by re-scoring and by its coordinates
-            texts[kind] = [*written(swarm, kind, settings.families, settings.max_tokens)]
+            texts[kind] = [*written(swarm, kind, levels, settings.max_tokens)]
+    for family in levels if args.adapter is not None else ():
+        texts[f"{PLAIN}, {family}"] = [*written(swarm, PLAIN, {family: levels[family]}, settings.max_tokens, 2)]
     print("kept out, % | tokens | form | length | all | answers\n---|---|---|---|---|---")
     for kind, pairs in texts.items():
         sequences = [swarm.encode(messages(question), text, True) for question, text in pairs]
@@ -52,6 +64,10 @@ def main() -> None:
             end="",
         )
         print(f" | {len(pairs)}")
+
+
+def _levels(text: str) -> dict[str, int]:
+    return {family: int(level) for family, level in (part.split("=") for part in text.split(","))}
 
 
 def answered(

@@ -163,6 +163,16 @@ def test_liars_are_left_out_and_only_who_believes_them_learns_from_them(sandbox:
     assert all((record.extra or {})["foe_groups"] == 4 for record in records[1:])
 
 
+@pytest.mark.parametrize("kind", ["liar", "copy"])
+def test_of_liars_and_copies_not_even_a_bit_arrives(sandbox: Sandbox, kind: str) -> None:
+    """Who makes questions and verdicts itself, and knows what it has seen, learns as if they were not there."""
+    arm = "2/4@default"
+    _, without, clean = played(sandbox, arm, rounds=8)
+    _, records, swarm = played(sandbox, f"{arm}+foes={kind}40", rounds=8)
+    assert swarm.batches == clean.batches
+    assert [record.probe for record in records] == [record.probe for record in without]
+
+
 def test_copies_are_taken_once_and_never_ones_own(sandbox: Sandbox) -> None:
     for value, twice in (("copy40", False), ("copy40believed", True)):
         _, _, swarm = played(sandbox, f"2/6+foes={value}", rounds=6)
