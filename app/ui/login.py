@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from app import home as place
 from app.desktop.autostart import Autostart, AutostartError, autostart
 from app.updates import installed
+
+_COMMAND = "window"
 
 
 class Login:
@@ -37,8 +40,30 @@ class Login:
         else:
             self._system.turn_off()
 
+    def follow(self) -> bool:
+        """Where what starts at login is not there any more, this installation takes its place, with the data
+        folder that the entry named. Returns whether that was so. An entry of another Shoal that is still
+        there stays."""
+        with suppress(AutostartError):
+            command = self._system.command()
+            if command is None or all(Path(word).exists() for word in program_of(command)):
+                return False
+            rest = command[command.index(_COMMAND) :] if _COMMAND in command else []
+            self._system.turn_on([*installed.program(), *rest] if rest else self._command())
+            return True
+        return False
+
     def _command(self) -> list[str]:
-        return [*installed.program(), "window", "--background", *home_option(self._home)]
+        return [*installed.program(), _COMMAND, "--background", *home_option(self._home)]
+
+
+def program_of(command: list[str]) -> list[str]:
+    """The words of a command that are paths of a program: those before its own command.
+
+    >>> program_of(["/usr/bin/shoal", "window", "--background"]), program_of(["python", "shoal", "window"])
+    (['/usr/bin/shoal'], ['python', 'shoal'])
+    """
+    return command[: command.index(_COMMAND)] if _COMMAND in command else command[:1]
 
 
 def home_option(home: Path) -> list[str]:

@@ -42,7 +42,7 @@ class Single(QObject):
 
     def raise_other(self, link: str = "") -> bool:
         """Whether the other window heard it."""
-        line = " ".join(link.split()).encode("utf-8", "replace").lstrip(QUIT.encode())
+        line = " ".join(link.split()).encode("utf-8", "replace").replace(QUIT.encode(), b"")
         return _say(self._name, line if len(line) < _LONGEST else b"")
 
     def release(self) -> None:
