@@ -55,7 +55,8 @@ def plan(home: Path, login: Autostart | None = None) -> Plan:
     except AutostartError:
         starts = ""
     engine = packs.folder() if _is_usual(home) and packs.folder().is_dir() else None
-    others = [entry for entry in belongings.others(home) if entry.name != place.POINTER and entry != engine]
+    pointers = (place.POINTER, packs.POINTER)
+    others = [entry for entry in belongings.others(home) if entry.name not in pointers and entry != engine]
     return Plan(
         folder=str(home),
         sizes=belongings.sizes(home),
@@ -84,6 +85,8 @@ def remove(home: Path, login: Autostart | None = None) -> Removed:
                 failed.append(str(error))
     if _is_usual(home):
         failed += filter(None, [_remove_engine()])
+        with suppress(OSError):
+            packs.choose(None)
     left = belongings.remove(home)
     if _is_usual(home):
         try:

@@ -4,6 +4,7 @@ PACKS/current.json         the pack in use and the one before: replaced as a who
 PACKS/cpu-1.0/             its Python environment
 PACKS/cpu-1.0.json         the manifest it was made from, with .sig, its signature, and .from, its address
 PACKS/.work/cpu-1.0/       what was fetched so far
+PACKS/seen.json            how new the newest of each name was that was ever here
 PACKS/.lock                held while a pack is installed, repaired or removed
 """
 
@@ -21,13 +22,15 @@ from secrets import token_hex
 
 import msgspec
 
-from app.home import platform_place
+from app.home import platform_place, settings_place
 from app.packs.errors import PackError, disk
 
 NAME = r"[a-z][a-z0-9_]{0,31}"
 VERSION = r"[0-9][0-9a-z.]{0,31}"
 _FOLDER = re.compile(rf"(?P<name>{NAME})-(?P<version>{VERSION})(-r(?P<repair>[1-9][0-9]{{0,3}}))?")
 _GONE = ".gone-"
+VARIABLE = "SHOAL_PACKS"
+POINTER = "engine-folder.json"
 MISSING = "The engine is not installed: open Shoal's window, or run shoal pack install."
 
 
@@ -44,10 +47,33 @@ class Current(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def folder() -> Path:
-    """Where packs lie: SHOAL_PACKS, else the platform's folder for data. Nothing is created."""
-    if named := os.environ.get("SHOAL_PACKS", ""):
+    """Where packs lie: SHOAL_PACKS, else where their owner put them, else the platform's folder for data.
+    Nothing is created."""
+    if named := os.environ.get(VARIABLE, ""):
         return Path(named).expanduser().absolute()
-    return platform_place() / "packs"
+    return _chosen() or platform_place() / "packs"
+
+
+def choose(where: Path | None) -> None:
+    """Packs lie there from now on, those that are elsewhere stay behind; None forgets. Raises OSError."""
+    if where is None:
+        pointer().unlink(missing_ok=True)
+    else:
+        write(pointer(), msgspec.json.encode({"packs": str(where.absolute())}))
+
+
+def pointer() -> Path:
+    """The file that remembers what was chosen: not in the folder itself, whose disk may come and go."""
+    return settings_place(sys.platform, os.environ, Path.home()) / POINTER
+
+
+def _chosen() -> Path | None:
+    """A file that says nothing sensible says nothing."""
+    try:
+        found = Path(msgspec.json.decode(pointer().read_bytes(), type=dict[str, str])["packs"])
+    except (OSError, msgspec.MsgspecError, KeyError, ValueError):
+        return None
+    return found if found.is_absolute() else None
 
 
 def installed() -> bool:

@@ -87,6 +87,19 @@ class Packing(QObject):
         if self._command:
             self._do(self._command)
 
+    def put_elsewhere(self, folder: str) -> None:
+        """Engines lie in this folder from now on. What had failed is tried again there."""
+        try:
+            place.choose(Path(folder) if not _filled(Path(folder)) else Path(folder) / "Shoal engine")
+        except OSError as error:
+            said = tr("The folder could not be remembered ({why}): try another one.", why=error.strerror)
+            self._change(failed=said, failed_offline=False)
+            return
+        again = bool(self.pack.failed)
+        self._settle(failed="", failed_offline=False)
+        if again:
+            self.retry()
+
     def cancel(self) -> None:
         """Ends what is being done; what has come stays."""
         if self.pack.doing is not None:
@@ -223,3 +236,11 @@ class Packing(QObject):
         self.pack = msgspec.structs.replace(self.pack, **fields)
         self._tick.stop()
         self.changed.emit(self.pack)
+
+
+def _filled(folder: Path) -> bool:
+    """Whether something else is in it already."""
+    try:
+        return any(folder.iterdir())
+    except OSError:
+        return False

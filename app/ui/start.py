@@ -13,6 +13,7 @@ from PySide6.QtCore import QProcess, QProcessEnvironment, QSocketNotifier, QTime
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QApplication, QMessageBox
 
+from app.desktop import links
 from app.desktop.autostart import AutostartError
 from app.node import moving
 from app.node.format import NewerError
@@ -204,6 +205,8 @@ class Desktop:
             self.packing.refresh()
         self.control.open(learn=join is None)
         self.updating.open()
+        self._login.follow()
+        links.links().follow(installed.program())
         if join is not None:
             self.control.join(join)
         elif link:
@@ -237,6 +240,7 @@ class Desktop:
             remove=self._remove_engine,
             retry=packing.retry,
             cancel=packing.cancel,
+            put_elsewhere=packing.put_elsewhere,
             not_now=self._not_now,
         )
 

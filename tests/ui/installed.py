@@ -1,5 +1,6 @@
-"""A stand-in for the installed app: a program that is no checkout and has no engine. It runs packaging/frozen's own
-entry, so what needs an engine is really handed to the pack's Python; only PyInstaller's bundle is missing."""
+"""A stand-in for the installed app: a program that is no checkout and has no engine. It runs packaging/frozen's
+own entry, so what needs an engine is really handed to the pack's Python; only PyInstaller's bundle is
+missing."""
 
 from __future__ import annotations
 

@@ -15,11 +15,12 @@ from app.ui.holdings import Holdings
 from app.ui.model import View
 from app.ui.pages.frame import Actions
 from app.ui.pages.overview import Overview
+from app.ui.pages.settings import SettingsPage
 from app.ui.pages.tryit import TryIt
 from app.ui.theme import Theme
 from app.ui.trial import Stage
 from app.ui.window import Window
-from tests.ui import views
+from tests.ui import engine_views, views
 
 
 def actions(folder: Path) -> Actions:
@@ -76,7 +77,7 @@ def scenes(home: Path | None) -> list[tuple[str, str, View]]:
         ("welcome-machine", "overview", View(home="/tmp")),
         ("welcome-company", "overview", View(home="/tmp")),
     ]
-    return made
+    return made + engine_views.scenes()
 
 
 def prepare(scene: str, window: Window) -> None:
@@ -85,6 +86,14 @@ def prepare(scene: str, window: Window) -> None:
     if scene == "tryit":
         assert isinstance(page, TryIt)
         views.conversation(page)
+    elif scene.startswith("engine-settings"):
+        assert isinstance(page, SettingsPage)
+        QApplication.processEvents()
+        page.ensureWidgetVisible(page._engine)
+    elif scene.startswith("engine-first"):
+        assert isinstance(page, Overview)
+        page._welcome._show(page._welcome._what)
+        page._welcome._with_engine(page._welcome._to_machine)
     elif scene.startswith("welcome-"):
         assert isinstance(page, Overview)
         welcome = page._welcome

@@ -3,10 +3,13 @@ it is, and what to do when that fails. The first run shows it as a step, the ove
 
 from __future__ import annotations
 
+import os
+
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QFrame, QProgressBar, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QProgressBar, QSizePolicy, QWidget
 
 from app.packs.events import Offered
+from app.packs.place import VARIABLE
 from app.ui.engine_pack import EnginePack
 from app.ui.model import View
 from app.ui.texts import number, tr
@@ -43,9 +46,6 @@ class EnginePanel(QWidget):
         self._progress = card(told, "quiet", 20)
         self._failed, self._remedy = Label("", "bad", wrap=True), Label("", "soft", wrap=True)
         self._trouble = card(column(self._failed, self._remedy, gap=6), "problem", 18)
-        self.setLayout(
-            column(self._trouble, self._room, self._facts, self._cost, self._crowded, self._progress, gap=12)
-        )
         first, second = ("large", "second") if large else ("primary", "")
         self._go = button("", self._install, first)
         self._repair = button(tr("Repair"), ask.repair, first)
@@ -54,10 +54,22 @@ class EnginePanel(QWidget):
         self._folder = button(
             tr("Choose a folder with the engine …"),
             self._choose_folder,
-            second,
-            tr("For computers without a network: the files of an offline pack"),
+            hint=tr("For computers without a network: the files of an offline pack"),
         )
-        self.buttons = [self._retry, self._repair, self._go, self._cancel, self._folder]
+        self._elsewhere = button(
+            tr("Put it elsewhere …"),
+            self._choose_place,
+            hint=tr("Into another folder, for example on another disk"),
+        )
+        self.buttons = [self._retry, self._repair, self._go, self._cancel]
+        others = [self._folder, self._elsewhere]
+        parts = [self._trouble, self._room, self._facts, self._cost, self._crowded, self._progress]
+        inside = column(*parts, gap=12)
+        if large:  # beside buttons of that size there is no room for them
+            inside.addLayout(row(*others, 1, gap=8))
+        else:
+            self.buttons += others
+        self.setLayout(inside)
         for one in self.buttons:
             one.setParent(self)  # until it is placed: else it would be shown as a window of its own
         self.show_pack(self._pack)
@@ -82,7 +94,7 @@ class EnginePanel(QWidget):
         known = idle and offer is not None and bool(offer.bytes) and not pack.broken
         self._facts.setVisible(known)
         if known and offer is not None and pack.standing is not None:
-            self._facts.show_offer(offer, free, pack.standing.folder)
+            self._facts.show_offer(offer, free, pack.standing.folder if len(self._names) == 1 else "")
         self._cost.say(said)
         self._cost.setVisible(idle and bool(said))
         crowded = words.crowded(offer, free) if offer is not None and idle and not pack.broken else ""
@@ -106,6 +118,8 @@ class EnginePanel(QWidget):
         self._repair.setVisible(idle and bool(pack.broken) and not again)
         self._go.setVisible(idle and not pack.broken and not again)
         self._go.setEnabled(offer is not None)
+        movable = not pack.packs and VARIABLE not in os.environ
+        self._elsewhere.setVisible(idle and movable and (bool(crowded) or again))
         self._go.setText(words.go(pack, offer))
         self._cancel.setVisible(not idle and doing is not None and doing.verb in ("install", "repair"))
         self._folder.setVisible(idle)
@@ -123,6 +137,8 @@ class EnginePanel(QWidget):
             return
         self._names = names
         if self._options is not None:
+            self._options.hide()
+            self._room_column.removeWidget(self._options)
             self._options.deleteLater()
         self._options = Options(tr("Engine"))
         for offer in pack.offers:
@@ -139,6 +155,11 @@ class EnginePanel(QWidget):
         if offer is not None:
             self._ask.install(offer.name, offer.carried)
 
+    def _choose_place(self) -> None:
+        chosen = QFileDialog.getExistingDirectory(self, tr("The folder that the engine goes into"))
+        if chosen:
+            self._ask.put_elsewhere(chosen)
+
     def _choose_folder(self) -> None:
         chosen = QFileDialog.getExistingDirectory(self, tr("The folder with the engine's files"))
         if chosen:
@@ -151,11 +172,8 @@ class Facts(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._figures = [Label("", "figure") for _ in range(3)]
-        self._texts: list[Label] = [
-            Label("", "soft", wrap=True),
-            Label("", "soft", wrap=True),
-            Elided("", "soft"),
-        ]
+        self._texts = [Label("", "soft", wrap=True) for _ in range(3)]
+        self._where = Elided("", "faint")
         cards = []
         for figure, text in zip(self._figures, self._texts, strict=True):
             inside = column(figure, text, gap=4)
@@ -164,11 +182,13 @@ class Facts(QWidget):
         whole = row(*cards, gap=14)
         for at in range(3):
             whole.setStretch(at, 1)
-        self.setLayout(whole)
+        self.setLayout(column(whole, self._where, gap=8))
 
     def show_offer(self, offer: Offered, free: int, folder: str) -> None:
-        where = (tr("One folder"), folder)
-        parts = (words.fetched(offer), words.room(offer, free), where)
+        whole = (tr("One folder"), tr("holds it, which can be removed as a whole"))
+        self._where.say(tr("It goes into {folder}", folder=folder) if folder else "")
+        self._where.setVisible(bool(folder))
+        parts = (words.fetched(offer), words.room(offer, free), whole)
         for figure, label, (much, said) in zip(self._figures, self._texts, parts, strict=True):
             figure.say(much)
             label.say(said)
@@ -180,6 +200,7 @@ class EngineCard(QFrame):
     def __init__(self, theme: Theme, ask: EngineActions) -> None:
         super().__init__()
         self.setProperty("look", "card")
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._title, self._why = Label("", "heading"), Label("", "soft", wrap=True)
         self._panel = EnginePanel(theme, ask)
         inside = column(

@@ -57,8 +57,9 @@ class EngineSection(QWidget):
         self._pack = pack
         current, previous, doing = pack.current, pack.previous, pack.doing
         self._title.say(_title(pack, current))
-        self._facts.say(words.installed(current) if current is not None else "")
-        self._facts.setVisible(current is not None)
+        used = current if pack.there else None
+        self._facts.say(words.installed(used) if used is not None else "")
+        self._facts.setVisible(used is not None)
         self._before.say(
             tr("Kept for going back: {title}", title=f"{previous.title}, {words.installed(previous)}")
             if previous is not None
@@ -74,7 +75,7 @@ class EngineSection(QWidget):
             self._far.say(tr("{n} %  ·  {line}", n=number(doing.percent), line=line))
         idle = doing is None
         self._retry.setVisible(idle and bool(pack.failed))
-        self._repair.setVisible(current is not None)
+        self._repair.setVisible(used is not None)
         self._back.setVisible(previous is not None)
         self._remove.setVisible(bool(pack.packs))
         self._cancel.setVisible(doing is not None and doing.verb in ("install", "repair"))
@@ -85,7 +86,7 @@ class EngineSection(QWidget):
     def _show_offers(self, pack: EnginePack) -> None:
         """Those that are not the one in use, each with what it costs."""
         free = pack.standing.free // 10**8 if pack.standing is not None else 0
-        wanted = [(offer, free) for offer in pack.offers if not _in_use(offer, pack.current)]
+        wanted = [(offer, free) for offer in pack.offers if not _in_use(offer, pack.current) or not pack.there]
         if wanted != self._shown:
             self._shown = wanted
             for old in self._rows:

@@ -23,5 +23,7 @@ class EngineActions:
     remove: Callable[[str], None] = _nothing
     retry: Callable[[], None] = _nothing
     cancel: Callable[[], None] = _nothing
+    put_elsewhere: Callable[[str], None] = _nothing
+    """Into this folder, from now on."""
     not_now: Callable[[str], None] = _nothing
     """The offer of this version is not made again by itself."""

@@ -3,9 +3,13 @@ wrong."""
 
 from __future__ import annotations
 
+import re
+
 from app.packs.events import Offered, Pack
 from app.ui.engine_pack import Doing, EnginePack
 from app.ui.texts import number, size, span, tr
+
+_BY_VARIABLE = re.compile(r"name another (folder|one) with SHOAL_PACKS")
 
 
 def title(offer: Offered) -> str:
@@ -34,11 +38,11 @@ def about(offer: Offered) -> str:
 def fetched(offer: Offered) -> tuple[str, str]:
     """What is still to be fetched: a figure, and what goes with it."""
     if offer.carried:
-        return size(0), tr("to fetch: it came with Shoal")
+        return tr("Nothing"), tr("to fetch: it came with Shoal")
     if offer.have:
         left = size(max(0, offer.bytes - offer.have))
         return left, tr("to fetch; {have} are here already", have=size(offer.have))
-    return size(offer.bytes), tr("to fetch over the network, once; nothing of yours is sent")
+    return size(offer.bytes), tr("to fetch, once; nothing of yours is sent")
 
 
 def room(offer: Offered, free: int) -> tuple[str, str]:
@@ -128,13 +132,17 @@ def short(doing: Doing) -> str:
 
 
 def halves(sentence: str) -> tuple[str, str]:
-    """A sentence as what happened and what to do. What stands in brackets is never parted.
+    """A sentence as what happened and what to do. What stands in brackets is never parted. Where it speaks of a
+    variable of the environment, there is a button for that here.
 
     >>> halves("No room (disk: D): make some.")
     ('No room (disk: D).', 'Make some.')
     >>> halves("It ended.")
     ('It ended.', '')
+    >>> halves("It is full: make some room, or name another folder with SHOAL_PACKS, then try again.")[1]
+    'Make some room, or put it elsewhere, then try again.'
     """
+    sentence = _BY_VARIABLE.sub("put it elsewhere", sentence)
     depth = 0
     for at, sign in enumerate(sentence):
         depth += (sign == "(") - (sign == ")")
