@@ -42,6 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key", type=Path, metavar="FILE", help="believe this public key, for packs made by oneself"
     )
+    parser.add_argument(
+        "--older", action="store_true", help="install: also what is older than one that was here"
+    )
     parser.add_argument("--yes", action="store_true", help="remove: without asking")
     parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
     parser.add_argument("--attached", action="store_true", help=argparse.SUPPRESS)  # ends with its input
@@ -63,14 +66,16 @@ def main(args: argparse.Namespace) -> int:
             return _check(root, tell)
         stop_quietly("pack", args.attached)
         if sys.platform == "win32":  # elsewhere a child keeps the lock, and is waited for
-            from app.desktop.handing_windows import end_together
+            from app.desktop.handing_windows import end_together, step_out
 
             end_together()
+            step_out(getattr(sys, "_MEIPASS", "") or sys.prefix)
         if args.verb == "rollback":
             Installer(root, tell, _keys(args)).rollback()
             return 0
         keys = _keys(args)
-        installer = Installer(root, tell, keys)
+        oldest = None if args.key else {name: one.made for name, one in manifest.trust().offers.items()}
+        installer = Installer(root, tell, keys, oldest=oldest, older=args.older)
         offline = args.offline.expanduser().absolute() if args.offline else None
         if args.verb == "repair":
             installer.repair(offline, load(args.manifest, keys) if args.manifest else None)
@@ -107,7 +112,7 @@ def _wanted(
         return load(args.manifest, keys), offline
     if offline is not None:
         path = offline / f"{args.pack}.json" if args.pack else chosen_in(offline, card_present())
-        return load(str(path), keys), path.parent
+        return _named(path.stem, load(str(path), keys)), path.parent
     known = manifest.trust().manifests
     name = args.pack or next((one.name for one in _standing().offers if one.name in known), "cpu")
     if name not in known:
@@ -115,7 +120,17 @@ def _wanted(
             f"There is no engine {name[:60]!r} for this Shoal ({', '.join(known) or 'it names none'}): name "
             "its manifest with --manifest."
         )
-    return load(known[name], keys), None
+    return _named(name, load(known[name], keys)), None
+
+
+def _named(name: str, found: Signed) -> Signed:
+    """Nobody gives out one pack as another. Raises PackError."""
+    if found.manifest.name != name:
+        raise PackError(
+            f"The manifest of {name!r} is that of {found.manifest.name!r}, so nothing was installed: tell "
+            "whoever gives it out."
+        )
+    return found
 
 
 def _check(root: Path, tell: Callable[[Event], None]) -> int:

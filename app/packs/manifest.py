@@ -67,6 +67,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     name: Annotated[str, msgspec.Meta(pattern=rf"^{NAME}\Z")]
     version: Annotated[str, msgspec.Meta(pattern=rf"^{VERSION}\Z")]
     title: Annotated[str, msgspec.Meta(max_length=100)]
+    made: Annotated[int, msgspec.Meta(ge=0, le=2**40)] = 0
+    """When it was released, in seconds since 1970; see app.packs.age."""
     system: Literal["linux", "windows", "macos"]
     machine: Literal["x86_64", "aarch64"]
     least: Annotated[str, msgspec.Meta(pattern=r"^([0-9]{1,3}\.[0-9]{1,3})?\Z")] = ""
@@ -119,6 +121,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     title: Annotated[str, msgspec.Meta(max_length=100)]
     bytes: Annotated[int, msgspec.Meta(gt=0)]
     disk: Annotated[int, msgspec.Meta(gt=0, le=DISK)]
+    made: int = 0
 
 
 class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -169,7 +172,9 @@ def read(content: bytes, signature: bytes, keys: tuple[str, ...], base: str = ""
 def offer(manifest: Manifest) -> Offer:
     """Of the Python that needs the most."""
     most = max(sum(wheel.size for wheel in manifest.wheels_for(python)) for python in manifest.pythons)
-    return Offer(version=manifest.version, title=manifest.title, bytes=most, disk=manifest.disk)
+    return Offer(
+        version=manifest.version, title=manifest.title, bytes=most, disk=manifest.disk, made=manifest.made
+    )
 
 
 def check_here(manifest: Manifest) -> None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from app.packs import contents, fetch, filling, manifest, place, programs, source
+from app.packs import age, contents, fetch, filling, manifest, place, programs, source
 from app.packs.connection import Patience
 from app.packs.errors import PackError, disk
 from app.packs.events import Done, Pack, Progress, Stage, Tell, Waiting
@@ -59,6 +59,9 @@ class Installer:
     patience: Patience = field(default_factory=Patience)
     free: Callable[[Path], int] = free
     wait_s: float = EARLIER_S
+    oldest: Mapping[str, int] | None = None
+    """What this version of Shoal was released with (app.packs.age); None where that does not matter."""
+    older: bool = False
     _percent: int = 0
     _told: float = 0.0
 
@@ -67,6 +70,7 @@ class Installer:
         holds the wheels, and then no network is asked. Raises PackError; what has come is kept."""
         manifest.check_here(signed.manifest)
         with self._alone() as lock:
+            self._check_age(signed.manifest)
             wanted = signed.manifest.folder
             before = place.current(self.root)
             for name in self._made_of(signed):
@@ -88,6 +92,9 @@ class Installer:
             fault = self._fault(before.current, lock)
             if not fault:
                 return self._done(before.current, "The engine is whole; nothing had to be repaired.")
+            if signed is not None:
+                manifest.check_here(signed.manifest)
+                self._check_age(signed.manifest)
             signed = signed or self._kept(before.current)
             name = self._fresh(before.current)
             return self._build(signed, name, offline, Current(previous=before.previous), lock, repaired=True)
@@ -144,7 +151,8 @@ class Installer:
                 if not pack:
                     freed += place.size(self.root / ".work")
                     shutil.rmtree(self.root / ".work", ignore_errors=True)
-                    (self.root / "current.json").unlink(missing_ok=True)
+                    for name in ("current.json", age.SEEN):
+                        (self.root / name).unlink(missing_ok=True)
             except OSError as error:
                 raise self._disk(error) from error
         return freed
@@ -181,6 +189,8 @@ class Installer:
             place.write(self.root / f"{name}.json", signed.content)
             mark = _Mark(pack=wanted.folder, python=str(python.path), version=python.version)
             place.write(environment / MARK, msgspec.json.encode(mark))
+            if self.oldest is not None:
+                age.remember(self.root, wanted)
             return self._switch(name, before, repaired=repaired)
         except OSError as error:
             raise self._disk(error) from error
@@ -242,6 +252,10 @@ class Installer:
         heard(0)
         filling.fill(tasks, python, work, lock, heard)
         self._say(Stage.FILL, "The engine is unpacked.", total, total)
+
+    def _check_age(self, wanted: Manifest) -> None:
+        if self.oldest is not None:
+            age.check(self.root, wanted, self.oldest, self.older)
 
     def _switch(self, name: str, before: Current, repaired: bool = False) -> str:
         """From here on `name` is in use; the one before is kept, older ones go."""

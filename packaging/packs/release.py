@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import platform
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -29,6 +34,15 @@ _LEAST = re.compile(r"(?:manylinux|macosx)_(\d+)_(\d+)_")
 _OLDER = {"manylinux1": (2, 5), "manylinux2010": (2, 12), "manylinux2014": (2, 17)}
 
 
+UV_PLATFORMS = {
+    "linux-x86_64": "x86_64-manylinux_2_34",
+    "linux-aarch64": "aarch64-manylinux_2_34",
+    "windows-x86_64": "x86_64-pc-windows-msvc",
+    "macos-aarch64": "aarch64-apple-darwin",
+}
+MACOS = "14.0"
+"""The oldest that PyTorch's wheel runs on."""
+
 Row = dict[str, Any]
 """A wheel of a manifest, as plain data."""
 
@@ -37,17 +51,42 @@ class ReleaseError(Exception):
     """Says what is missing and what to do, in one sentence."""
 
 
+class Listed(NamedTuple):
+    """What is in a pack: names of packages, patterns of names that come in as PyTorch's own needs, and names that
+    do not come in at all."""
+
+    names: frozenset[str]
+    patterns: tuple[str, ...]
+    left_out: frozenset[str]
+
+    @classmethod
+    def read(cls, files: Sequence[Path], without: Sequence[str]) -> Listed:
+        words = [
+            plain_pattern(line.partition("#")[0].strip())
+            for file in files
+            for line in file.read_text(encoding="utf-8").splitlines()
+        ]
+        left_out = frozenset(plain(name) for name in without)
+        names = frozenset(word for word in words if word and "*" not in word) - left_out
+        return cls(names, tuple(word for word in words if "*" in word), left_out)
+
+
 class Wanted(NamedTuple):
-    """`parts` are requirement files with the options that pip gets for each; `pythons` are interpreters, the
-    preferred first; `disk` is 0 where it follows from the files."""
+    """`requirements` stand for `listed`, where there are any; `pins` are the files with the versions of what is
+    listed. `system` is as in "linux-x86_64", and `pythons` are versions for uv; with an empty `system` pip is
+    asked, and they are interpreters. `disk` is 0 where it follows from the files."""
 
     name: str
     version: str
     title: str
-    parts: Sequence[tuple[Path, Sequence[str]]]
-    without: set[str]
+    requirements: Sequence[Path]
+    listed: Listed
+    pins: Sequence[Path]
     imports: tuple[str, ...]
+    skip: tuple[str, ...]
+    system: str
     pythons: Sequence[str]
+    uv: str
     disk: int
     mirrors: tuple[str, ...]
     carry: bool
@@ -66,36 +105,40 @@ class Found(NamedTuple):
         return unquote(urlsplit(self.url).path).rpartition("/")[2]
 
 
-def make(wanted: Wanted, secret: bytes, out: Path, pips: Sequence[str]) -> Manifest:
-    """Writes NAME.json and NAME.json.sig into `out`, and the files that the pack brings itself. Raises
-    ReleaseError and what app.packs says about a manifest that it would not take."""
+def make(wanted: Wanted, secret: bytes, out: Path, more: Sequence[str]) -> Manifest:
+    """Writes NAME.json and NAME.json.sig into `out`, and the files that the pack brings itself. `more` are
+    options for pip or uv. Raises ReleaseError, and what app.packs says of a manifest that it would not take."""
     out.mkdir(parents=True, exist_ok=True)
-    resolved = {}
-    for python in wanted.pythons:
-        version = _version(python)
-        resolved[version] = [
-            found
-            for requirements, options in wanted.parts
-            for found in resolve(python, requirements, [*options, *pips])
-            if plain(found.name) not in {plain(name) for name in wanted.without}
-        ]
+    with tempfile.TemporaryDirectory() as work:
+        asked = [(path, True) for path in wanted.requirements] or _chosen(wanted, Path(work))
+        resolved: dict[str, list[Found]] = {}
+        for python in wanted.pythons:
+            rows = [
+                found
+                for requirements, whole in asked
+                for found in _resolved(wanted, python, requirements, whole, more)
+            ]
+            resolved[python if wanted.system else _version(python)] = rows
     wheels = merged(resolved, _sizes({found.url for rows in resolved.values() for found in rows}))
     for row in wheels:
         if row["url"].startswith("file:"):
             shutil.copyfile(url2pathname(urlsplit(row["url"]).path), out / row["file"])
             row["url"] = row["file"]
     most = max(sum(row["size"] for row in wheels if one in row.get("pythons", [one])) for one in resolved)
+    system, _, machine = (wanted.system or _here()).partition("-")
     facts: dict[str, Any] = {
         "kind": "shoal-pack-1",
         "name": wanted.name,
         "version": wanted.version,
         "title": wanted.title,
-        "system": {"win32": "windows", "darwin": "macos"}.get(sys.platform, "linux"),
-        "machine": {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine()),
+        "made": int(os.environ.get("SOURCE_DATE_EPOCH") or time.time()),
+        "system": system,
+        "machine": machine,
         "least": least(row["file"] for row in wheels),
         "pythons": list(resolved),
         "disk": wanted.disk or 5 * most,
         "imports": wanted.imports,
+        "skip": wanted.skip,
         "mirrors": wanted.mirrors,
         "wheels": wheels,
     }
@@ -109,6 +152,63 @@ def make(wanted: Wanted, secret: bytes, out: Path, pips: Sequence[str]) -> Manif
     (out / f"{wanted.name}.json").write_bytes(content)
     (out / f"{wanted.name}.json.sig").write_bytes(signature)
     return made
+
+
+def _chosen(wanted: Wanted, work: Path) -> list[tuple[Path, bool]]:
+    """Requirement files of what is listed, and whether needs are followed. Raises ReleaseError for a name
+    without a version."""
+    pinned = {
+        plain(found[0]): line
+        for file in wanted.pins
+        for line in (row.partition("#")[0].strip() for row in file.read_text(encoding="utf-8").splitlines())
+        if (found := re.match(r"[A-Za-z0-9._-]+", line))
+    }
+    if unknown := sorted(wanted.listed.names - pinned.keys()):
+        raise ReleaseError(f"{', '.join(unknown)} has no version in packaging/requirements: add it there.")
+    exact = work / "exact.txt"
+    exact.write_text("".join(f"{pinned[name]}\n" for name in sorted(wanted.listed.names)), encoding="utf-8")
+    if not wanted.listed.patterns:
+        return [(exact, False)]
+    whole = work / "whole.txt"
+    whole.write_text(f"{pinned['torch']}\n", encoding="utf-8")
+    return [(exact, False), (whole, True)]
+
+
+def _resolved(wanted: Wanted, python: str, requirements: Path, whole: bool, more: Sequence[str]) -> list[Found]:
+    options = [*more, *([] if whole else ["--no-deps"])]
+    if wanted.system:
+        rows = locked(wanted.uv, wanted.system, python, requirements, options)
+    else:
+        rows = resolve(python, requirements, options)
+    if wanted.requirements:
+        return [row for row in rows if plain(row.name) not in wanted.listed.left_out]
+    if not whole:
+        return [row for row in rows if plain(row.name) in wanted.listed.names]
+    return [row for row in rows if any(fnmatchcase(plain(row.name), one) for one in wanted.listed.patterns)]
+
+
+def locked(uv: str, system: str, python: str, requirements: Path, options: Sequence[str]) -> list[Found]:
+    """What uv would install on another system: wheels only. Raises ReleaseError."""
+    fixed = ["--quiet", "--no-progress", "--format", "pylock.toml", "--only-binary", ":all:", "--no-header"]
+    platform = ["--python-platform", UV_PLATFORMS[system], "--python-version", python]
+    # Torch's wheel for Macs is refused by uv unless it may be as new as that asks for.
+    environment = {**os.environ, "MACOSX_DEPLOYMENT_TARGET": MACOS}
+    said = _run([uv, "pip", "compile", *fixed, *platform, *options, str(requirements)], environment)
+    rows = []
+    for one in tomllib.loads(said).get("packages", []):
+        wheels = one.get("wheels", [])
+        if not wheels:
+            raise ReleaseError(
+                f"There is no wheel of {one['name']} for Python {python} on {system}: build one with "
+                "packaging/packs/wheel, or leave it out with --without."
+            )
+        best = min(wheels, key=lambda wheel: _reach(wheel.get("url") or wheel["path"]))
+        url = best.get("url") or Path(requirements.parent, best["path"]).resolve().as_uri()
+        digest = best.get("hashes", {}).get("sha256", "")
+        if not digest and not url.startswith("file:"):
+            raise ReleaseError(f"The index names no SHA-256 for {one['name']}: take one that does.")
+        rows.append(Found(one["name"], one["version"], url, digest or _digest(url)))
+    return rows
 
 
 def resolve(python: str, requirements: Path, options: Sequence[str]) -> list[Found]:
@@ -177,6 +277,14 @@ def least(files: Iterable[str]) -> str:
     return "{}.{}".format(*max(needed)) if needed else ""
 
 
+def _reach(url: str) -> tuple[int, ...]:
+    """Where several wheels fit: the one for older systems before others, the one for this Python before those
+    for any."""
+    file = unquote(urlsplit(url).path).rpartition("/")[2]
+    needed = tuple(int(part) for part in least([file]).split(".") if part) or (0, 0)
+    return (*needed, int("-abi3-" in file or "-none-" in file))
+
+
 def trust(keys: tuple[str, ...], manifests: dict[str, str], described: Sequence[Path], to: Path) -> None:
     """What the app reads to know whom to believe, where packs are, and what to tell of them. `described` are
     manifests. Raises PackError for one that is not theirs, and ReleaseError for one that has no address."""
@@ -232,6 +340,16 @@ async def _asked(urls: list[str]) -> dict[str, int]:
             raise ReleaseError(f"A host cannot be asked for sizes ({error}): try again later.") from error
 
 
+def plain_pattern(text: str) -> str:
+    return text if "*" in text else plain(text)
+
+
+def _here() -> str:
+    system = {"win32": "windows", "darwin": "macos"}.get(sys.platform, "linux")
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine())
+    return f"{system}-{machine}"
+
+
 def _version(python: str) -> str:
     return _run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).strip()
 
@@ -248,13 +366,15 @@ def _say(have: int, file: str) -> None:
         print(f"\r\x1b[K{have / 1e6:,.0f} MB {file}", end="", file=sys.stderr)
 
 
-def _run(command: Sequence[str]) -> str:
+def _run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
     """Standard output. Raises ReleaseError with the last line of what went wrong."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment
+        )
     except OSError as error:
         raise ReleaseError(
-            f"{command[0]} does not start ({error.strerror}): name another with --python."
+            f"{command[0]} does not start ({error.strerror}): name another with --python or --uv."
         ) from error
     if done.returncode:
         said = (done.stderr or done.stdout).strip().splitlines() or ["nothing said"]
