@@ -114,6 +114,8 @@ def parse_arm(text: str, recipe: str) -> Arm:
     if not 1 <= own <= 256 or peer > 256:
         raise ArmError(f"The arm {text!r} needs 1 to 256 own groups and at most 256 of peers.")
     dynamic, shuffled = "+ds" in options, "!shuffled" in options
+    if shuffled and RECIPES[(recipes or [recipe])[0]].frontier:
+        raise ArmError(f"The arm {text!r} has no control: questions answered again keep their true rewards.")
     added = tuple(sorted(extras))
     suffix = (
         "+ds" * dynamic

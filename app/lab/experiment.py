@@ -11,12 +11,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from random import Random
 
 import msgspec
 
-from app.lab import prediction
+from app.lab import again, prediction
 from app.lab.answers import Answered, Learnt, rows, token_mean, train_group
 from app.lab.arms import RECIPES, Arm
 from app.lab.plan import Plan, Probe, Round, identity
@@ -29,7 +30,7 @@ from app.sapo.groups import Group, ScoredGroup, informative
 from app.sapo.probe import probe_questions
 from app.sapo.prompts import messages, shows_work
 from app.sapo.questions import Coordinates
-from engines.contract import Batch, TokenSequence
+from engines.contract import Batch, Completion, Messages, TokenSequence
 
 Score = Callable[[Group], ScoredGroup]
 
@@ -82,6 +83,8 @@ class Experiment:
         active = self._active(number)
         split_N = [self._split(node, active) for node in range(self.plan.nodes)]
         kept_NP, generated = self._answer(number, [own for own, _ in split_N])
+        again_NP = self._again(number, [peer for _, peer in split_N]) if self.recipe.frontier else None
+        generated += [one.own for again_P in again_NP or [] for one in again_P]
         sampled = time.perf_counter()
         if self.arm.shuffled:
             kept_NP = self._shuffled(kept_NP, number)
@@ -91,7 +94,10 @@ class Experiment:
         self.published = [old for old in self.published if number - old.round <= self.window] + fresh
         self.reencoded = [0, 0]
         learning = time.perf_counter()
-        learnt = [self._learn(node, kept_NP[node], split_N[node][1], number) for node in sorted(active)]
+        learnt = [
+            self._learn(node, kept_NP[node], split_N[node][1], number, again_NP[node] if again_NP else [])
+            for node in sorted(active)
+        ]
         for twist in self.twists:
             twist.after(number)
         ended, cpu_ended = time.perf_counter(), time.process_time()
@@ -210,14 +216,42 @@ class Experiment:
         )
         for node, (questions_P, groups_PG) in enumerate(zip(questions_NP, groups_NPG, strict=True)):
             for question, completions_G in zip(questions_P, groups_PG, strict=True):
-                group = Group(
-                    coordinates=question.coordinates,
-                    completions_G=tuple(completion.text for completion in completions_G),
-                    finished_G=tuple(completion.finished for completion in completions_G),
-                    model=self.plan.model,
-                )
-                scored = self.score(group)
-                yield Answered(node, number, scored, messages(question.text), completions_G, scored.rewards_G)
+                prompt = messages(question.text)
+                yield self._scored(node, number, question.coordinates, prompt, completions_G)
+
+    def _scored(
+        self, node: int, number: int, at: Coordinates, prompt: Messages, completions_G: list[Completion]
+    ) -> Answered:
+        group = Group(
+            coordinates=at,
+            completions_G=tuple(completion.text for completion in completions_G),
+            finished_G=tuple(completion.finished for completion in completions_G),
+            model=self.plan.model,
+        )
+        scored = self.score(group)
+        return Answered(node, number, scored, prompt, completions_G, scored.rewards_G)
+
+    def _again(self, number: int, wanted_N: Sequence[int]) -> list[list[again.Again]]:
+        """Peers' questions of earlier rounds that nodes answer themselves."""
+        picked_NP = [
+            again.pick(self._pool(node, number), wanted, number, self._rng(node, number))
+            for node, wanted in enumerate(wanted_N)
+        ]
+        for node, picked_P in enumerate(picked_NP):
+            self.taken[node].update(a.scored.group.coordinates for a in picked_P)
+        groups_NPG = self.swarm.sample(
+            [[a.prompt for a in picked_P] for picked_P in picked_NP],
+            self.plan.group,
+            self.plan.max_tokens,
+            self._seeds(number, "again"),
+        )
+        return [
+            [
+                again.Again(a, self._scored(node, number, a.scored.group.coordinates, a.prompt, completions_G))
+                for a, completions_G in zip(picked_P, groups_PG, strict=True)
+            ]
+            for node, (picked_P, groups_PG) in enumerate(zip(picked_NP, groups_NPG, strict=True))
+        ]
 
     def _shuffled(self, kept_NP: list[list[Answered]], number: int) -> list[list[Answered]]:
         """The control: rewards of all finished completions of the round, dealt out again at random."""
@@ -240,9 +274,11 @@ class Experiment:
             for node, kept_P in enumerate(kept_NP)
         ]
 
-    def _learn(self, node: int, own_P: list[Answered], wanted: int, number: int) -> Learnt:
+    def _learn(
+        self, node: int, own_P: list[Answered], wanted: int, number: int, again_P: list[again.Again]
+    ) -> Learnt:
         """Mixes, weighs and takes one step. Without a single weight there is no step."""
-        peer_P = self._choose(node, wanted, number)
+        peer_P = [] if self.recipe.frontier else self._choose(node, wanted, number)
         own_sequences = [self._own_sequences(answered) for answered in own_P]
         peer_sequences = [self._peer_sequences(answered) for answered in peer_P]
         own = [
@@ -256,19 +292,24 @@ class Experiment:
             for p, (answered, sequences_G) in enumerate(zip(peer_P, peer_sequences, strict=True))
         ]
         self.own_logprob[node] = recipes.running_logprob(self.own_logprob[node], own)
-        weighed = recipes.weigh(self.recipe, own, peer, self.own_logprob[node] or 0.0)
+        more = again.learnable(again_P, self.swarm, partial(self._logprobs, node))
+        weighed = recipes.weigh(self.recipe, [*own, *more.groups], peer, self.own_logprob[node] or 0.0)
+        careful = again.with_care(weighed.own[len(own) :], more)
+        weighed = msgspec.structs.replace(weighed, own=weighed.own[: len(own)])
         for twist in self.twists:
             pairs = [list(zip(a, b, strict=True)) for a, b in ((own_P, own), (peer_P, peer))]
             weighed = twist.learning(node, number, weighed, *pairs)
         batch = rows(own_sequences, weighed.own, own if self.recipe.clip else None)
+        batch += rows(more.sequences, careful, None)
         batch += rows(peer_sequences, weighed.peer, None)
         if batch:
             rate = recipes.learning_rate(self.plan.learning_rate, self.updates[node], weighed.step)
             self.swarm.step(node, Batch(rows_S=batch, learning_rate=rate, clip=self.recipe.clip))
             self.updates[node] += 1
-        trained_on = [reward for answered in (*own_P, *peer_P) for reward in answered.dealt_G]
+        answers = [*own_P, *peer_P, *(one.own for one in again_P)]
+        trained_on = [reward for answered in answers for reward in answered.dealt_G]
         return Learnt(
-            own=sum(informative(answered.dealt_G) for answered in own_P),
+            own=sum(informative(group.rewards_G) for group in (*own, *more.groups)),
             peer=len(peer_P),
             batch_reward=_mean(trained_on),
             stepped=bool(batch),
@@ -285,19 +326,27 @@ class Experiment:
         """Peer groups for a node, out of what the others published within the window. None is taken twice."""
         if not wanted:
             return []
-        taken = self.taken[node]
-        pool = [a for a in self.published if a.node != node and a.scored.group.coordinates not in taken]
-        for twist in self.twists:
-            pool = twist.offered(node, number, pool)
+        pool = self._pool(node, number)
         trust = {peer: self._trust(node, peer) for peer in {a.node for a in pool}}
         offers = [
             mixing.Offer(peer=str(a.node), age=number - a.round, rewards_G=a.dealt_G, trust=trust[a.node])
             for a in pool
         ]
-        rng = Random(seeds.sampling_seed(self.identities[node], number, "mix"))
-        chosen = [pool[position] for position in mixing.choose(self.recipe, offers, wanted, rng)]
-        taken.update(a.scored.group.coordinates for a in chosen)
+        positions = mixing.choose(self.recipe, offers, wanted, self._rng(node, number))
+        chosen = [pool[position] for position in positions]
+        self.taken[node].update(a.scored.group.coordinates for a in chosen)
         return chosen
+
+    def _pool(self, node: int, number: int) -> list[Answered]:
+        """What the others published within the window and this node has not had."""
+        taken = self.taken[node]
+        pool = [a for a in self.published if a.node != node and a.scored.group.coordinates not in taken]
+        for twist in self.twists:
+            pool = twist.offered(node, number, pool)
+        return pool
+
+    def _rng(self, node: int, number: int) -> Random:
+        return Random(seeds.sampling_seed(self.identities[node], number, "mix"))
 
     def _trust(self, node: int, peer: int) -> float:
         return prod(twist.trust(node, peer) for twist in self.twists)

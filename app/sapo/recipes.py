@@ -62,6 +62,8 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     """Step size when all own groups are uninformative and peers' stand alone."""
     adaptive: bool = False
     """Whether a node moves I and J by its own informative share, with a brake (`sapo.adaptive`)."""
+    frontier: bool = False
+    """Whether J questions of peers are answered again instead of learned from (`sapo.frontier`)."""
 
     @property
     def needs_peer_logprobs(self) -> bool:
@@ -90,6 +92,7 @@ RECIPES: dict[str, Recipe] = {
 
 CANDIDATES: dict[str, Recipe] = {
     "adaptive": msgspec.structs.replace(RECIPES["default"], name="adaptive", adaptive=True),
+    "frontier": msgspec.structs.replace(RECIPES["default"], name="frontier", frontier=True),
 }
 """Recipes that only the lab knows: they become the app's when they are measured to be better."""
 
