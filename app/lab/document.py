@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.lab import effects, goals
+from app.lab import attacks, effects, goals
 from app.lab.archive import Study, read_study
 from app.lab.journal import write_whole
 from app.lab.plot import draw
@@ -107,6 +107,7 @@ def _section(study: Study, results: Results, to: Path) -> str:
         f"![Differences to {results.baseline}, and informative groups against the counting model]"
         f"({_link(study, EFFECTS, to)})",
         "",
+        *attacks.lines(study),
         *_selection(study),
         *_inside(results),
         "",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from app.lab import attacks
 from app.lab.archive import Study
 from app.lab.results import ArmResult, equal_generation, summarise
 from app.lab.statistics import Estimate
@@ -100,11 +101,57 @@ def noise_teaches_nothing(studies: Studies) -> Finding:
     return _unmeasured(goal)
 
 
+def poison_stays_out(studies: Studies) -> Finding:
+    goal = (
+        "30 % poisoners: with the defences at most 1 % of answers carry the mark after 200 rounds, and "
+        "held-out pass@1 is no lower than alone"
+    )
+    for study in studies.values():
+        guarded, bare = attacks.find(study, "poison30", ""), attacks.find(study, "poison30", None)
+        alone = attacks.find(study, None, None, alone=True)
+        if guarded is None or alone is None:
+            continue
+        with_them = attacks.attacked(study, guarded)
+        against = attacks.difference(study, guarded, alone)
+        out = with_them.marked.high <= 0.01 and study.plan.rounds >= 200
+        failed = with_them.marked.low > 0.01 or against.high < 0
+        without = "" if bare is None else f", {_interval(attacks.attacked(study, bare).marked)} without them"
+        return Finding(
+            goal=goal,
+            measured=f"{_interval(with_them.marked)}{without}, after {study.plan.rounds} rounds; held out "
+            f"{_points(against)} against {alone.name}, {_seeds(against)}",
+            met=False if failed else True if out and against.mean >= 0 else None,
+            study=study.name,
+        )
+    return _unmeasured(goal)
+
+
+def liars_change_nothing(studies: Studies) -> Finding:
+    goal = "30 % liars change nothing outside the interval"
+    for study in studies.values():
+        lied_to, clean = attacks.find(study, "liar30", None), attacks.find(study, None, None)
+        if lied_to is None or clean is None:
+            continue
+        against = attacks.difference(study, lied_to, clean)
+        believed = attacks.find(study, "liar30believed", None)
+        whom = "" if believed is None else _points(attacks.difference(study, believed, clean))
+        return Finding(
+            goal=goal,
+            measured=f"{_points(against)} against {clean.name}, {_seeds(against)}"
+            + (f"; {whom} where they are believed" if whom else ""),
+            met=against.low <= 0 <= against.high,
+            study=study.name,
+        )
+    return _unmeasured(goal)
+
+
 GOALS: tuple[Callable[[Studies], Finding], ...] = (
     sharing_doubles,
     sharing_beats_selection,
     default_swings_less,
     noise_teaches_nothing,
+    liars_change_nothing,
+    poison_stays_out,
 )
 
 

@@ -1,0 +1,133 @@
+"""What a study with attackers found: how far their mark got into the nodes, and what was kept out beside it.
+
+Pure functions over the records of `+foes` and `+guard`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from app.lab.archive import Study
+from app.lab.arms import Arm
+from app.lab.plan import Round
+from app.lab.results import probes
+from app.lab.statistics import Estimate, estimate, paired
+
+LATE = 25
+"""Last rounds over which the nodes' own samples are counted."""
+
+
+class Attacked(msgspec.Struct, frozen=True, kw_only=True):
+    """One arm. Shares in [0, 1]; means over seeds."""
+
+    arm: str
+    marked: Estimate
+    """Held-out answers of the last round that carry a mark."""
+    marked_own: float
+    """Own samples of the last LATE rounds that do."""
+    length: float
+    """Tokens of such a sample, on average."""
+    finished: float
+    chosen: float | None
+    """Attackers' part of the groups that were chosen, None without attackers."""
+    kept_out_honest: float | None
+    """Right answers of honest peers that the defences kept out, None without any."""
+    kept_out_foe: float | None
+    held_out: Estimate
+    """Of the last round."""
+
+
+def attacked(study: Study, arm: Arm) -> Attacked:
+    """What became of the nodes of one arm."""
+    runs = [run for _, run in sorted(study.runs[arm.key].items())]
+    late = [record for run in runs for record in run[1:][-LATE:]]
+    every = [record for run in runs for record in run[1:]]
+    tokens, answers = sum(r.generated_tokens for r in late), sum(r.generated for r in late)
+    peers = sum(r.informative_peer * (r.active or study.plan.nodes) for r in every)
+    return Attacked(
+        arm=arm.name,
+        marked=estimate([_marked(run, study.plan.nodes) for run in runs]),
+        marked_own=_extra(late, "marked") / len(late),
+        length=tokens / max(1, answers),
+        finished=sum(record.finished for record in late) / len(late),
+        chosen=_extra(every, "foe_chosen") / peers if peers and _has(every, "foe_chosen") else None,
+        kept_out_honest=_share(every, "honest"),
+        kept_out_foe=_share(every, "foe"),
+        held_out=estimate([probes(run)[-1][1].pass_at_1_N for run in runs]),
+    )
+
+
+def lines(study: Study) -> list[str]:
+    """A Markdown table of a study that has attackers or defences; empty for another one."""
+    if not any(_of(arm, name) is not None for arm in study.arms for name in ("foes", "guard")):
+        return []
+    rows = [
+        "| arm | answers with the mark, held out, last round | own samples with it, last "
+        f"{LATE} rounds | tokens an answer | finished | attackers' part of groups chosen "
+        "| right answers kept out: honest peers' | attackers' |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for arm in study.arms:
+        one = attacked(study, arm)
+        cells = [
+            one.arm,
+            interval(one.marked),
+            _percent(one.marked_own),
+            f"{one.length:.1f}",
+            _percent(one.finished),
+            _percent(one.chosen),
+            _percent(one.kept_out_honest),
+            _percent(one.kept_out_foe),
+        ]
+        rows.append("| " + " | ".join(cells) + " |")
+    return [*rows, ""]
+
+
+def find(study: Study, foes: str | None, guard: str | None, *, alone: bool = False) -> Arm | None:
+    """The first arm of the default recipe with just these extras; `alone`: without peers."""
+    wanted = tuple((name, value) for name, value in (("foes", foes), ("guard", guard)) if value is not None)
+    for arm in study.arms:
+        if arm.recipe == "default" and arm.extras == wanted and (arm.peer == 0) == alone and not arm.dynamic:
+            return arm
+    return None
+
+
+def difference(study: Study, arm: Arm, other: Arm) -> Estimate:
+    """Of held-out pass@1 at the last round, paired by seed and node. ValueError without a shared seed."""
+    ours, theirs = study.runs[arm.key], study.runs[other.key]
+    shared = sorted(set(ours) & set(theirs))
+    return paired(
+        [probes(ours[seed])[-1][1].pass_at_1_N for seed in shared],
+        [probes(theirs[seed])[-1][1].pass_at_1_N for seed in shared],
+    )
+
+
+def interval(value: Estimate) -> str:
+    return f"{100 * value.mean:.1f} % [{100 * value.low:.1f}, {100 * value.high:.1f}]"
+
+
+def _of(arm: Arm, name: str) -> str | None:
+    return dict(arm.extras).get(name)
+
+
+def _marked(run: Sequence[Round], nodes: int) -> tuple[float, ...]:
+    return probes(run)[-1][1].marked_N or (0.0,) * nodes
+
+
+def _has(records: Sequence[Round], name: str) -> bool:
+    return any(name in (record.extra or {}) for record in records)
+
+
+def _extra(records: Sequence[Round], name: str) -> float:
+    return sum((record.extra or {}).get(name, 0.0) for record in records)
+
+
+def _share(records: Sequence[Round], who: str) -> float | None:
+    taken, kept_out = _extra(records, f"{who}_taken"), _extra(records, f"{who}_kept_out")
+    return kept_out / (taken + kept_out) if taken + kept_out else None
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f} %"

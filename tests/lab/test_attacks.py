@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from app.lab import attacks
+from app.lab.archive import Study
+from app.lab.arms import parse_arms
+from app.lab.goals import liars_change_nothing, poison_stays_out
+from app.lab.plan import Probe, Round
+from tests.lab.test_experiment import PLAN
+
+ARMS = parse_arms(
+    "2/0@default,2/2@default,2/2@default+foes=liar30,2/2@default+foes=poison30,2/2@default+foes=poison30+guard",
+    "faithful",
+)
+
+
+def run(height: float, marked: float, extra: dict[str, float] | None = None) -> list[Round]:
+    """Round 0 and two more; three nodes around a height, all answers of the last probe marked to a share."""
+
+    def probe(share: float) -> Probe:
+        heights = (height - 0.01, height, height + 0.01)
+        return Probe(pass_at_1_N=heights, families={}, finished=1.0, worked=1.0, marked_N=(share,) * 3)
+
+    return [
+        Round(round=0, probe=probe(0.0)),
+        Round(round=1, generated=10, generated_tokens=100, informative_peer=2.0, active=3, extra=extra),
+        Round(
+            round=2,
+            generated=10,
+            generated_tokens=200,
+            finished=0.5,
+            informative_peer=2.0,
+            active=3,
+            extra=extra,
+            probe=probe(marked),
+        ),
+    ]
+
+
+def study(rounds: int = 200, guarded: float = 0.0, guarded_height: float = 0.4) -> Study:
+    foes = {"foe_chosen": 3.0, "marked": 0.5}
+    kept_out = {"honest_taken": 9.0, "honest_kept_out": 1.0, "foe_taken": 0.0, "foe_kept_out": 4.0}
+    alone, clean, lied_to, bare, defended = ARMS
+    return Study(
+        folder=Path("poison"),
+        plan=msgspec.structs.replace(PLAN, rounds=rounds),
+        arms=ARMS,
+        runs={
+            alone.key: {0: run(0.3, 0.0)},
+            clean.key: {0: run(0.4, 0.0)},
+            lied_to.key: {0: run(0.4, 0.0, {"foe_chosen": 0.0, "marked": 0.0})},
+            bare.key: {0: run(0.2, 0.6, foes)},
+            defended.key: {0: run(guarded_height, guarded, foes | kept_out | {"marked": 0.0})},
+        },
+        command="",
+        about="",
+    )
+
+
+def test_one_arm_by_hand() -> None:
+    one = attacks.attacked(study(), ARMS[-1])
+    assert one.chosen == pytest.approx(6 / 12) and one.kept_out_honest == pytest.approx(0.1)
+    assert (one.kept_out_foe, one.marked_own, one.length, one.finished) == (1.0, 0.0, 15.0, 0.25)
+    bare = attacks.attacked(study(), ARMS[-2])
+    assert bare.marked.mean == pytest.approx(0.6) and bare.marked_own == 0.5 and bare.kept_out_honest is None
+
+
+def test_the_table_has_a_row_for_every_arm_and_is_left_out_without_attackers() -> None:
+    table = attacks.lines(study())
+    assert len([line for line in table if line.startswith("| 2/")]) == len(ARMS)
+    whole = study()
+    plain = Study(whole.folder, whole.plan, ARMS[:2], whole.runs, "", "")
+    assert attacks.lines(plain) == []
+
+
+def test_the_goal_of_the_poison_is_met_missed_or_open() -> None:
+    met = poison_stays_out({"poison": study()})
+    assert met.met is True and "60.0 %" in met.measured and "+10.0 points" in met.measured
+    assert poison_stays_out({"poison": study(guarded=0.05)}).met is False
+    assert poison_stays_out({"poison": study(guarded_height=0.1)}).met is False
+    assert poison_stays_out({"poison": study(rounds=100)}).met is None
+    assert poison_stays_out({}).met is None
+
+
+def test_the_goal_of_the_liars() -> None:
+    found = liars_change_nothing({"poison": study()})
+    assert found.met is True and "+0.0 points [+0.0, +0.0]" in found.measured
