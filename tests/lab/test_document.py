@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from app.lab import goals
+from app.lab.archive import read_study
+from app.lab.arms import parse_arms
+from app.lab.document import write_report
+from app.lab.goals import Finding
+from app.lab.journal import Journal, JournalError
+from app.lab.plan import Plan, Round
+from app.lab.results import equal_generation, summarise
+from tests.lab.test_experiment import PLAN
+from tests.lab.test_report import run
+
+COMMAND = "./shoal lab --arms 8/0,4/4,8/0+ds --recipe faithful --seeds 4 --out x"
+RARE = msgspec.structs.replace(PLAN, regime="rare")
+
+
+def kept(folder: Path, runs: dict[str, list[list[Round]]], plan: Plan = RARE) -> Path:
+    """A study's folder as the lab leaves it: arm names and the records of seeds 0, 1, ..."""
+    journal = Journal(folder, plan)
+    for arm in parse_arms(",".join(runs), "faithful"):
+        for seed, records in enumerate(runs[arm.name]):
+            with journal.run(arm, seed) as file:
+                for record in records:
+                    file.append(record)
+                file.finish(plan.rounds)
+    (folder / "summary.json").write_bytes(msgspec.json.encode({"command": COMMAND}))
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return kept(
+        tmp_path / "rare",
+        {
+            "8/0": [run([0.1, 0.1, 0.1]), run([0.1, 0.1, 0.12])],
+            "4/4": [run([0.1, 0.2, 0.3], generated=50), run([0.1, 0.2, 0.32], generated=50)],
+            "8/0+ds": [run([0.1, 0.2, 0.3], generated=400), run([0.1, 0.2, 0.34], generated=400)],
+        },
+    )
+
+
+def test_a_study_is_read_back_from_its_folder(folder: Path) -> None:
+    study = read_study(folder)
+    assert [arm.name for arm in study.arms] == ["8/0", "4/4", "8/0+ds"]
+    assert (study.plan, study.command, study.finished, study.planned) == (RARE, COMMAND, 6, 12)
+    cut = folder / "rounds" / "4-4@faithful.seed1.jsonl"
+    cut.write_bytes(cut.read_bytes()[:-20])  # as a kill leaves it
+    assert read_study(folder).finished == 5 and list(read_study(folder).runs["4-4@faithful"]) == [0]
+
+
+def test_a_folder_without_finished_runs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(JournalError, match="no study"):
+        read_study(tmp_path)
+    Journal(tmp_path, PLAN)
+    with pytest.raises(JournalError, match="no finished run"):
+        read_study(tmp_path)
+
+
+def test_the_gain_is_a_share_of_the_baselines_area(folder: Path) -> None:
+    study = read_study(folder)
+    sharing = next(result for result in summarise(study.arms, study.runs).arms if result.arm == "4/4")
+    # areas: 0.1 and 0.105 alone; 0.2 and 0.205 shared
+    assert sharing.area_gain is not None and sharing.area_gain.mean == pytest.approx(0.405 / 0.205 - 1)
+    assert sharing.area_gain.low <= sharing.area_gain.mean <= sharing.area_gain.high
+
+
+def test_equal_generation_ends_where_the_thriftier_arm_does(folder: Path) -> None:
+    study = read_study(folder)
+    outcome = equal_generation(study.runs["4-4@faithful"], study.runs["8-0+ds@faithful"])
+    assert outcome is not None
+    difference, completions = outcome
+    assert completions == 200  # 4 rounds of 50; dynamic sampling spent 400 in the first alone
+    # the sharing curve's own area, less that of the other between 0.1 and 0.1 + 0.1 * 200/800
+    assert difference.mean == pytest.approx((0.2 + 0.205) / 2 - 0.1125)
+
+
+def test_the_goals_are_tested_on_the_records(folder: Path) -> None:
+    found = {f.goal: f for f in (goal({"rare": read_study(folder)}) for goal in goals.GOALS)}
+
+    def about(words: str) -> Finding:
+        return next(finding for goal, finding in found.items() if words in goal)
+
+    # +98 %, but the interval reaches below 94 %: that is left open
+    assert about("94 %").met is None and about("94 %").measured.startswith("+98 % [+91, +105]")
+    assert about("dynamic sampling").met is True and "4/4: +9.0 points" in about("dynamic sampling").measured
+    assert about("swings less").measured == "not measured" and about("swings less").met is None
+
+
+def test_a_goal_that_is_missed_says_so(tmp_path: Path) -> None:
+    worse = kept(tmp_path / "rare", {"8/0": [run([0.1, 0.2, 0.3])], "4/4": [run([0.1, 0.1, 0.1])]})
+    finding = goals.sharing_doubles({"rare": read_study(worse)})
+    assert finding.met is False and "not met" in "\n".join(goals.rows([finding]))
+
+
+def test_the_report_holds_every_study_and_its_pictures_lie_beside_the_records(
+    folder: Path, tmp_path: Path
+) -> None:
+    (folder / "about.md").write_text("Does it help?\n\nWhat did not work: patience.\n")
+    out = tmp_path / "REPORT.md"
+    assert write_report([folder], out) == out
+    text = out.read_text(encoding="utf-8")
+    assert "What did not work: patience." in text and "6 of 12 runs finished" in text and COMMAND in text
+    links = re.findall(r"!\[.+?\]\((.+?)\)", text)
+    assert links == ["rare/curves.png", "rare/effects.png"]
+    assert all((tmp_path / link).read_bytes().startswith(b"\x89PNG") for link in links)
+    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    assert tables and all(len({line.count("|") for line in table.splitlines()}) == 1 for table in tables)
+    assert str(tmp_path) not in text.split("## Every number again")[0]
