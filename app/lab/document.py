@@ -44,6 +44,19 @@ seed and node.
   other work on the machine does not stretch them.
 """
 
+_LIMITS = """\
+- One small starter of 1.7 million parameters, made for these puzzles, with adapters of rank 16: nothing
+  here says how large a gain is for a model of half a billion parameters, nor for other kinds of questions.
+- All nodes begin alike unless a study says otherwise, and nothing is lost or late on the way: the network
+  of a real swarm is left out.
+- Short runs: tens of rounds, where the paper made 2,000. A recipe that pays later, or that breaks down
+  later, is not seen.
+- The learning rate was tuned for no arm and is the same in all.
+- Two or three seeds. The bootstrap over so few is too narrow; the t interval over seeds is the thin line in
+  the second picture of each study.
+- All arms are measured on the same held-out questions; the intervals do not contain the choice of those.
+"""
+
 
 def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
     """Writes the pictures into the studies' folders and the report to `out`, by default app/lab/REPORT.md.
@@ -56,7 +69,7 @@ def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
         write_whole(study.folder / CURVES, draw(study.arms, study.runs))
         write_whole(study.folder / EFFECTS, effects.draw(results))
         parts.append(_section(study, results, to))
-    parts.append(_commands(studies, to))
+    parts += ["## Limits\n", _LIMITS, _commands(studies, to)]
     write_whole(to, "\n".join(parts).encode())
     return to
 
