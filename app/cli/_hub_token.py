@@ -6,9 +6,9 @@ import os
 
 import keyring.errors
 
-from app.swarm.keeping import SERVICE, real_backend
+from app.swarm.keeping import HUB_TOKEN, SERVICE, real_backend
 
-USER = "Hugging Face access token"
+USER = HUB_TOKEN
 
 
 class TokenError(Exception):

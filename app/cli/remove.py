@@ -6,6 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
+import msgspec
+
 from app.home import home
 
 SUMMARY = "remove everything that Shoal keeps on this computer"
@@ -13,6 +15,8 @@ SUMMARY = "remove everything that Shoal keeps on this computer"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--everything", action="store_true", help="say that it is meant")
+    parser.add_argument("--list", action="store_true", help="tell what would go and what would stay")
+    parser.add_argument("--json", action="store_true", help="with --list: one JSON object on standard output")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--home", type=Path, metavar="DIR", help="the data folder (also: SHOAL_HOME)")
 
@@ -20,9 +24,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     from app.node import leaving
 
+    if args.list:
+        plan = leaving.plan(home(args.home))
+        print(msgspec.json.encode(plan).decode() if args.json else "\n".join(told(plan)))
+        return 0
     if not args.everything:
         print(
-            "shoal remove: Nothing was removed: say what you mean with ./shoal remove --everything.",
+            "shoal remove: Nothing was removed: say what you mean with ./shoal remove --everything; "
+            "--list tells what that is.",
             file=sys.stderr,
         )
         return 2
@@ -48,16 +57,20 @@ def told(plan: object) -> list[str]:
     lines = [f"This goes, and cannot be had back ({plan.bytes / 1e6:,.1f} MB):", f"  {plan.folder}"]
     lines += [f"    {size.label}: {size.bytes / 1e6:,.1f} MB" for size in plan.sizes]
     if plan.key:
-        lines.append(f"  the key of {plan.key} in the system's keyring")
+        lines.append(f"  the key of {plan.key} in the system's keyring (entry Shoal)")
+    lines.append("  an access token for models in the system's keyring (entry Shoal), if you gave one")
     if plan.login:
         lines.append(f"  the entry that starts Shoal at login ({plan.login})")
     if plan.engine:
         lines.append(f"  the engine in {plan.engine} ({plan.engine_bytes / 1e6:,.1f} MB)")
+    if plan.unpacked:
+        lines.append(f"  what the single file unpacked, {plan.unpacked} ({plan.unpacked_bytes / 1e6:,.1f} MB)")
+    lines += [f"  {path}, by which links and menus find Shoal" for path in plan.links]
     if plan.pointer:
         lines.append(f"  {plan.pointer}, which remembers where the data folder is")
     lines.append("This stays:")
     lines += [f"  {Path(plan.folder) / name}, which is not Shoal's" for name in plan.stays]
-    lines.append(f"  the program itself in {plan.program}: delete that folder to be rid of it")
+    lines.append(f"  the program itself, {plan.program}; to be rid of it: {plan.removal}")
     lines.append("  models and exports that you keep in other folders, and system packages")
     return lines
 

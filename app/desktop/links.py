@@ -83,10 +83,11 @@ class DesktopEntry:
         return False
 
     def forget(self) -> None:
+        there = self._file.exists()
         for path in (self._file, self._icon):
             with suppress(OSError):
                 path.unlink(missing_ok=True)
-        if self._file.parent.is_dir():
+        if there:
             self._tell()
 
     def _tell(self) -> None:

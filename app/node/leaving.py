@@ -9,19 +9,20 @@ from pathlib import Path
 import msgspec
 
 from app import home as place
+from app.desktop import links
 from app.desktop.autostart import Autostart, AutostartError, autostart
 from app.node import belongings
 from app.node.home import held
 from app.packs import place as packs
 from app.packs.errors import PackError
-
-PROGRAM = Path(__file__).resolve().parents[2]
+from app.updates import installed
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What would go: `folder` with `sizes`, a key in the system's keyring (`key` is its name), what starts at
-    login, and the installed app's engine in `engine`. And what stays: `stays` are files of others in the data
-    folder."""
+    login, the installed app's engine in `engine`, what opens links in `links`, and what a single file
+    unpacked in `unpacked`. And what stays: `stays` are files of others in the data folder, and `program`,
+    which was installed in the way of `form` and goes as `removal` says."""
 
     folder: str
     sizes: tuple[belongings.Size, ...]
@@ -30,8 +31,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     pointer: str = ""
     engine: str = ""
     engine_bytes: int = 0
+    links: tuple[str, ...] = ()
+    unpacked: str = ""
+    unpacked_bytes: int = 0
     stays: tuple[str, ...] = ()
-    program: str = str(PROGRAM)
+    program: str = ""
+    form: str = "checkout"
+    removal: str = ""
 
     @property
     def bytes(self) -> int:
@@ -56,6 +62,8 @@ def plan(home: Path, login: Autostart | None = None) -> Plan:
         starts = ""
     engine = packs.folder() if _is_usual(home) and packs.folder().is_dir() else None
     pointers = (place.POINTER, packs.POINTER)
+    opener = links.links()
+    unpacked = _unpacked() if _is_usual(home) else None
     others = [entry for entry in belongings.others(home) if entry.name not in pointers and entry != engine]
     return Plan(
         folder=str(home),
@@ -65,7 +73,13 @@ def plan(home: Path, login: Autostart | None = None) -> Plan:
         pointer=str(place.pointer()) if place.pointer().exists() and _is_usual(home) else "",
         engine=str(engine) if engine else "",
         engine_bytes=packs.size(engine) if engine else 0,
+        links=opener.where if _is_usual(home) else (),
+        unpacked=str(unpacked) if unpacked else "",
+        unpacked_bytes=packs.size(unpacked) if unpacked else 0,
         stays=tuple(entry.name for entry in others),
+        program=installed.seen(),
+        form=installed.form(),
+        removal=installed.removal(),
     )
 
 
@@ -73,26 +87,33 @@ def remove(home: Path, login: Autostart | None = None) -> Removed:
     """Removes it all: first what points here from elsewhere, then the folder. What cannot be removed is told,
     and the rest goes nevertheless. May wait for the keyring's own dialog. Raises NodeError while a node uses
     the data folder."""
-    from app.swarm.keeping import forget
+    from app.swarm.keeping import forget, forget_token
 
     failed: list[str] = []
+    usual = _is_usual(home)  # asked once: the folder that a pointer names will be gone
     if home.is_dir():
         with held(home):
             failed += filter(None, [forget(home)])
-            try:
-                (login or autostart()).turn_off()
-            except AutostartError as error:
-                failed.append(str(error))
-    if _is_usual(home):
+    if home.is_dir() or usual:
+        try:
+            (login or autostart()).turn_off()
+        except AutostartError as error:
+            failed.append(str(error))
+    if usual:
+        failed += filter(None, [forget_token()])
+        links.links().forget()
         failed += filter(None, [_remove_engine()])
         with suppress(OSError):
             packs.choose(None)
     left = belongings.remove(home)
-    if _is_usual(home):
+    if usual:
         try:
             place.remember(None)
         except OSError as error:
             failed.append(f"{place.pointer()} cannot be deleted ({error.strerror}): delete it yourself.")
+        with suppress(OSError):  # somebody else may keep something there
+            place.pointer().parent.rmdir()
+        failed += filter(None, [_remove_unpacked()])
     return Removed(failed=tuple(failed), stays=tuple(map(str, left)))
 
 
@@ -110,6 +131,24 @@ def _remove_engine() -> str:
     shutil.rmtree(folder, ignore_errors=True)
     if folder.parent == place.platform_place():
         with suppress(OSError):  # it may hold something else
+            folder.parent.rmdir()
+    return f"{folder} cannot be deleted: delete it yourself." if folder.exists() else ""
+
+
+def _unpacked() -> Path | None:
+    """What a single-file Shoal unpacked, and starts from."""
+    folder = installed.unpacked()
+    return folder if folder is not None and folder.is_dir() else None
+
+
+def _remove_unpacked() -> str:
+    """The last of all: this very process may run from there. A sentence where it stays."""
+    folder = _unpacked()
+    if folder is None:
+        return ""
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.parent.name == "shoal":
+        with suppress(OSError):
             folder.parent.rmdir()
     return f"{folder} cannot be deleted: delete it yourself." if folder.exists() else ""
 

@@ -23,6 +23,8 @@ from keyring.backends.chainer import ChainerBackend
 from app.swarm.identity import Identity, IdentityError, PassphraseNeeded, decrypt, encrypt
 
 SERVICE = "Shoal"
+HUB_TOKEN = "Hugging Face access token"
+"""The one other entry that Shoal keeps under that service (app/cli/_hub_token.py)."""
 RECORD = "identity.json"
 PATIENCE_S = 60.0
 """How long a person may take with the keyring's own dialog before the node goes on without it."""
@@ -148,6 +150,21 @@ def forget(folder: Path, find: Callable[[], keyring.backend.KeyringBackend | Non
         return (
             f"The key of {name} is still in the keyring, which refused ({type(error).__name__}): delete the "
             f"entry {SERVICE} there."
+        )
+    return ""
+
+
+def forget_token(find: Callable[[], keyring.backend.KeyringBackend | None] = real_backend) -> str:
+    """Deletes the access token for models from the keyring, where there is one. Returns a sentence about what
+    stood in the way. May wait for a person."""
+    try:
+        backend = find()
+        if backend is not None and backend.get_password(SERVICE, HUB_TOKEN):
+            backend.delete_password(SERVICE, HUB_TOKEN)
+    except Exception as error:  # each system's keyring has errors of its own
+        return (
+            f"An access token for models may still be in the keyring, which refused ({type(error).__name__}): "
+            f"delete the entry {SERVICE} there."
         )
     return ""
 

@@ -54,6 +54,40 @@ def program(environment: Mapping[str, str] = os.environ) -> list[str]:
             return [sys.executable]
 
 
+def removal(environment: Mapping[str, str] = os.environ) -> str:
+    """How its owner gets rid of the program itself, in the middle of a sentence."""
+    own = seen(environment)
+    match form(environment):
+        case "checkout":
+            return f"delete the folder {own}"
+        case "deb":
+            return "sudo apt purge shoal"
+        case "nsis":
+            return "Windows settings, Apps, Installed apps, Shoal, Uninstall"
+        case "dmg":
+            return f"move {own} to the Trash"
+        case _:
+            return f"delete {own}, and {own}.previous where it is"
+
+
+def seen(environment: Mapping[str, str] = os.environ) -> str:
+    """What its owner sees of the program: a folder, a file, or macOS's bundle."""
+    own = program(environment)[-1]
+    if form(environment) == "checkout":
+        return str(SOURCE)
+    return next((str(path) for path in Path(own).parents if path.suffix == ".app"), own)
+
+
+def unpacked(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """Where a single file unpacks itself on Linux (packaging/linux/onefile.c), for every version of it."""
+    if not sys.platform.startswith("linux"):
+        return None
+    if (named := environment.get("SHOAL_UNPACKED", "")).startswith("/"):
+        return Path(named)
+    cache = environment.get("XDG_CACHE_HOME", "")
+    return (Path(cache) if cache.startswith("/") else Path.home() / ".cache") / "shoal" / "app"
+
+
 def version(source: Path = SOURCE) -> str:
     """Written by the build; a checkout has that of its project file."""
     try:

@@ -139,8 +139,21 @@ def told(plan: leaving.Plan) -> str:
         goes.append(tr("the key of {name} in the system's keyring", name=plan.key))
     if plan.login:
         goes.append(tr("the entry that starts Shoal at login"))
+    goes.append(tr("an access token for models in the system's keyring, if you gave one"))
+    if plan.engine:
+        goes.append(tr("the engine in {folder}: {size}", folder=plan.engine, size=size(plan.engine_bytes)))
+    if plan.unpacked:
+        goes.append(
+            tr(
+                "what the single file unpacked in {folder}: {size}",
+                folder=plan.unpacked,
+                size=size(plan.unpacked_bytes),
+            )
+        )
+    if plan.links:
+        goes.append(tr("the entry by which links and menus find Shoal"))
     stays = [tr("{name}, which is not Shoal's", name=name) for name in plan.stays]
-    stays.append(tr("the program itself, in {folder}", folder=plan.program))
+    stays.append(_program(plan))
     stays.append(tr("models and exports that you keep in other folders"))
     return "\n".join(
         [
@@ -153,3 +166,16 @@ def told(plan: leaving.Plan) -> str:
             tr("Shoal then ends."),
         ]
     )
+
+
+def _program(plan: leaving.Plan) -> str:
+    """That the program itself stays, and how it goes."""
+    match plan.form:
+        case "deb":
+            return tr("the program itself; the package manager removes it: {command}", command=plan.removal)
+        case "nsis":
+            return tr("the program itself; Windows removes it, under Settings, Apps, Shoal")
+        case "dmg":
+            return tr("the program itself; move it to the Trash: {path}", path=plan.program)
+        case _:
+            return tr("the program itself; delete it to be rid of it: {path}", path=plan.program)
