@@ -34,6 +34,7 @@ finds something too; a slow node's rounds count as they are."""
 MOST_AGE_S, LEAST_AGE_S = 1800, 120
 MOST = 64
 _PEERS = 500
+_MET = 8192
 _LEAST_ACCEPTED = 0.5
 """Least share that is taken to pass the check: where all fail it, twice as many are fetched and no more."""
 
@@ -80,6 +81,7 @@ class Supply:
         self._client, self._open_intake, self._pool = client, open_intake, Pool()
         self._recipe, self._external, self._families = recipe, external, tuple(families)
         self._used = used
+        self._met: OrderedDict[Coordinates, None] = OrderedDict()
         self._returned: list[Checked] = []
         self._out: list[Checked] = []
         self._records: OrderedDict[str, Record] = OrderedDict()
@@ -139,7 +141,7 @@ class Supply:
             self._intake = self._open_intake(swarm)
         sifted = await asyncio.to_thread(self._intake.sift, batch.items, self._client.now_ms)
         self.received += len(batch.items)
-        fresh = [one for one in sifted.checked if one.scored.group.coordinates not in self._used]
+        fresh = [one for one in sifted.checked if self._new(one.scored.group.coordinates)]
         self.accepted += len(fresh)
         for checked in fresh:
             self._pool.add(checked, self._client.now_ms)
@@ -154,6 +156,16 @@ class Supply:
         for complaint, ids in sifted.reports.items():
             self._client.report(ids, cast(Complaint, complaint))
         return len(batch.items)
+
+    def _new(self, question: Coordinates) -> bool:
+        """Whether no group to this question was here before. Nodes draw their questions by their keys, so a
+        second one is a copy, however much its words were changed."""
+        if question in self._used or question in self._met:
+            return False
+        self._met[question] = None
+        if len(self._met) > _MET:
+            self._met.popitem(last=False)
+        return True
 
     def _meet(self, checked: Checked) -> None:
         before = self.peers.pop(checked.peer, None)

@@ -189,6 +189,18 @@ def test_what_was_trained_on_before_this_start_is_not_taken_again() -> None:
     assert take(supply) == ["question 2"] and supply.refused == {"seen": 1}
 
 
+def test_a_second_group_to_one_question_is_a_copy_whatever_it_says() -> None:
+    first, other = checked(1, peer="a" * 64), checked(2)
+    group = msgspec.structs.replace(first.scored.group, completions_G=("quite other words #1", "#2"))
+    copy = msgspec.structs.replace(
+        first, id="f" * 64, peer="b" * 64, scored=msgspec.structs.replace(first.scored, group=group)
+    )
+    supply = made(Relay([[first, copy], [copy, other]]))
+    fetch(supply, lambda: supply.received == 4)
+    assert sorted(take(supply)) == ["question 1", "question 2"] and supply.refused == {"seen": 2}
+    assert {one.peer for one in supply._out} == {first.peer, other.peer}
+
+
 def test_no_copy_of_own_groups_comes_back(tmp_path: Path) -> None:
     swarming = Swarming(
         tmp_path,

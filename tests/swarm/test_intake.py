@@ -17,17 +17,20 @@ from hypothesis import strategies as st
 
 from app.bench import spoiling
 from app.bench.spoiling import Spoiler, payloads
+from app.lab.foes import KINDS, Foe, Published
 from app.sapo import sandbox as sandbox_
 from app.sapo.families import FAMILIES, Family
+from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates, UnsoundQuestion, make
 from app.sapo.sandbox import Sandbox
 from app.swarm import intake as intake_
 from app.swarm.body import Envelope
 from app.swarm.identity import Identity
-from app.swarm.intake import Intake
+from app.swarm.intake import STRIKES, Intake
 from app.swarm.likeness import Likeness
 from app.swarm.pool import Checked
 from app.swarm.reasons import Reason
+from engines.contract import TokenSequence
 from tests.swarm.cases import (
     ANN,
     BOB,
@@ -208,6 +211,43 @@ def test_a_copied_group_is_known_again(intake: Intake) -> None:
     assert intake.check(signed(body | {"rewards": [0, 1, 0]}, BOB), NOW_MS) is Reason.LOOK_ALIKE
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_the_labs_attackers_publish(intake: Intake, kind: str) -> None:
+    """Lies and copies end here. What is right and says more than it should goes on to the recipe's checks."""
+    foe = Foe(kind, b"foe", {"gcd": 1, "chain_sum": 2}, group=8, longest=64, encode=no_tokens)
+    others = Foe("plain", b"other", {"gcd": 1, "chain_sum": 2}, group=8, longest=64, encode=no_tokens)
+    lately = [(one.text, scored(one)) for one in others.publish(1, 6, [])]
+    for _, group in lately:
+        assert isinstance(intake.check(signed(told(group.group, group.rewards_G)), NOW_MS), Checked)
+    verdicts = [
+        intake.check(signed(told(one.group, one.claimed_G), BOB), NOW_MS) for one in foe.publish(2, 6, lately)
+    ]
+    if kind == "liar":
+        assert set(verdicts[:STRIKES]) == {Reason.FALSE_REWARDS} and verdicts[-1] is Reason.DISTRUSTED
+    elif kind == "copy":
+        assert set(verdicts) <= {Reason.SEEN, Reason.LOOK_ALIKE}
+    else:
+        assert all(isinstance(verdict, Checked) for verdict in verdicts)
+
+
+def no_tokens(question: str, text: str) -> TokenSequence:
+    return TokenSequence(prompt_T=[], completion_T=list(range(len(text))))
+
+
+def scored(one: Published) -> ScoredGroup:
+    scores_G = tuple(float(claim) for claim in one.claimed_G)
+    return ScoredGroup(group=one.group, scores_G=scores_G, rewards_G=one.claimed_G)
+
+
+def told(group: Group, rewards_G: tuple[int, ...]) -> dict[str, Any]:
+    return honest() | {
+        "task": msgspec.structs.asdict(group.coordinates),
+        "completions": list(group.completions_G),
+        "finished": list(group.finished_G),
+        "rewards": list(rewards_G),
+    }
+
+
 WITH_AN_ANSWER = sorted(set(FAMILIES) - {"bf", "propositional_logic"})
 """Logic has many right answers and the library names none of them."""
 
@@ -291,7 +331,7 @@ def test_the_check_makes_no_question_in_this_process() -> None:
     script = f"""
 import sys
 from app.sapo.sandbox import Sandbox
-from app.swarm.intake import Intake
+from app.swarm.intake import STRIKES, Intake
 with Sandbox() as sandbox:
     sifted = Intake(sandbox, {SWARM!r}, []).sift([one.encode() for one in {items!r}], {NOW_MS})
 print(len(sifted.checked), [name for name in ("reasoning_gym", "sympy", "numpy") if name in sys.modules])
