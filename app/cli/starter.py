@@ -20,16 +20,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     train.add_argument("--threads", type=int, default=1)
     measure = verbs.add_parser("measure", help="pass@1, pass@8, finished and worked shares on its levels")
     measure.add_argument("--model", default="starter")
+    measure.add_argument("--levels", help="others than its own, for example chain_sum=2,gcd=3")
     measure.add_argument("--items", type=int, default=256)
     measure.add_argument("--seed", type=int, default=0)
     measure.add_argument("--json", action="store_true")
+    special = verbs.add_parser("specialists", help="adapters that know two families each, for ./shoal lab")
+    special.add_argument(
+        "--regime", default="specialists", help="whose starters to make (default: %(default)s)"
+    )
+    special.add_argument("--out", type=Path, required=True, help="folder of the adapters")
+    special.add_argument("--threads", type=int, default=1)
     corpus = verbs.add_parser("corpus", help="show lines of what it was trained on")
     corpus.add_argument("--lines", type=int, default=20)
     corpus.add_argument("--seed", type=int, default=1)
 
 
 def main(args: argparse.Namespace) -> int:
-    return {"train": _train, "measure": _measure, "corpus": _corpus}[args.verb](args)
+    return {"train": _train, "measure": _measure, "specialists": _specialists, "corpus": _corpus}[args.verb](
+        args
+    )
 
 
 def _train(args: argparse.Namespace) -> int:
@@ -50,7 +59,14 @@ def _measure(args: argparse.Namespace) -> int:
 
     folder = locate(args.model, data_folder())
     settings = read_settings(folder)
-    rows = measure(open_engine(folder), settings.families, args.items, settings.max_tokens, args.seed)
+    levels = settings.families
+    if args.levels:
+        asked = [part.strip().partition("=") for part in args.levels.split(",")]
+        if not all(level.isdecimal() for _, _, level in asked):
+            print("shoal starter: Write --levels family=level, for example chain_sum=1,gcd=0.", file=sys.stderr)
+            return 2
+        levels = {name: int(level) for name, _, level in asked}
+    rows = measure(open_engine(folder), levels, args.items, settings.max_tokens, args.seed)
     if args.json:
         print(msgspec.json.encode(rows).decode())
         return 0
@@ -61,6 +77,29 @@ def _measure(args: argparse.Namespace) -> int:
             f"{family:26}{row.pass_at_1:8.3f}{row.pass_at_8:8.3f}{row.finished:10.3f}"
             f"{row.worked:8.3f}{row.worked_right:14.3f}{row.guessed_right:15.3f}"
         )
+    return 0
+
+
+def _specialists(args: argparse.Namespace) -> int:
+    from app.home import home as data_folder
+    from app.lab.regime import RegimeError, read_regime
+    from app.lab.specialists import SpecialistError, Teaching, teach
+    from engines.models import locate
+
+    def tell(name: str, step: int) -> None:
+        if step % 20 == 0:
+            print(f"{name}: {step} steps", file=sys.stderr)
+
+    try:
+        regime = read_regime(args.regime)
+        teaching = Teaching(rank=regime.rank or Teaching().rank)
+        folder = locate(regime.model, data_folder())
+        names = regime.starters
+        for made in teach(folder, names, regime.levels, args.out, teaching, args.threads, tell):
+            print(made)
+    except (RegimeError, SpecialistError) as error:
+        print(f"shoal starter: {error}", file=sys.stderr)
+        return 2
     return 0
 
 

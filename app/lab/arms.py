@@ -29,6 +29,7 @@ class Extra(msgspec.Struct, frozen=True, kw_only=True):
 
 EXTRAS: dict[str, Extra] = {
     "paces": Extra(pattern=r"|[1-9]\d?", example="+paces=4"),
+    "average": Extra(pattern=r"|[1-9]\d?", example="+average=10"),
     "churn": Extra(pattern=r"|[1-9]\d?", example="+churn=10"),
     "foes": Extra(
         pattern=r"(?:poison|trigger|sly|long|copy|liar)[1-9]\d?(?:believed)?", example="+foes=poison30"
@@ -39,8 +40,9 @@ EXTRAS: dict[str, Extra] = {
     ),
 }
 """By name. `+paces=4`: half of the nodes act in every fourth round only. `+churn=10`: half of them are away in
-turns, for ten rounds each. `+foes=poison30`: attackers besides, 30 % of all (`app.lab.foes`). `+guard=tokens`:
-defences (`app.sapo.defences`), all of them without a value."""
+turns, for ten rounds each. `+average=10`: nodes average their adapters in pairs every ten rounds.
+`+foes=poison30`: attackers besides, 30 % of all (`app.lab.foes`). `+guard=tokens`: defences
+(`app.sapo.defences`), all of them without a value."""
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):

@@ -51,6 +51,8 @@ class Adapter:
         self._shapes = [shape for p in self.projections for shape in _shapes(p, rank)]
         self.values = torch.zeros(sum(math.prod(shape) for shape in self._shapes), device=device)
         self.gradients = torch.zeros_like(self.values)
+        self.learns: torch.Tensor | None = None
+        """Ones where values learn and zeros where they are held; None: all learn."""
         self.moments_1 = torch.zeros_like(self.values)
         self.moments_2 = torch.zeros_like(self.values)
         values, gradients = self._views(self.values), self._views(self.gradients)
@@ -130,6 +132,28 @@ class Adapter:
         self.clear_gradients()
         self.steps = steps
         self.version += 1
+
+    @torch.no_grad()
+    def hold_a(self, a_of: Adapter) -> None:
+        """Takes over another adapter's A and learns B alone from now on, so that the mean of two adapters' B is
+        the adapter of the mean."""
+        self.learns = torch.zeros_like(self.values)
+        for learns, pair, other in zip(self._views(self.learns)[1::2], self.pairs, a_of.pairs, strict=True):
+            learns.fill_(1.0)
+            pair.a.copy_(other.a)
+        self.version += 1
+
+    def leave_held(self) -> None:
+        """Takes the gradient away from what is held."""
+        if self.learns is not None:
+            self.gradients.mul_(self.learns)
+
+    def begin_anew(self) -> None:
+        """An optimiser that has not made a step, over the values as they are."""
+        self.moments_1.zero_()
+        self.moments_2.zero_()
+        self.clear_gradients()
+        self.steps = 0
 
 
 def _shapes(projection: Projection, rank: int) -> list[tuple[int, int]]:

@@ -64,6 +64,7 @@ def step(
         except (RuntimeError, MemoryError) as error:
             _smaller(error, limits, notice)
             release(network.device)
+    adapter.leave_held()
     norm = float(adapter.gradients.norm())
     if not (math.isfinite(loss) and math.isfinite(norm)):
         adapter.clear_gradients()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import torch
+
 from engines.contract import Batch, Completion, Messages, StepStats, TokenSequence
 from engines.torch_lora.engine import Base
 
@@ -52,6 +54,24 @@ class TorchSwarm:
 
     def load(self, node: int, folder: Path) -> None:
         self._base.load(self._adapters_N[node], folder)
+
+    def hold_a(self) -> None:
+        """All nodes get the first one's A and learn B alone."""
+        for adapter in self._adapters_N:
+            adapter.hold_a(self._adapters_N[0])
+
+    def values(self, node: int) -> torch.Tensor:
+        """A copy of a node's adapter, flat, in the order of its buffer."""
+        return self._adapters_N[node].values.detach().clone()
+
+    def put(self, node: int, values: torch.Tensor) -> None:
+        """Replaces a node's adapter; its optimiser goes on as it was."""
+        adapter = self._adapters_N[node]
+        adapter.replace(values, adapter.moments_1, adapter.moments_2, adapter.steps)
+
+    def begin_anew(self, node: int) -> None:
+        """Forgets a node's optimiser and keeps what it has learnt."""
+        self._adapters_N[node].begin_anew()
 
     def reset(self, seeds_N: Sequence[int]) -> None:
         """Fresh adapters, for the next run on the same base."""

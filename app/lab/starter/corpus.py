@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -37,10 +37,9 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
     completion: str
 
 
-def examples(mix: Mix, seed: int) -> Iterator[Example]:
+def examples(mix: Mix, seed: int, families: Sequence[str] = tuple(sorted(WORK))) -> Iterator[Example]:
     """An endless shuffled stream, families uniformly. Held-out questions never appear."""
     rng = Random(seed)
-    families = sorted(WORK)
     while True:
         family = rng.choice(families)
         (level,) = rng.choices(range(len(mix.level_shares)), weights=mix.level_shares)

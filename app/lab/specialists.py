@@ -1,0 +1,124 @@
+"""Specialists: adapters over the starter that know some families of a regime and only guess at the others.
+
+Each is the starter taught on in supervised steps: half of every batch shows worked answers of its own families,
+half shows wrong guesses of the others. So it answers its own families with work and has lost the habit of work
+elsewhere, where nothing but an improbable success or a peer can bring it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from app.lab.starter.corpus import Example, Mix, examples
+from app.sapo import seeds
+from app.sapo.prompts import messages
+from engines.contract import Batch, Row, TokenSequence
+from engines.torch_lora import open_swarm
+
+
+class Teaching(msgspec.Struct, frozen=True, kw_only=True):
+    """How specialists are taught; with the starter and a name it fixes the result."""
+
+    steps: int = 160
+    batch: int = 64
+    rate: float = 2e-3
+    rank: int = 16
+    seed: int = 5
+
+
+class SpecialistError(ValueError):
+    """A name that is no specialist of this regime. The message says which, why, and what would do."""
+
+
+def families_of(name: str, levels: Mapping[str, int]) -> tuple[str, ...]:
+    """The families that a specialist's name joins by `+`. Raises SpecialistError.
+
+    >>> families_of("gcd+lcm", {"gcd": 1, "lcm": 1, "chain_sum": 2})
+    ('gcd', 'lcm')
+    """
+    families = tuple(name.split("+"))
+    stray = [family for family in families if family not in levels]
+    if stray or len(families) >= len(levels):
+        raise SpecialistError(
+            f"{name!r} is no specialist of {', '.join(levels)}: join some of these families by a plus sign."
+        )
+    return families
+
+
+def teach(
+    model: Path,
+    names: tuple[str, ...],
+    levels: Mapping[str, int],
+    out: Path,
+    teaching: Teaching | None = None,
+    threads: int | None = None,
+    tell: Callable[[str, int], None] = lambda name, step: None,
+) -> list[Path]:
+    """Makes each specialist that is not in `out` yet and returns all their folders: PEFT adapters whose
+    optimiser has not made a step. Raises SpecialistError before anything is made."""
+    teaching = teaching or Teaching()
+    known = {name: families_of(name, levels) for name in names}
+    for name, own in known.items():
+        if (out / name / "adapter_model.safetensors").exists():
+            continue
+        swarm = open_swarm(model, [teaching.seed], rank=teaching.rank, threads=threads)
+        lessons = _lessons(own, levels, teaching)
+        for step in range(teaching.steps):
+            sequences = [
+                swarm.encode(messages(example.question), example.completion, True)
+                for example in islice(lessons, teaching.batch)
+            ]
+            swarm.step(0, imitate(sequences, teaching.rate))
+            tell(name, step + 1)
+        swarm.begin_anew(0)
+        swarm.save(0, out / name)
+    return [out / name for name in known]
+
+
+def imitate(sequences: list[TokenSequence], rate: float) -> Batch:
+    """One supervised step: every token of every completion has the same weight, and they sum to one."""
+    tokens = sum(len(sequence.completion_T) for sequence in sequences)
+    rows = [
+        Row(
+            prompt_T=sequence.prompt_T,
+            completion_T=sequence.completion_T,
+            weights_T=[1.0 / tokens] * len(sequence.completion_T),
+        )
+        for sequence in sequences
+    ]
+    return Batch(rows_S=rows, learning_rate=rate, clip=None)
+
+
+def _lessons(own: tuple[str, ...], levels: Mapping[str, int], teaching: Teaching) -> Iterator[Example]:
+    """Worked answers of the specialist's families and wrong guesses of the others, in turns."""
+    worked = _only(
+        set(own), levels, Mix(worked_share=1.0, slip=0.0), seeds.hashed("worked", teaching.seed, *own)
+    )
+    guessed = _only(
+        set(levels) - set(own),
+        levels,
+        Mix(worked_share=0.0, wrong_guess=1.0),
+        seeds.hashed("guessed", teaching.seed, *own),
+    )
+    while True:
+        yield next(worked)
+        yield next(guessed)
+
+
+def _only(families: set[str], levels: Mapping[str, int], mix: Mix, seed: int) -> Iterator[Example]:
+    """Examples of these families, each at its level of the regime."""
+    streams = {
+        family: examples(
+            msgspec.structs.replace(mix, level_shares=(*[0.0] * levels[family], 1.0)),
+            seeds.hashed(family, seed),
+            (family,),
+        )
+        for family in sorted(families)
+    }
+    while True:
+        for stream in streams.values():
+            yield next(stream)

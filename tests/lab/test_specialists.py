@@ -1,0 +1,58 @@
+"""Specialists: what they are called, what they are taught, and that they are made once."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from app.lab.regime import read_regime
+from app.lab.specialists import SpecialistError, Teaching, _lessons, families_of, teach
+from app.sapo.prompts import shows_work
+from app.sapo.seeds import held_out
+from engines.models import locate
+
+LEVELS = {"chain_sum": 1, "gcd": 1, "lcm": 1}
+
+
+def test_a_name_must_be_of_the_regimes_families() -> None:
+    with pytest.raises(SpecialistError, match="no specialist"):
+        families_of("chain_sum+chess", LEVELS)
+    with pytest.raises(SpecialistError, match="no specialist"):
+        families_of("chain_sum+gcd+lcm", LEVELS)
+
+
+def test_its_own_families_are_worked_the_others_guessed() -> None:
+    lessons = list(islice(_lessons(("gcd",), LEVELS, Teaching()), 60))
+    assert {lesson.family for lesson in lessons} == set(LEVELS)
+    assert all(shows_work(lesson.completion) == (lesson.family == "gcd") for lesson in lessons)
+    assert not any(held_out(lesson.question) for lesson in lessons)
+
+
+def test_the_regimes_specialists_know_every_family_twice() -> None:
+    regime = read_regime("specialists")
+    known = [family for name in regime.starters for family in families_of(name, regime.levels)]
+    assert len(regime.starters) == regime.nodes
+    assert {known.count(family) for family in regime.levels} == {2}
+
+
+def test_they_are_made_once_and_begin_with_a_new_optimiser(tmp_path: Path) -> None:
+    small = Teaching(steps=2, batch=4)
+    (made,) = teach(locate("starter"), ("gcd+lcm",), LEVELS, tmp_path, small, threads=1)
+    before = (made / "adapter_model.safetensors").read_bytes()
+    told: list[int] = []
+    teach(locate("starter"), ("gcd+lcm",), LEVELS, tmp_path, small, 1, lambda _, step: told.append(step))
+    assert not told and (made / "adapter_model.safetensors").read_bytes() == before
+
+    import torch
+
+    from engines.torch_lora import open_swarm
+
+    swarm = open_swarm("starter", [5], rank=small.rank, threads=1)
+    plain = swarm.values(0)
+    swarm.load(0, made)
+    assert not torch.equal(plain, swarm.values(0))
+    assert swarm._adapters_N[0].steps == 0 and not swarm._adapters_N[0].moments_2.any()
