@@ -38,8 +38,8 @@ def stand_in(folder: Path, trust: dict[str, Any] | None = None) -> Path:
     if trust is not None:
         (source / "resources" / "packs.json").write_text(json.dumps(trust))
     names = {"inside": str(folder / "_internal"), "program": str(program)}
-    entry = str(ROOT / "packaging" / "frozen" / "entry.py")
-    (folder / "main.py").write_text(_MAIN.format(**names, entry=entry), encoding="utf-8")
+    names["entry"] = str(ROOT / "packaging" / "frozen" / "entry.py")
+    (folder / "main.py").write_text(_MAIN.format(**names), encoding="utf-8")
     program.write_text(_PROGRAM.format(python=sys.executable, folder=folder), encoding="utf-8")
     program.chmod(0o755)
     return program

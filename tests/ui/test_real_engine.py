@@ -1,0 +1,268 @@
+"""An installed app without an engine, for real: a stand-in of the program (tests/ui/installed.py), its own
+child processes, packs from a host here, and the window on a screen. With SHOAL_TEST_PACK, a folder with a real
+offline pack, and SHOAL_TEST_PACK_KEY, the file with its public key, it goes on until it learns."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QCoreApplication
+from pytestqt.qtbot import QtBot
+
+from app.bench.window import prepare
+from app.packs import place
+from app.ui.child import Child
+from app.ui.packing import MAX_LINE, Packing
+from tests.packs.wheels import KEYS, Host, plain, serving, wheel, write_out
+from tests.ui import test_real_first
+from tests.ui.installed import stand_in, trusting
+from tests.ui.real import ROOT, end, named, picture, rounds, screen, wait
+from tests.ui.test_real_first import push
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script"),
+]
+bus = test_real_first.session
+"""Assistive technology, which presses the buttons."""
+
+
+class OnDisk(dict[str, bytes]):
+    """The files of a folder, read when they are asked for: a pack is larger than what one keeps in memory."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __contains__(self, name: object) -> bool:
+        return (self._folder / str(name)).is_file()
+
+    def __getitem__(self, name: str) -> bytes:
+        return (self._folder / name).read_bytes()
+
+
+class App:
+    """A stand-in, its packs, and the window's own dealings with them."""
+
+    def __init__(self, folder: Path, trust: dict[str, Any] | None) -> None:
+        self.program = stand_in(folder / "Müllers Programme" / "shoal", trust)
+        self.packs = folder / "Ein Ordner" / "packs"
+        self.home = folder / "home"
+
+    def packing(self) -> Packing:
+        return Packing(self.home, lambda: Child(MAX_LINE, program=str(self.program)))
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[App, Host]]:
+    """An app whose pack is two small wheels on a host here."""
+    files = dict([wheel("shoal_small"), wheel("shoal_large", fill=3_000_000)])
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    with serving(Host(files)) as host:
+        url = host.offer(plain(files))
+        stick = write_out(files, tmp_path / "stick")
+        app = App(tmp_path, trusting(KEYS[0], url, stick / "cpu.json"))
+        monkeypatch.setenv("SHOAL_PACKS", str(app.packs))
+        yield app, host
+
+
+def until(qtbot: QtBot, true: Callable[[], object], seconds: float = 120.0) -> None:
+    qtbot.waitUntil(lambda: bool(true()), timeout=int(1000 * seconds))
+
+
+def test_cut_cancelled_and_gone_on_with(qtbot: QtBot, small: tuple[App, Host]) -> None:
+    app, host = small
+    large = "shoal_large-1.0-py3-none-any.whl"
+    host.cut[large], host.slow_s = [1_000_000], 0.01
+    one = app.packing()
+    one.refresh()
+    until(qtbot, lambda: one.pack.offers)
+    assert one.pack.offers[0].bytes > 3_000_000 and not one.pack.there
+    one.install("cpu", "")
+    until(qtbot, lambda: one.pack.doing is not None and one.pack.doing.note)
+    one.cancel()
+    until(qtbot, lambda: one.pack.offers[0].have >= 1_000_000)
+    host.slow_s = 0.0
+    one.install("cpu", "")
+    until(qtbot, lambda: one.pack.there and one.pack.current)
+    assert any(name == large and wanted.startswith("bytes=") for name, wanted in host.asked)
+    assert one.pack.current is not None
+    assert one.pack.current.python and not one.pack.failed
+    one.check()
+    until(qtbot, lambda: not one._checker.running)
+    assert one.pack.usable
+    (module,) = app.packs.rglob("shoal_small/__init__.py")
+    shutil.rmtree(module.parent)
+    one.check()
+    until(qtbot, lambda: one.pack.broken)
+    one.repair()
+    until(qtbot, lambda: one.pack.usable)
+    one.remove("")
+    until(qtbot, lambda: not one.pack.there and one.pack.standing is not None and not one.pack.packs)
+    one.close()
+
+
+def failed(qtbot: QtBot, app: App, **variables: str) -> str:
+    """What the window is told when the installation fails."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        one = app.packing()
+        one.install("cpu", "")
+        until(qtbot, lambda: one.pack.failed)
+        said = one.pack.failed
+        one.close()
+    return said
+
+
+def test_odd_days_have_their_sentences(qtbot: QtBot, small: tuple[App, Host], tmp_path: Path) -> None:
+    app, host = small
+    login = {"Proxy-Authenticate": "Basic"}
+    host.status = [(407, login)] * 20
+    assert "name and a password" in failed(qtbot, app, HTTP_PROXY=host.url, http_proxy=host.url)
+    host.status = []
+
+    (tmp_path / "file").touch()
+    assert "cannot be written" in failed(qtbot, app, SHOAL_PACKS=str(tmp_path / "file" / "packs"))
+
+    host.files["cpu.json.sig"] = b"00" * 64
+    assert "not signed" in failed(qtbot, app)
+
+    host.offer(plain(host.files, disk=2**36))
+    if shutil.disk_usage(tmp_path).free < 2**36:
+        assert "make some room" in failed(qtbot, app)
+    assert place.python() is None and not list(app.packs.glob("cpu*"))
+
+
+def test_no_network_is_told_and_a_folder_helps(qtbot: QtBot, small: tuple[App, Host], tmp_path: Path) -> None:
+    app, host = small
+    with socket.socket() as taken:  # a port that nobody listens on
+        taken.bind(("127.0.0.1", 0))
+        trust = app.program.parent / "_internal" / "source" / "resources" / "packs.json"
+        trust.write_text(trust.read_text().replace(host.url, f"http://127.0.0.1:{taken.getsockname()[1]}"))
+        one = app.packing()
+        one.install("cpu", "")
+        until(qtbot, lambda: one.pack.failed, 240)
+        assert "cannot be reached" in one.pack.failed
+    one.install("", str(tmp_path))  # it lies one folder below
+    until(qtbot, lambda: one.pack.usable)
+    assert not host.asked
+    one.close()
+
+
+def test_a_pack_that_came_with_the_app_needs_no_network(
+    qtbot: QtBot, small: tuple[App, Host], tmp_path: Path
+) -> None:
+    app, host = small
+    shutil.copytree(tmp_path / "stick", app.program.parent / "_internal" / "packs")
+    one = app.packing()
+    one.refresh()
+    until(qtbot, lambda: one.pack.offers)
+    assert one.pack.offers[0].carried
+    one.install("cpu", one.pack.offers[0].carried)
+    until(qtbot, lambda: one.pack.usable)
+    assert not host.asked
+    one.close()
+
+
+@pytest.fixture
+def real(tmp_path: Path) -> Iterator[tuple[App, Host]]:
+    """An app whose pack is a real one, on a host here."""
+    folder, key = os.environ.get("SHOAL_TEST_PACK", ""), os.environ.get("SHOAL_TEST_PACK_KEY", "")
+    if not folder or not key:
+        pytest.skip(
+            "SHOAL_TEST_PACK and SHOAL_TEST_PACK_KEY name no real pack (packaging/packs/make pack --carry)"
+        )
+    with serving(Host(OnDisk(Path(folder)))) as host:
+        trust = trusting(Path(key).read_text().strip(), f"{host.url}/cpu.json", Path(folder) / "cpu.json")
+        yield App(tmp_path, trust), host
+
+
+def opened(app: App, display: str, variables: dict[str, str]) -> subprocess.Popen[bytes]:
+    environment = {name: value for name, value in os.environ.items() if name != "QT_QPA_PLATFORM"}
+    environment |= variables | {"DISPLAY": display, "SHOAL_PACKS": str(app.packs), "SHOAL_HOME": str(app.home)}
+    return subprocess.Popen([app.program, "window"], cwd=ROOT, env=environment)
+
+
+def test_from_no_engine_to_learning(
+    xvfb: str, bus: dict[str, str], real: tuple[App, Host], tmp_path: Path
+) -> None:
+    app, host = real
+    app.home.mkdir()
+    prepare(app.home)  # this computer is shared with other tests: no rule may hold it back
+    (app.home / "window-state.json").unlink()
+    torch = next(path.name for path in Path(os.environ["SHOAL_TEST_PACK"]).glob("torch-*.whl"))
+    host.cut[torch] = [60_000_000, 20_000_000]
+    with screen(xvfb) as display:
+        running = opened(app, display, bus)
+        try:
+            push(display, bus, "Learn alone")
+            picture(display, "engine-1-step")
+            push(display, bus, "Install the engine")
+            wait(lambda: (torch, "") in host.asked, "it fetches")
+            time.sleep(1)
+            picture(display, "engine-2-fetching")
+            push(display, bus, "Cancel")
+            wait(lambda: named(running.pid, "pack") is None, "and stops")
+            host.status = [(503, {})] * 6
+            push(display, bus, "Go on installing")
+            push(display, bus, "Retry")  # when it has tried often enough by itself
+            picture(display, "engine-3-retry")
+            assert any(name == torch and wanted for name, wanted in host.asked), "it goes on where it was"
+            wait(lambda: (app.packs / "current.json").exists(), "the engine is there")
+            wait(lambda: app.home.exists() and rounds(app.home) >= 1, "and it learns")
+            picture(display, "engine-4-learning")
+
+            worker = named(running.pid, "app.node.trainer")
+            assert worker is not None and str(app.packs) in worker.cmdline()[0], "with the pack's Python"
+            for pack in app.packs.glob("cpu-*"):
+                if pack.is_dir():
+                    pack.rename(tmp_path / "gone")
+            worker.kill()
+            push(display, bus, "Install the engine anew")
+            picture(display, "engine-5-gone")
+            assert named(running.pid, "app.node.trainer") is None, "no trainer is tried again and again"
+            before = rounds(app.home)
+            wait(lambda: rounds(app.home) > before, "and it goes on with the engine that came anew")
+            picture(display, "engine-6-again")
+        finally:
+            end(running)
+
+
+def test_an_offline_pack_leads_to_a_round(xvfb: str, bus: dict[str, str], real: tuple[App, Host]) -> None:
+    """And how long that takes, which is told and not judged: this computer may be busy."""
+    app, host = real
+    carried = app.program.parent / "_internal" / "packs"
+    carried.symlink_to(os.environ["SHOAL_TEST_PACK"])
+    app.home.mkdir()
+    prepare(app.home)
+    (app.home / "window-state.json").unlink()
+    with screen(xvfb) as display:
+        began = time.monotonic()
+        running = opened(app, display, bus)
+        try:
+            push(display, bus, "Learn alone")
+            push(display, bus, "Install the engine")
+            pressed = time.monotonic()
+            wait(lambda: (app.packs / "current.json").exists(), "the engine is there")
+            there = time.monotonic()
+            wait(lambda: rounds(app.home) >= 1, "the first round is done")
+            done = time.monotonic()
+        finally:
+            end(running)
+    print(
+        f"From the window's start: pressed after {pressed - began:.1f} s, engine after {there - began:.1f} s, "
+        f"first round after {done - began:.1f} s."
+    )
+    assert not host.asked
+    QCoreApplication.processEvents()
