@@ -69,8 +69,10 @@ class Updating(QObject):
         self._clock.timeout.connect(self.look_if_due)
 
     def open(self) -> None:
-        """From now on it asks by itself, where it may."""
+        """From now on it asks by itself, where it may. What was fetched for an installed version goes."""
         self.changed.emit(self.renewal)
+        if self.renewal.offer is None:
+            known.sweep(self._home)
         if self.renewal.stage is not Stage.CHECKOUT:
             QTimer.singleShot(FIRST_MS, self, self.look_if_due)
             self._clock.start()

@@ -18,7 +18,6 @@ from app.updates.errors import UpdateError, disk
 from app.updates.feed import Feed, File
 
 SPARE = 64 * 2**20
-_KEPT = ("feed.json", "feed.json.sig", "installer.log", ".lock")
 Heard = Callable[[int], None]
 
 
@@ -79,13 +78,7 @@ def begun(home: Path, file: File) -> int:
 
 def clear(home: Path, keep: File | None = None) -> None:
     """Deletes what was fetched, all but `keep` and what has come of it; what cannot be deleted stays."""
-    folder = home / known.FOLDER
-    wanted = {*_KEPT, *([keep.file, fetch.part_of(folder, keep).name] if keep else [])}
-    with contextlib.suppress(OSError):
-        for entry in list(folder.iterdir()):
-            if entry.name not in wanted and entry.is_file():
-                with contextlib.suppress(OSError):
-                    entry.unlink()
+    known.sweep(home, () if keep is None else (keep.file, fetch.part_of(home / known.FOLDER, keep).name))
 
 
 def _check_room(folder: Path, file: File) -> None:

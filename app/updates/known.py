@@ -24,6 +24,7 @@ FOLDER = "updates"
 DAY_S = 24 * 3600.0
 AGAIN_S = 4 * 3600.0
 """After an attempt that failed."""
+_KEPT = ("feed.json", "feed.json.sig", "installer.log", ".lock")
 _BUSY = "Another Shoal is just fetching or installing the new version: wait for it, then try again."
 
 
@@ -97,6 +98,16 @@ def kept(home: Path) -> tuple[bytes, bytes]:
         return (folder / "feed.json").read_bytes(), (folder / "feed.json.sig").read_bytes()
     except OSError:
         return b"", b""
+
+
+def sweep(home: Path, keep: Sequence[str] = ()) -> None:
+    """Deletes what was fetched, all but these names; what cannot be deleted stays."""
+    folder = home / FOLDER
+    with contextlib.suppress(OSError):
+        for entry in list(folder.iterdir()):
+            if entry.name not in (*_KEPT, *keep) and entry.is_file():
+                with contextlib.suppress(OSError):
+                    entry.unlink()
 
 
 def notes(lines: dict[str, list[str]], wanted: Sequence[str]) -> list[str]:

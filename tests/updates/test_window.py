@@ -21,7 +21,7 @@ from app.ui import updating as module
 from app.ui.choices import Choices
 from app.ui.renewal import Renewal, Stage
 from app.ui.updating import Updating
-from app.updates import known
+from app.updates import installed, known
 from tests.packs.wheels import Host
 from tests.updates.releases import FILES, LIST, PUBLIC, release, trust
 
@@ -165,6 +165,22 @@ def test_a_download_is_cancelled_and_continued_by_the_next_window(
     asked = [wanted for name, wanted in host.asked[before:] if name == FILES["elf"]]
     assert asked and asked[0].startswith("bytes=")
     later.close()
+
+
+def test_what_was_fetched_goes_once_it_is_installed(
+    updating: Updating, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    updating.check()
+    idle(qtbot, updating)
+    updating.fetch()
+    idle(qtbot, updating)
+    file = updating.folder() / FILES["elf"]
+    Updating(updating._home, updating._choices, [], trust("https://example.org/x")).open()
+    assert file.exists()
+    monkeypatch.setattr(installed, "version", lambda: "0.2.0")
+    later = Updating(updating._home, updating._choices, [], trust("https://example.org/x"))
+    later.open()
+    assert later.renewal.offer is None and not file.exists() and (updating.folder() / "feed.json").exists()
 
 
 def test_a_checkout_only_says_so(tmp_path: Path) -> None:
