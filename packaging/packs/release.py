@@ -52,8 +52,8 @@ class ReleaseError(Exception):
 
 
 class Listed(NamedTuple):
-    """What is in a pack: names of packages, patterns of names that come in as PyTorch's own needs, and names that
-    do not come in at all."""
+    """What is in a pack: names of packages, patterns of names that come in as PyTorch's own needs, and names
+    that do not come in at all."""
 
     names: frozenset[str]
     patterns: tuple[str, ...]
@@ -119,6 +119,8 @@ def make(wanted: Wanted, secret: bytes, out: Path, more: Sequence[str]) -> Manif
                 for found in _resolved(wanted, python, requirements, whole, more)
             ]
             resolved[python if wanted.system else _version(python)] = rows
+    for rows in resolved.values():
+        _check_torch(wanted, rows)
     wheels = merged(resolved, _sizes({found.url for rows in resolved.values() for found in rows}))
     for row in wheels:
         if row["url"].startswith("file:"):
@@ -172,6 +174,18 @@ def _chosen(wanted: Wanted, work: Path) -> list[tuple[Path, bool]]:
     whole = work / "whole.txt"
     whole.write_text(f"{pinned['torch']}\n", encoding="utf-8")
     return [(exact, False), (whole, True)]
+
+
+def _check_torch(wanted: Wanted, rows: Sequence[Found]) -> None:
+    """Whether it is PyTorch's build for the pack: an index's usual one is for NVIDIA cards on Linux, and for
+    processors elsewhere. Raises ReleaseError."""
+    version = next((row.version for row in rows if row.name == "torch"), "")
+    linux = (wanted.system or _here()).startswith("linux")
+    cards = "+cpu" not in version if linux else "+cu" in version
+    if version and wanted.name == "cpu" and cards:
+        raise ReleaseError(f"torch {version} is for NVIDIA cards: give uv --torch-backend cpu for this pack.")
+    if version and wanted.name == "cuda" and not cards:
+        raise ReleaseError(f"torch {version} is for processors: give uv --torch-backend cu130 for this pack.")
 
 
 def _resolved(wanted: Wanted, python: str, requirements: Path, whole: bool, more: Sequence[str]) -> list[Found]:
