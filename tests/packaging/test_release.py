@@ -169,11 +169,8 @@ def test_a_python_with_another_digest_is_thrown_away(tmp_path: Path) -> None:
     assert known.keys() == {"macos", "windows"}
 
 
-def test_a_pack_without_its_index_is_left_out_or_refused(tmp_path: Path) -> None:
-    """PyPI's PyTorch for Linux is the one for NVIDIA cards: that must not become the pack for every
-    processor."""
-    if sys.platform != "linux":
-        pytest.skip("another system has other packs")
+def test_each_system_gets_its_own_builds_of_pytorch(tmp_path: Path) -> None:
+    """PyPI has the builds for NVIDIA cards on Linux: they must not become the pack for every processor."""
     words = (
         "--version",
         VERSION,
@@ -181,21 +178,17 @@ def test_a_pack_without_its_index_is_left_out_or_refused(tmp_path: Path) -> None
         tmp_path / "k",
         "--out",
         tmp_path / "out",
-        "--show",
         "--wheels",
         "w",
+        "--show",
     )
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SHOAL_INDEX")}
-    command = [sys.executable, str(TOOLS / "packs"), *map(str, words)]
-    bare = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert (
-        "SHOAL_INDEX_CPU is not set" in bare.stderr and " cuda " in bare.stdout and " cpu " not in bare.stdout
-    )
-    only = subprocess.run([*command, "--only", "cpu"], capture_output=True, text=True, env=environment)
-    assert only.returncode == 1
-    given = {**environment, "SHOAL_INDEX_CPU": "https://example.org/simple"}
-    both = subprocess.run(command, capture_output=True, text=True, env=given)
-    assert "--extra-index-url https://example.org/simple --find-links w" in both.stdout.splitlines()[0]
+    lines = tool("packs", *words).stdout.splitlines()
+    asked = {(line.split(" --for ")[1].split()[0], line.split(" pack ")[1].split()[0]): line for line in lines}
+    assert {system for system, _ in asked} == {"linux-x86_64", "windows-x86_64", "macos-aarch64"}
+    for (_, name), line in asked.items():
+        assert ("--torch-backend cpu" in line) == (name == "cpu") and line.endswith("--find-links w")
+    only = tool("packs", *words, "--only", "macos-mlx", "--builds", "").stdout
+    assert only.count("\n") == 1 and "--torch-backend" not in only
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the stand-in for the program is a shell script")

@@ -124,7 +124,7 @@ def test_the_three_systems_are_tested_and_built_for() -> None:
         f"{workflow}.{name}": job.get("strategy", {}).get("matrix", {}) for workflow, name, job in jobs()
     }
     assert {name.split("-")[0] for name in matrices["tests.test"]["os"]} == {"ubuntu", "windows", "macos"}
-    for name in ("release.wheel", "release.packs", "release.build"):
+    for name in ("release.wheel", "release.build"):
         assert [row["system"] for row in matrices[name]["include"]] == list(SYSTEMS), name
 
 
