@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,15 +13,24 @@ import pytest
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.desktop.autostart_linux import LinuxAutostart
+from app.ui import login
+from app.ui.child import Child
+from app.ui.choices import Choices
+from app.ui.link import Link
 from app.ui.pages.frame import Actions
 from app.ui.pages.overview import Overview
 from app.ui.pages.privacy import Privacy
 from app.ui.pages.settings import SettingsPage
 from app.ui.renewal import Renewal, Stage
+from app.ui.start import Desktop
 from app.ui.theme import Theme
+from app.ui.updating import Updating
 from app.ui.widgets.update_actions import UpdateActions
 from app.ui.widgets.update_card import UpdateCard
+from app.updates import known
 from app.updates.known import Offer
+from app.updates.trust import Trust
 from tests.ui import views
 from tests.updates.scenes import OFFER, scenes
 
@@ -194,3 +204,50 @@ def click(widget: QWidget, text: str) -> None:
 
 def replaced(one: Any, **fields: object) -> Any:
     return msgspec.structs.replace(one, **fields)
+
+
+def test_learning_rests_while_it_is_installed_and_the_window_opens_again(
+    qapp: QApplication, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything real but the two processes: one that stands in for the node, one for ./shoal update."""
+    monkeypatch.setattr(login, "autostart", lambda: LinuxAutostart(tmp_path / "autostart"))
+    node = tmp_path / "node.py"
+    node.write_text("import sys\nfor line in sys.stdin:\n    pass\n")
+    update = tmp_path / "update.py"
+    update.write_text(
+        "import sys, pathlib\n"
+        f"there = pathlib.Path({str(tmp_path / 'yes')!r}).exists()\n"
+        """print('{"event":"handed","version":"0.2.0","then":"restart","sentence":"Done.","command":""}')\n"""
+        "sys.exit(0 if there else 1)\n"
+    )
+    home = tmp_path / "home"
+    choices = Choices(home)
+    choices.remember(asked=True)
+    (home / known.FOLDER).mkdir()
+    (home / known.FOLDER / OFFER.file).write_bytes(bytes(7))
+    offer = replaced(OFFER, size=7)
+    known.write(home, known.Known(offer=offer))
+    updating = Updating(
+        home,
+        choices,
+        believe=Trust(keys=("0" * 64,), feeds=("https://example.org/shoal-release.json",)),
+        child=lambda: Child(2**16, [str(update)]),
+    )
+    desktop = Desktop(qapp, home, "light", Link(home, [str(node)]), updating)
+    try:
+        desktop.control.start()
+        qtbot.waitUntil(lambda: desktop.node_pid > 0, timeout=60_000)
+        before = desktop.node_pid
+        assert updating.renewal.fetched
+        updating.install()
+        qtbot.waitUntil(lambda: updating.renewal.stage is Stage.IDLE, timeout=60_000)
+        assert updating.renewal.sentence and desktop.again is None
+        qtbot.waitUntil(lambda: desktop.node_pid not in (0, before), timeout=60_000)
+        (tmp_path / "yes").touch()
+        updating.install()
+        qtbot.waitUntil(lambda: desktop.again is not None, timeout=60_000)
+        assert desktop.again == ["--home", str(home)] and desktop.node_pid == 0
+    finally:
+        desktop.control.close()
+        desktop.window.hide()
+        desktop.window.deleteLater()
