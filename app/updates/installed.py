@@ -50,6 +50,8 @@ def program(environment: Mapping[str, str] = os.environ) -> list[str]:
             return [environment["SHOAL_ONEFILE"]]  # what its owner has; it unpacks itself elsewhere
         case "deb" if DEBIANS.resolve() == Path(sys.executable).resolve():
             return [str(DEBIANS)]  # what the package manager keeps, also when its folder gets another name
+        case "nsis":
+            return [str(Path(sys.executable).with_name("shoal.exe"))]  # not the one that opens a console
         case _:
             return [sys.executable]
 
