@@ -72,9 +72,6 @@ def stand_in(command: Sequence[str], environment: Mapping[str, str], kernel32: A
     and what it makes of that decides. Raises OSError where it does not start."""
     kernel32 = kernel32 or windows("kernel32")
     end_together(kernel32)
-    kernel32.SetDllDirectoryW(
-        None
-    )  # PyInstaller's program looks for libraries in its own folder, and so would it
     hidden = 0 if kernel32.GetConsoleCP() else NO_WINDOW
     # Its streams are named, since Windows hands on no others to a program that gets no window.
     child = subprocess.Popen(

@@ -20,7 +20,7 @@ from app.ui import libraries
 from app.ui.choices import SETTINGS, Choices
 from app.ui.login import Login
 from app.ui.model import State
-from app.ui.single import Single
+from app.ui.single import QUIT, Single
 from app.ui.start import Desktop
 from app.ui.tray import Tray, TrayActions, icon_name
 from tests.ui import views
@@ -91,6 +91,21 @@ def test_a_second_start_raises_the_first_window_and_hands_it_its_link(
             cwd=ROOT,
         )
     assert second.returncode == 0 and heard.args == [link]
+    first.release()
+
+
+def test_an_installer_asks_the_open_window_to_end(tmp_path: Path, qtbot: QtBot) -> None:
+    home = ["--home", str(tmp_path)]
+    command = [sys.executable, "-m", "app.cli", "window", "--quit", *home]
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
+    none = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert (none.returncode, none.stderr) == (0, ""), "there is none"
+    first, said = Single(tmp_path), []
+    first.asked.connect(said.append)
+    with qtbot.waitSignal(first.asked_to_end, timeout=30_000):
+        assert subprocess.run(command, env=environment, cwd=ROOT, timeout=120).returncode == 0
+    assert first.raise_other(QUIT), "no link can ask for that"
+    qtbot.waitUntil(lambda: said == [""], timeout=30_000)
     first.release()
 
 

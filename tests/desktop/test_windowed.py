@@ -1,0 +1,138 @@
+"""What the app does differently where it is a program of Windows: streams that are not there, a process that
+waits for another instead of becoming it, and what starts at login. Windows' own calls are faked here."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app import home
+from app.desktop import windowed
+from app.desktop.autostart_windows import RUN, WindowsAutostart
+from app.desktop.handing_windows import BasicLimits, Limits, end_together, outside, signed, step_out
+from app.ui.login import Login
+from app.updates import installed
+from tests.desktop.test_autostart import Registry
+
+ROOT = Path(__file__).parents[2]
+NOBODY = """
+import os, sys
+for number in (0, 1, 2):
+    os.close(number)
+sys.stdin = sys.stdout = sys.stderr = None
+from app.desktop import windowed
+windowed.show = lambda text: os.write(int(sys.argv[1]), text.encode())
+def run():
+    print("nobody reads this")
+    assert sys.stdin.read() == "" and not sys.stderr.isatty() and os.fstat(1)
+    print("shoal: That is so", "because it is.", file=sys.stderr)
+    EVENT
+windowed.watched(run)
+"""
+KERNEL = """
+import sys
+from app.desktop.handing_windows import stand_in
+class Kernel: pass
+calls = "CreateJobObjectW GetCurrentProcess SetInformationJobObject AssignProcessToJobObject GetConsoleCP"
+for name in calls.split():
+    setattr(Kernel, name, staticmethod(lambda *words: 1))
+code = "import sys; print(sys.stdin.read().upper()); sys.exit(7)"
+sys.exit(stand_in([sys.executable, "-c", code], {"PYTHONUTF8": "1"}, Kernel))
+"""
+
+
+def nobody(event: str) -> tuple[int, str]:
+    """Its exit code, and what a window would have shown."""
+    reader, writer = os.pipe()
+    done = subprocess.run(
+        [sys.executable, "-c", NOBODY.replace("EVENT", event), str(writer)],
+        pass_fds=(writer,),
+        cwd=ROOT,
+        timeout=60,
+    )
+    os.close(writer)
+    with open(reader, encoding="utf-8") as shown:
+        return done.returncode, shown.read()
+
+
+@pytest.mark.parametrize(
+    ("event", "code", "shown"),
+    [
+        ("sys.exit(1)", 1, "shoal: That is so because it is."),
+        ("sys.exit('shoal: Another thing.')", 1, "shoal: Another thing."),
+        ("1 / 0", 1, "ZeroDivisionError"),
+        ("sys.exit(0)", 0, ""),
+        ("pass", 0, ""),
+    ],
+)
+def test_a_program_without_streams_works_and_shows_why_it_failed(event: str, code: int, shown: str) -> None:
+    found = nobody(event)
+    assert found[0] == code
+    assert shown in found[1] if shown else found[1] == ""
+
+
+def test_who_has_pipes_keeps_them(capsys: pytest.CaptureFixture[str]) -> None:
+    before = sys.stdin, sys.stdout, sys.stderr
+    assert windowed.provide() is None
+    assert (sys.stdin, sys.stdout, sys.stderr) == before
+
+
+def test_it_stands_in_for_another_process() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", KERNEL],
+        input="hällo",
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=ROOT,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (7, "HÄLLO\n", "")
+
+
+def test_a_crash_is_handed_on_as_it_was() -> None:
+    assert [signed(code) for code in (0, 1, 255, 0xC0000005, 2**32 - 1)] == [0, 1, 255, -1073741819, -1]
+
+
+def test_where_windows_refuses_a_job_it_goes_on() -> None:
+    class Refuses:
+        CreateJobObjectW = staticmethod(lambda *_: 0)
+
+        @staticmethod
+        def GetCurrentProcess() -> int:
+            return -1
+
+    assert end_together(Refuses) is False
+    assert (ctypes.sizeof(BasicLimits), ctypes.sizeof(Limits)) == (64, 144)  # winnt.h, 64-bit
+
+
+def test_the_engine_does_not_look_into_the_bundle(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Kernel:
+        asked: object = "nothing"
+
+        def SetDllDirectoryW(self, folder: object) -> None:
+            self.asked = folder
+
+    bundle, kernel = r"C:\Users\Zoë\Shoal\_internal", Kernel()
+    path = rf"{bundle}\PySide6;C:\Windows;{bundle.upper()};C:\Users\Zoë\Shoal\_internal2;"
+    assert outside(path, bundle) == r"C:\Windows;C:\Users\Zoë\Shoal\_internal2"
+    monkeypatch.setenv("PATH", path)
+    step_out(bundle, kernel)
+    assert kernel.asked is None and bundle not in os.environ["PATH"].split(";")
+
+
+@pytest.mark.parametrize("name", ["shoal.exe", "shoal-cli.exe"])
+def test_what_starts_at_login_is_the_installed_window(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when somebody turned it on from a terminal; and not a console that flashes at every login."""
+    monkeypatch.setattr(installed, "form", lambda *_: "nsis")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "Mein Shoal" / name))
+    monkeypatch.setenv("SHOAL_HOME", "")
+    registry = Registry()
+    Login(home.usual(), WindowsAutostart(registry)).turn(True)
+    assert registry.values == {(RUN, "Shoal"): f'"{tmp_path / "Mein Shoal" / "shoal.exe"}" window --background'}
