@@ -78,8 +78,6 @@ def bundle(
     inside = folder / "_internal"
     carry(inside / "source", own)
     _carry_packs(packs or Packs(), inside, own)
-    if sys.platform != "linux" and payload is None:  # Linux has its own venv and pip, and uv would cost 38 MB
-        _carry_uv(own, inside)
     if engine_python is not None:
         standalone.carry(engine_python, inside / "python")
     (inside / "source" / "VERSION").write_text(chosen + "\n", encoding="utf-8")
@@ -170,12 +168,6 @@ def _environment(python: str) -> Path:
     constraints = ROOT / "packaging" / "requirements" / "base.txt"
     _run([own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", constraints, *wanted])
     return own
-
-
-def _carry_uv(python: Path, to: Path) -> None:
-    """The program that makes an engine pack's environment, out of its wheel."""
-    name = "uv.exe" if os.name == "nt" else "uv"
-    shutil.copy2(python.parent / name, to / name)
 
 
 def _epoch() -> int:
