@@ -39,7 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what",
         nargs="*",
         metavar="report DIR ...",
-        help="instead of running: app/lab/REPORT.md from these studies",
+        help="instead of arms: report DIR ... writes app/lab/REPORT.md from these studies; experts trains an "
+        "adapter for each family",
     )
     add("--out", type=Path, help="folder of the results; the same command goes on where it stopped")
     add("--regime", help="settings from app/lab/regimes: " + ", ".join(regimes()) + "; or a .toml file")
@@ -82,11 +83,13 @@ def main(args: argparse.Namespace) -> int:
     from engines.contract import EngineError
     from engines.models import locate
 
-    if args.what:
+    if args.what and args.what != ["experts"]:
         return _report(args)
     try:
         if args.out is None:
             raise UsageError("A study needs a folder: give --out.")
+        if args.what:
+            args.arms, args.nodes = "8/0", 1
         starters = _settle(args)
         _check_numbers(args)
         arms = _arms(args)
@@ -95,7 +98,31 @@ def main(args: argparse.Namespace) -> int:
     except (UsageError, ArmError, RegimeError, QuestionError, EngineError) as error:
         print(f"shoal lab: {error}", file=sys.stderr)
         return 2
-    return _conduct(args, plan, arms, folder)
+    return _experts(args, plan, folder) if args.what else _conduct(args, plan, arms, folder)
+
+
+def _experts(args: argparse.Namespace, plan: Plan, folder: Path) -> int:
+    """`./shoal lab experts`: an adapter for each family instead of one for all. --rounds is their budget."""
+    from functools import partial
+
+    from app.lab.experts import conduct, table
+    from app.sapo.sandbox import Sandbox
+    from app.sapo.scoring import score_group
+
+    seeds = range(args.first_seed, args.first_seed + args.seeds)
+    with Sandbox() as sandbox:
+        made = conduct(
+            plan,
+            folder,
+            seeds,
+            args.out,
+            partial(score_group, sandbox),
+            args.threads,
+            lambda sentence: print(sentence, file=sys.stderr, flush=True),
+        )
+    (args.out / "experts.md").write_text(table(made), encoding="utf-8")
+    print(table(made))
+    return 0
 
 
 def _settle(args: argparse.Namespace) -> tuple[str, ...]:
