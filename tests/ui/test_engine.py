@@ -23,6 +23,7 @@ from app.ui.model import Problem, State, View
 from app.ui.packing import Packing
 from app.ui.pages.frame import Actions, Page
 from app.ui.pages.overview import Overview
+from app.ui.pages.privacy import told
 from app.ui.pages.settings import SettingsPage
 from app.ui.theme import Theme
 from app.ui.trial import Trial
@@ -187,6 +188,14 @@ def test_an_engine_that_is_gone_or_broken_is_told_in_the_place_of_learning(
     assert asked == [("install", "cpu", ""), ("repair",)]
     one.show_view(msgspec.structs.replace(views.failed(), pack=later["whole"]))
     assert "Try again" in shown(one), "another problem is shown as ever"
+
+
+def test_what_leaves_this_computer_is_told_also_now() -> None:
+    fetching = engine_views.first()["fetching"]
+    assert "engine" in told(View(pack=fetching))[0]
+    assert fetching.doing is not None
+    offline = msgspec.structs.replace(fetching, doing=msgspec.structs.replace(fetching.doing, offline=True))
+    assert told(View(pack=offline))[0] == "Nothing"
 
 
 def test_a_newer_engine_is_offered_once(

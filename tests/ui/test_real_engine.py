@@ -216,9 +216,13 @@ def test_from_no_engine_to_learning(
             wait(lambda: named(running.pid, "pack") is None, "and stops")
             host.status = [(503, {})] * 6
             push(display, bus, "Go on installing")
-            push(display, bus, "Retry")  # when it has tried often enough by itself
+            wait(lambda: not host.status, "it tries often enough by itself")
+            time.sleep(3)
             picture(display, "engine-3-retry")
-            assert any(name == torch and wanted for name, wanted in host.asked), "it goes on where it was"
+            push(display, bus, "Retry")
+            wait(
+                lambda: any(name == torch and wanted for name, wanted in host.asked), "it goes on where it was"
+            )
             wait(lambda: (app.packs / "current.json").exists(), "the engine is there")
             wait(lambda: app.home.exists() and rounds(app.home) >= 1, "and it learns")
             picture(display, "engine-4-learning")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QFrame, QProgressBar, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QProgressBar, QPushButton, QSizePolicy, QWidget
 
 from app.packs.events import Offered
 from app.packs.place import VARIABLE
@@ -116,8 +116,7 @@ class EnginePanel(QWidget):
         again = bool(failed) and not pack.failed_offline  # from a folder: another one, or the network
         self._retry.setVisible(idle and again)
         self._repair.setVisible(idle and bool(pack.broken) and not again)
-        self._go.setVisible(idle and not pack.broken and not again)
-        self._go.setEnabled(offer is not None)
+        self._go.setVisible(idle and not pack.broken and not again and offer is not None)
         movable = not pack.packs and VARIABLE not in os.environ
         self._elsewhere.setVisible(idle and movable and (bool(crowded) or again))
         self._go.setText(words.go(pack, offer))
@@ -126,9 +125,13 @@ class EnginePanel(QWidget):
 
     def focus(self) -> None:
         """The keyboard is with the button that goes on."""
-        shown = [one for one in self.buttons if not one.isHidden() and one.isEnabled()]
+        shown = self.shown
         if shown:
             shown[0].setFocus()
+
+    @property
+    def shown(self) -> list[QPushButton]:
+        return [one for one in self.buttons if not one.isHidden()]
 
     def _offer_names(self, pack: EnginePack) -> None:
         """The options, made anew when there are others."""

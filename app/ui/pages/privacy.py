@@ -142,6 +142,12 @@ class Privacy(Page):
 def told(view: View) -> tuple[str, str]:
     """What leaves this computer, in a word or two, and why."""
     swarm = view.swarm
+    doing = view.pack.doing if view.pack is not None else None
+    if doing is not None and doing.stage in ("", "fetch") and not doing.offline:
+        return tr("Requests for the engine's files"), tr(
+            "The engine is being fetched, as you asked for. Whoever gives it out sees this computer's network "
+            "address, and nothing of yours."
+        )
     if view.solo and swarm is None:
         return tr("Nothing"), tr(
             "Your model learns alone, and the process that runs it refuses to open any network connection."

@@ -198,7 +198,6 @@ class Engine(QWidget):
     def __init__(self, theme: Theme, actions: Actions, back: Act) -> None:
         super().__init__()
         self._panel = EnginePanel(theme, actions.engine, large=True)
-        self._doing = False
         self.where = Label("", "faint")
         self.setLayout(
             _step(
@@ -214,10 +213,10 @@ class Engine(QWidget):
         )
 
     def show_pack(self, pack: EnginePack) -> None:
+        before = self._panel.shown
         self._panel.show_pack(pack)
-        if self.isVisible() and (pack.doing is not None) != self._doing:
+        if self.isVisible() and self._panel.shown != before:
             self._panel.focus()  # the button that had it is gone
-        self._doing = pack.doing is not None
 
     def arrive(self) -> None:
         self._panel.focus()
