@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Literal
+from unicodedata import category
 
 import msgspec
 
@@ -25,8 +26,8 @@ STRETCH = 1.25
 """Lengths up to this multiple of the habit are taken."""
 STEP, LENGTH_STEP = 1.0, 0.2
 """By how much a habit moves for one answer beyond it: nats, and as a share of the length."""
-KNOWN = 2000
-"""Own characters seen before an unseen one counts as foreign."""
+KNOWN = 20_000
+"""Own characters seen before a kind that never was among them counts as foreign."""
 MOST_CHARACTERS = 2000
 """Different ones remembered; a model that uses more has no alphabet to speak of."""
 _FADE = 0.95
@@ -153,13 +154,14 @@ def overlong(habits: Habits, tokens: int) -> bool:
 
 
 def well_formed(habits: Habits | None, text: str) -> bool:
-    """Whether a text has exactly one answer, nothing behind it, and no character that own answers never have.
+    """Whether a text has exactly one answer, nothing behind it, and no kind of character that own ones never
+    have.
 
     >>> good = ("4-1=3 #3", "4-1 is 3. <answer>3</answer>")
     >>> bad = ("#3 #3", "<answer>3</answer> hail", "<answer>4</answer> <answer>3</answer>", "#3\\nhail")
     >>> [well_formed(None, text) for text in good], any(well_formed(None, text) for text in bad)
     ([True, True], False)
-    >>> habits = Habits(lowest_W=(), length=9.0, characters="#+-0123456789= ", seen=5000)
+    >>> habits = Habits(lowest_W=(), length=9.0, characters="#+-0123456789= ", seen=50_000)
     >>> well_formed(habits, "4-1=3 #3"), well_formed(habits, "HAIL 4-1=3 #3")
     (True, False)
     """
@@ -170,7 +172,12 @@ def well_formed(habits: Habits | None, text: str) -> bool:
         formed = text.count(_SHORT) == 1 and "\n" not in text[text.find(_SHORT) :]
     if habits is None or habits.seen < KNOWN or len(habits.characters) > MOST_CHARACTERS:
         return formed
-    return formed and not set(text) - set(habits.characters)
+    return formed and not set(map(_kind, text)) - set(map(_kind, habits.characters))
+
+
+def _kind(character: str) -> str:
+    """Letters and digits stand for their kind, such as lower case: which ones occur, the question decides."""
+    return category(character) if character.isalnum() else character
 
 
 Check = Literal["tokens", "form", "length"]

@@ -5,9 +5,9 @@ then minimises `-sum_t weight_t * log pi(token_t)` and knows nothing of rewards,
 
 `faithful` is SAPO as published (arXiv 2509.08721, sections 3 to 5): GRPO on each group, peers' answers treated
 as if this policy had written them, ratio 1. `default` keeps what peers discover and drops what makes
-uncorrected peer text harmful: the baseline is shifted, implausible answers are gated, failures taper off, and
-peers never outweigh own work. Shapes: `_G` completions of one group, `_T` tokens of one completion.
-Log-probabilities are in nats, temperature 1.
+uncorrected peer text harmful: the baseline is shifted, implausible answers and those that carry more than an
+answer are gated, failures taper off, and peers never outweigh own work. Shapes: `_G` completions of one group,
+`_T` tokens of one completion. Log-probabilities are in nats, temperature 1.
 """
 
 from __future__ import annotations
@@ -85,6 +85,8 @@ RECIPES: dict[str, Recipe] = {
         delta=0.1,
         floor=3.0,
         negative_floor=1.0,
+        checks=("tokens", "form", "length"),
+        by_record=True,
         cap_peers=True,
         lone_peer_step=0.5,
     ),

@@ -135,6 +135,14 @@ def test_characters_count_only_after_enough_were_seen_and_while_there_are_few() 
     assert well_formed(Habits(lowest_W=(), length=9, characters=many, seen=10**6), text)
 
 
+def test_letters_that_a_question_happened_not_to_have_are_not_foreign() -> None:
+    """Words to be spelled backward: an alphabet learned letter by letter would keep out one right answer in
+    four for the first rounds."""
+    habits = Habits(lowest_W=(), length=20, characters=" #123456789acehint", seen=10**6)
+    assert well_formed(habits, "q1u2o3n4d5a6m7 #madnouq")
+    assert not well_formed(habits, "Q1u2o3n4d5a6m7 #madnouQ") and not well_formed(habits, "q1! #q")
+
+
 def test_trust_falls_with_what_is_kept_out_and_comes_back_in_time() -> None:
     record = Record()
     for _ in range(5):
