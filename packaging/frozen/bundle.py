@@ -74,7 +74,7 @@ def bundle(
     if not re.fullmatch(r"\d+(\.\d+)*([a-z]+\d+)?", chosen):
         raise BuildError(f"{chosen!r} is no version: give one such as 0.2.0.")
     own = _environment(python) if payload is None else Path(sys.executable)
-    folder = _frozen(own) if payload is None else _standing_in(payload)
+    folder = _frozen(own, chosen) if payload is None else _standing_in(payload)
     inside = folder / "_internal"
     carry(inside / "source", own)
     _carry_packs(packs or Packs(), inside, own)
@@ -84,9 +84,13 @@ def bundle(
     return Bundle(folder, chosen, own, datetime.datetime.fromtimestamp(_epoch(), datetime.UTC).date())
 
 
-def _frozen(own: Path) -> Path:
+def _frozen(own: Path, version: str) -> Path:
     """PyInstaller's folder."""
     made = WORK / "bundle"
+    if sys.platform == "win32":
+        from windows import package
+
+        package.dress(own, version)
     environment = {**os.environ, "PYTHONHASHSEED": "0", "SOURCE_DATE_EPOCH": str(_epoch())}
     _run(
         [

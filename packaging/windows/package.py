@@ -22,6 +22,20 @@ installers run on every Windows too."""
 _STANDARD = ("/usr/share/nsis", "C:/Program Files (x86)/NSIS", "C:/Program Files/NSIS")
 
 
+def refusal(payload: Path | None, platform: str = sys.platform) -> str:
+    """Why there is nothing to begin here; empty on Windows with NSIS, and where a stand-in is packed."""
+    if platform != "win32" and payload is None:
+        return (
+            "The app for Windows is built on Windows, since PyInstaller makes programs for its own system alone: "
+            "run this there, or pack a stand-in here with --payload DIR."
+        )
+    try:
+        compiler()
+    except BuildError as error:
+        return str(error)
+    return ""
+
+
 def package(made: Bundle, out: Path, target: str | None = None, needed_kb: int | None = None) -> list[Path]:
     """The file for people. `target` is the installer's own kind, by default the first that NSIS can make; the
     room that it asks for is that of the files unless given. Raises BuildError."""

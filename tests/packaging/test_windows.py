@@ -91,6 +91,15 @@ def test_a_folder_that_is_no_bundle_is_refused(
         make(tmp_path, "0.2.0")
 
 
+def test_elsewhere_only_a_stand_in_is_packed(tmp_path: Path) -> None:
+    if sys.platform == "win32":
+        pytest.skip("here the app itself is built")
+    words = [sys.executable, ROOT / "packaging" / "build", "windows", "--out", tmp_path]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 1 and "--payload" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_version_as_windows_writes_it(rooms: SimpleNamespace) -> None:
     assert [rooms.package.four(version) for version in ("0.2.0", "1.2rc1", "1", "1.2.3.4")] == [
         "0.2.0.0",
@@ -161,6 +170,27 @@ def clean(wine: Wine) -> Iterator[Wine]:
     wine.run("reg", "delete", f"HKCU\\{RUN}", "/v", "Shoal", "/f")
 
 
+@pytest.fixture(scope="module")
+def offered(
+    rooms: SimpleNamespace, program: bytes, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Path]]:
+    """An installer of a version, made once; beside it, in app/, what it installs."""
+    made: dict[str, Path] = {}
+
+    def offer(version: str, **more: object) -> Path:
+        name = f"{version} {more}"
+        if name not in made:
+            folder = tmp_path_factory.mktemp("installer")
+            app = lay_out(folder / "app", program, old=version == "0.1.0")
+            bundle = rooms.Bundle(app, version, Path(sys.executable), datetime.date(2026, 11, 21))
+            (made[name],) = rooms.package.package(bundle, folder, **more)
+        return made[name]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(rooms.sign.VARIABLE, raising=False)
+        yield offer
+
+
 def tree(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
@@ -170,16 +200,16 @@ class TestUnderWine:
 
     @pytest.mark.parametrize("where", [None, ODD])
     def test_it_installs_and_leaves_nothing(
-        self, clean: Wine, make: Callable[..., Path], program: bytes, tmp_path: Path, where: str | None
+        self, clean: Wine, offered: Callable[..., Path], tmp_path: Path, where: str | None
     ) -> None:
-        app = lay_out(tmp_path / "app", program)
-        done = clean.run(make(app, "0.2.0"), "/S", *([f"/D={where}"] if where else []))
+        installer = offered("0.2.0")
+        done = clean.run(installer, "/S", *([f"/D={where}"] if where else []))
         assert done.returncode == 0, done
         values = clean.values(UNINSTALL)
         place = values["InstallLocation"]
         assert place.endswith(r"\AppData\Local\Programs\Shoal") if where is None else place == where
         folder = clean.unix(place)
-        assert tree(folder) == tree(app) | {"uninstall.exe"}
+        assert tree(folder) == tree(installer.parent / "app") | {"uninstall.exe"}
         assert (folder / "_internal/source/app/ä.py").exists()
         assert values["DisplayName"] == "Shoal" and values["DisplayVersion"] == "0.2.0"
         assert values["Publisher"] == "The Shoal authors" and values["DisplayIcon"] == rf"{place}\shoal.exe"
@@ -190,9 +220,7 @@ class TestUnderWine:
         link = clean.local.parent / "Roaming/Microsoft/Windows/Start Menu/Programs/Shoal.lnk"
         assert rf"{place}\shoal.exe".encode("utf-16-le")[4:] in link.read_bytes()
         assert clean.values(SCHEME)["URL Protocol"] == ""
-        assert (
-            clean.values(rf"{SCHEME}\shell\open\command")["(Default)"] == rf'"{place}\shoal.exe" window -- "%1"'
-        )
+        assert clean.values(rf"{SCHEME}\shell\open\command")["@"] == rf'"{place}\shoal.exe" window -- "%1"'
         (folder / "mine.txt").write_text("somebody else's")
         clean.set(RUN, "Shoal", rf'"{place}\shoal.exe" window --background')
 
@@ -206,24 +234,24 @@ class TestUnderWine:
         assert "Shoal" not in clean.values(RUN)
 
     def test_what_starts_another_shoal_stays(
-        self, clean: Wine, make: Callable[..., Path], program: bytes, tmp_path: Path
+        self, clean: Wine, offered: Callable[..., Path], tmp_path: Path
     ) -> None:
-        assert clean.run(make(lay_out(tmp_path / "app", program), "0.2.0"), "/S").returncode == 0
+        assert clean.run(offered("0.2.0"), "/S").returncode == 0
         other = r"C:\checkout\python.exe C:\checkout\shoal window --background"
         clean.set(RUN, "Shoal", other)
         clean.run("reg", "add", rf"HKCU\{SCHEME}\shell\open\command", "/ve", "/d", other, "/f")
         clean.run(clean.unix(clean.values(UNINSTALL)["InstallLocation"]) / "uninstall.exe", "/S")
         clean.settle()
         assert clean.values(RUN)["Shoal"] == other
-        assert clean.values(rf"{SCHEME}\shell\open\command")["(Default)"] == other
+        assert clean.values(rf"{SCHEME}\shell\open\command")["@"] == other
         clean.run("reg", "delete", f"HKCU\\{SCHEME}", "/f")
 
     def test_what_was_learned_stays_unless_it_is_to_go(
-        self, clean: Wine, make: Callable[..., Path], program: bytes, tmp_path: Path
+        self, clean: Wine, offered: Callable[..., Path], tmp_path: Path
     ) -> None:
         home, log = clean.local / "Shoal", tmp_path / "log"
         deep = home / "packs" / "cpu-1.0" / Path(*["long name of a folder in an engine"] * 9)
-        installer = make(lay_out(tmp_path / "app", program), "0.2.0")
+        installer = offered("0.2.0")
 
         def installed() -> Path:
             assert clean.run(installer, "/S").returncode == 0
@@ -253,10 +281,10 @@ class TestUnderWine:
         shutil.rmtree(place)
 
     def test_an_upgrade_asks_the_running_one_to_end_and_keeps_what_was_learned(
-        self, clean: Wine, make: Callable[..., Path], program: bytes, tmp_path: Path
+        self, clean: Wine, offered: Callable[..., Path], tmp_path: Path
     ) -> None:
-        old = make(lay_out(tmp_path / "old", program, old=True), "0.1.0")
-        new = make(lay_out(tmp_path / "new", program), "0.10.0")
+        old = offered("0.1.0")
+        new = offered("0.10.0")
         assert clean.run(old, "/S", f"/D={ODD}").returncode == 0
         (clean.local / "Shoal").mkdir()
         (clean.local / "Shoal" / "history").write_text("1")
@@ -269,7 +297,7 @@ class TestUnderWine:
         assert "window --quit" in log.read_text()
         values = clean.values(UNINSTALL)
         assert values["DisplayVersion"] == "0.10.0" and values["InstallLocation"] == ODD
-        assert tree(clean.unix(ODD)) == tree(tmp_path / "new") | {"uninstall.exe"}
+        assert tree(clean.unix(ODD)) == tree(new.parent / "app") | {"uninstall.exe"}
         assert (clean.local / "Shoal" / "history").read_text() == "1"
 
         assert clean.run(old, "/S").returncode == 4  # and not back again, unless somebody says so
@@ -279,10 +307,10 @@ class TestUnderWine:
         clean.run(clean.unix(ODD) / "shoal.exe", "window", "--quit")
 
     def test_one_that_does_not_end_is_not_ended(
-        self, clean: Wine, make: Callable[..., Path], program: bytes, tmp_path: Path
+        self, clean: Wine, offered: Callable[..., Path], tmp_path: Path
     ) -> None:
-        old = make(lay_out(tmp_path / "old", program, old=True), "0.1.0")
-        new = make(lay_out(tmp_path / "new", program), "0.2.0")
+        old = offered("0.1.0")
+        new = offered("0.2.0")
         assert clean.run(old, "/S").returncode == 0
         folder = clean.unix(clean.values(UNINSTALL)["InstallLocation"])
         before, log = tree(folder), tmp_path / "log"
@@ -295,20 +323,19 @@ class TestUnderWine:
         assert runs.wait(20) == 0
 
     def test_what_cannot_run_shoal_is_told(
-        self, clean: Wine, make: Callable[..., Path], program: bytes, tmp_path: Path
+        self, clean: Wine, offered: Callable[..., Path], tmp_path: Path
     ) -> None:
-        app = lay_out(tmp_path / "app", program)
         clean.windows("win7")
-        assert clean.run(make(app, "0.2.0"), "/S").returncode == 3
+        assert clean.run(offered("0.2.0"), "/S").returncode == 3
         clean.windows("win10")
-        assert clean.run(make(app, "0.2.0", needed_kb=2_000_000_000), "/S").returncode == 6
-        assert clean.run(make(app, "0.2.0"), "/S", r"/D=C:\windows\win.ini\Shoal").returncode == 2
+        assert clean.run(offered("0.2.0", needed_kb=2_000_000_000), "/S").returncode == 6
+        assert clean.run(offered("0.2.0"), "/S", r"/D=C:\windows\win.ini\Shoal").returncode == 2
         assert clean.values(UNINSTALL) == {}
 
     def test_it_is_signed_inside_and_out(
         self,
         clean: Wine,
-        make: Callable[..., Path],
+        rooms: SimpleNamespace,
         program: bytes,
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
@@ -324,14 +351,8 @@ class TestUnderWine:
             f"osslsigncode sign -certs '{certificate}' -key '{key}' -h sha256 -in {{file}} -out {{signed}}",
         )
         bundle = lay_out(tmp_path / "app", program)
-        sys.path.insert(0, str(ROOT / "packaging"))
-        from frozen.bundle import Bundle
-        from windows.package import package
-
-        sys.path.remove(str(ROOT / "packaging"))
-        (installer,) = package(
-            Bundle(bundle, "0.2.0", Path(sys.executable), datetime.date.today()), tmp_path / "o"
-        )
+        made = rooms.Bundle(bundle, "0.2.0", Path(sys.executable), datetime.date(2026, 11, 21))
+        (installer,) = rooms.package.package(made, tmp_path / "out")
         assert clean.run(installer, "/S").returncode == 0
         folder = clean.unix(clean.values(UNINSTALL)["InstallLocation"])
         for signed in (installer, *(folder / name for name in ("shoal.exe", "shoal-cli.exe", "uninstall.exe"))):
@@ -354,8 +375,7 @@ class TestUnderWine:
     def test_the_wizard_is_walked_through(
         self,
         clean: Wine,
-        make: Callable[..., Path],
-        program: bytes,
+        offered: Callable[..., Path],
         tmp_path: Path,
         language: str,
         titles: tuple[str, str],
@@ -368,7 +388,7 @@ class TestUnderWine:
         subprocess.run(["localedef", "-i", language, "-f", "UTF-8", locales / f"{language}.UTF-8"], check=True)
         spoken = {"LOCPATH": str(locales), "LC_ALL": f"{language}.UTF-8", "STAND_IN_LOG": str(log)}
         pictures = Path(shown) if (shown := os.environ.get("SHOAL_PICTURES")) else tmp_path
-        wizard = clean.start(make(lay_out(tmp_path / "app", program), "0.2.0"), **spoken)
+        wizard = clean.start(offered("0.2.0"), **spoken)
         for number, keys in enumerate((("Return",), ("Return",))):
             until(lambda: clean._window(titles[0]))
             time.sleep(4)

@@ -87,10 +87,17 @@ class Wine:
         return found
 
     def values(self, key: str) -> dict[str, str]:
-        """Of a key below HKEY_CURRENT_USER; empty where there is none. Numbers are 0x hexadecimal."""
-        said = self.run("reg", "query", f"HKCU\\{key}").stdout
-        found = re.findall(r"^    (.+?)    REG_\w+    (.*)$", said.replace("\r", ""), re.MULTILINE)
-        return dict(found)
+        """Of a key below HKEY_CURRENT_USER; empty where there is none. Numbers are hexadecimal."""
+        out = self.prefix / "drive_c" / "values.reg"
+        out.unlink(missing_ok=True)
+        self.run("reg", "export", f"HKCU\\{key}", r"C:\values.reg", "/y")
+        if not out.exists():
+            return {}
+        text = (
+            out.read_text("utf-16").replace("\r", "").split("\n[")[1]
+        )  # the key itself, before those below it
+        found = re.findall(r'^(@|"(?:[^"\\]|\\.)*")=(?:dword:|")(.*?)"?$', text, re.MULTILINE)
+        return {name.strip('"'): re.sub(r"\\(.)", r"\1", value) for name, value in found}
 
     def set(self, key: str, name: str, value: str) -> None:
         self.run("reg", "add", f"HKCU\\{key}", "/v", name, "/d", value, "/f")
