@@ -26,7 +26,7 @@ def refusal(payload: Path | None, platform: str = sys.platform) -> str:
     """Why there is nothing to begin here; empty on Windows with NSIS, and where a stand-in is packed."""
     if platform != "win32" and payload is None:
         return (
-            "The app for Windows is built on Windows, since PyInstaller makes programs for its own system alone: "
+            "The app for Windows is built on Windows, since PyInstaller makes them for its own system: "
             "run this there, or pack a stand-in here with --payload DIR."
         )
     try:
