@@ -20,7 +20,7 @@ import PySide6
 
 from app.node import belongings, preferences
 from app.ui import choices, past
-from app.ui.logs import LOGS, tail
+from app.ui.logs import LOGS, PACK, tail
 from app.ui.model import View
 from app.ui.redaction import cleaned
 
@@ -47,7 +47,7 @@ def files(view: View, doctor: str = "") -> tuple[File, ...]:
         File("events.txt", _events(view)),
         File("data.txt", _data(home)),
         File("sampler.txt", sampler(home)),
-        *(File(f"logs/{name}", tail(home / "logs" / name, LOG_BYTES)) for name in LOGS),
+        *(File(f"logs/{name}", tail(home / "logs" / name, LOG_BYTES)) for name in (*LOGS, PACK)),
     ]
     return tuple(File(one.name, cleaned(one.text)) for one in made if one.text.strip())
 

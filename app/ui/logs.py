@@ -15,6 +15,8 @@ from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
 
 LOGS = ("node.log", "trainer.log", "window.log", "relay.log")
 WINDOW = "window.log"
+PACK = "pack.log"
+"""What was said while an installed app's engine was fetched and made; shown in the diagnostics alone."""
 MOST_BYTES = 2**20
 _HARMLESS = ("This plugin does not support propagateSizeHints()",)
 

@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.packs import events, place
 from app.ui.child import Child
 from app.ui.engine_pack import Doing, EnginePack
+from app.ui.logs import PACK
 from app.ui.model import Problem
 from app.ui.texts import tr
 
@@ -133,7 +134,7 @@ class Packing(QObject):
 
     @property
     def _log(self) -> Path | None:
-        return self._home / "logs" / "pack.log" if self._home.is_dir() else None
+        return self._home / "logs" / PACK if self._home.is_dir() else None
 
     def _do(self, command: list[str]) -> None:
         if self.pack.doing is not None:
