@@ -151,6 +151,7 @@ def test_the_running_window_hears_links_as_one_line_and_never_as_an_order(qapp: 
     first.release()
 
 
+@pytest.mark.long
 def test_a_process_of_its_own_bears_them_too() -> None:
     """Through the real argument vector, where the system allows the characters at all."""
     for link in ("shoal://--help", "shoal://join/ws/relay.example\x1b[2J", "shoal://" + "x" * 20_000):

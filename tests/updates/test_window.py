@@ -24,6 +24,7 @@ from app.ui.updating import Updating
 from app.updates import installed, known
 from tests.packs.wheels import Host
 from tests.updates.releases import FILES, LIST, PUBLIC, release, trust
+from tests.updates.scenes import OFFER
 
 PATIENCE_MS = 120_000
 NEW = b"#!/bin/sh\necho new\n" + bytes(200_000)
@@ -145,6 +146,7 @@ def test_a_window_alone_asks_nobody(
     qtbot.waitUntil(lambda: bool(host.asked), timeout=PATIENCE_MS)
 
 
+@pytest.mark.long
 def test_a_download_is_cancelled_and_continued_by_the_next_window(
     updating: Updating, host: Host, qtbot: QtBot
 ) -> None:
@@ -168,19 +170,19 @@ def test_a_download_is_cancelled_and_continued_by_the_next_window(
 
 
 def test_what_was_fetched_goes_once_it_is_installed(
-    updating: Updating, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+    updating: Updating, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    updating.check()
-    idle(qtbot, updating)
-    updating.fetch()
-    idle(qtbot, updating)
-    file = updating.folder() / FILES["elf"]
-    Updating(updating._home, updating._choices, [], trust("https://example.org/x")).open()
-    assert file.exists()
-    monkeypatch.setattr(installed, "version", lambda: "0.2.0")
-    later = Updating(updating._home, updating._choices, [], trust("https://example.org/x"))
+    home, folder = updating._home, updating.folder()
+    known.write(home, known.Known(serial=5, offer=OFFER))
+    folder.mkdir()
+    for name in (OFFER.file, "feed.json"):
+        (folder / name).write_bytes(b"x")
+    Updating(home, updating._choices, [], trust("https://example.org/x")).open()
+    assert (folder / OFFER.file).exists()
+    monkeypatch.setattr(installed, "version", lambda: OFFER.version)
+    later = Updating(home, updating._choices, [], trust("https://example.org/x"))
     later.open()
-    assert later.renewal.offer is None and not file.exists() and (updating.folder() / "feed.json").exists()
+    assert later.renewal.offer is None and [one.name for one in folder.iterdir()] == ["feed.json"]
 
 
 def test_a_checkout_only_says_so(tmp_path: Path) -> None:
