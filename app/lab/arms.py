@@ -38,11 +38,13 @@ EXTRAS: dict[str, Extra] = {
         pattern=r"(?:tokens|form|length|trust)(?:\.(?:tokens|form|length|trust))*|",
         example="+guard=tokens.form",
     ),
+    "rollback": Extra(pattern="", example="+rollback"),
 }
 """By name. `+paces=4`: half of the nodes act in every fourth round only. `+churn=10`: half of them are away in
 turns, for ten rounds each. `+average=10`: nodes average their adapters in pairs every ten rounds.
 `+foes=poison30`: attackers besides, 30 % of all (`app.lab.foes`). `+guard=tokens`: defences
-(`app.sapo.defences`), all of them without a value."""
+(`app.sapo.defences`), all of them without a value; the app's recipe has them all, an arm only when it says so.
+`+rollback`: a node that gets worse goes back to its running mean."""
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):

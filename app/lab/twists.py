@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from app.lab.averaging import outer_step, pairs
 from app.lab.guarding import Guarded
 from app.lab.hostile import Hostile
+from app.lab.rollback import Rollback
 from app.lab.twist import Twist
 from app.sapo import seeds
 
@@ -74,6 +75,7 @@ TWISTS: dict[str, Callable[[Experiment, str], Twist]] = {
     "foes": Hostile,
     "guard": Guarded,
     "paces": Paces,
+    "rollback": Rollback,
 }
 """By the name of the extra, as in `app.lab.arms.EXTRAS`."""
 

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
 from app.lab.arms import EXTRAS, ArmError, parse_arm
+from app.lab.experiment import Experiment
 from app.lab.twists import TWISTS
 from app.sapo.sandbox import Sandbox
+from app.sapo.scoring import score_group
+from engines.contract import Batch, StepStats
+from tests.lab.fake_swarm import FakeSwarm
 from tests.lab.test_experiment import Lab, varied
 
 
@@ -79,3 +84,26 @@ def test_the_frontier_is_answered_again_and_rescued(sandbox: Sandbox) -> None:
     generated = sum(record.generated for record in lab.records)
     assert generated == sum(len(questions) for call in calls for questions in call) * 4
     assert any(record.batch_reward for record in lab.records[1:])
+
+
+def test_a_node_that_gets_worse_goes_back_to_its_running_mean(sandbox: Sandbox) -> None:
+    class Spoilt(FakeSwarm):
+        """From the 20th round on its steps lead down."""
+
+        def step(self, node: int, batch: Batch) -> StepStats:
+            stats = super().step(node, batch)
+            if node == 0 and sum(who == 0 for who, _ in self.batches) > 20:
+                self.lean[0] -= 1.5
+            return stats
+
+    leans = {}
+    for arm in ("8/0", "8/0+rollback"):
+        swarm = Spoilt(2, start=1.0)
+        plan = varied(nodes=2, rounds=34, probe_every=34, probe_items=8)
+        experiment = Experiment(plan, parse_arm(arm, "faithful"), 0, swarm, partial(score_group, sandbox))
+        records = list(experiment.rounds())
+        leans[arm] = swarm.lean
+    back = [int((record.extra or {})["rolled_back"]) for record in records[1:]]
+    assert sum(back) == 1 and back.index(1) >= 20
+    assert leans["8/0+rollback"][0] > leans["8/0"][0] + 2.0
+    assert leans["8/0+rollback"][1] == leans["8/0"][1], "the other one never fell"
