@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import socket
 import sys
@@ -333,6 +334,15 @@ def run(
         print(f"shoal: {error}", file=sys.stderr)
         QMessageBox.critical(None, "Shoal", str(error))
         return 1
+    if not _writable(home):
+        why = tr(
+            "Nothing can be kept in the data folder {home}: make it yours to write, or name another one with "
+            "--home.",
+            home=home,
+        )
+        print(f"shoal: {why}", file=sys.stderr)
+        QMessageBox.critical(None, "Shoal", why)
+        return 1
     single = Single(home)
     if not single.taken:
         if single.raise_other(join or link or application.first_link()):
@@ -356,6 +366,14 @@ def run(
         _open_again(desktop.again)
     del wake
     return code
+
+
+def _writable(home: Path) -> bool:
+    """Makes the data folder if need be. A disk that only reads says no to everybody."""
+    with contextlib.suppress(OSError):
+        home.mkdir(parents=True, exist_ok=True)
+        return os.access(home, os.W_OK)
+    return False
 
 
 def _open_again(options: list[str]) -> None:

@@ -64,6 +64,6 @@ def package(laid_out: Path, made: Bundle, out: Path) -> Path:
     (control / "control").write_text("\n".join(lines) + "\n", encoding="utf-8")
     tree.settle(place, made)
     to = out / f"shoal_{made.version}_{machine}.deb"
-    date = str(tree.epoch(made))
-    tree.output("dpkg-deb", "--root-owner-group", "-Zxz", "-b", place, to, SOURCE_DATE_EPOCH=date)
+    same = {"SOURCE_DATE_EPOCH": str(tree.epoch(made)), "DPKG_DEB_THREADS_MAX": "1"}  # on any number of cores
+    tree.output("dpkg-deb", "--root-owner-group", "-Zxz", "-b", place, to, **same)
     return to
