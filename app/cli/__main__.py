@@ -166,6 +166,13 @@ def sentence(error: Exception) -> str:
             "This computer's memory is used up; close other programs or take a smaller model, and start again."
         )
     if isinstance(error, ModuleNotFoundError):
+        from app.packs.place import MARK
+
+        if (Path(sys.prefix) / MARK).exists():
+            return (
+                f"This needs {error.name}, which is not part of an installed app's engine: start it in a copy of "
+                "Shoal's source with ./shoal, which installs everything."
+            )
         return f"A part of the installation is missing ({error.name}); run ./shoal setup, which repairs it."
     frame = traceback.extract_tb(error.__traceback__)[-1:]
     where = f" at {Path(frame[0].filename).name}:{frame[0].lineno}" if frame else ""

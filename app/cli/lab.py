@@ -195,7 +195,8 @@ def _conduct(args: argparse.Namespace, plan: Plan, arms: list[Arm], folder: Path
         print(msgspec.json.encode(summary).decode())
     else:
         print((args.out / "table.md").read_text(encoding="utf-8"))
-        print(f"{args.out}: summary.json, curves.csv, curves.png, table.md", file=sys.stderr)
+        picture = "curves.png" if (args.out / "curves.png").exists() else "no picture (matplotlib is not here)"
+        print(f"{args.out}: summary.json, curves.csv, {picture}, table.md", file=sys.stderr)
     return 0
 
 

@@ -15,7 +15,6 @@ import msgspec
 from app.lab.arms import Arm
 from app.lab.journal import write_whole
 from app.lab.plan import Plan, Round
-from app.lab.plot import draw
 from app.lab.results import ArmResult, Results, Runs, summarise
 from app.lab.statistics import Estimate
 
@@ -25,12 +24,17 @@ _PACKAGES = ("torch", "transformers", "peft", "reasoning-gym", "numpy")
 def write(
     folder: Path, plan: Plan, arms: Sequence[Arm], runs: Mapping[str, Runs], command: str, complete: bool
 ) -> dict[str, Any]:
-    """Writes all four files and returns what is in summary.json. Each file is replaced whole."""
+    """Writes all four files, or three where no picture can be drawn, and returns what is in summary.json. Each
+    file is replaced whole."""
     results = summarise(arms, runs)
     summary = _summary(plan, results, command, complete)
     write_whole(folder / "summary.json", msgspec.json.format(msgspec.json.encode(summary), indent=1))
     write_whole(folder / "curves.csv", _csv(arms, runs).encode())
     write_whole(folder / "table.md", table(plan, results, command, complete).encode())
+    try:
+        from app.lab.plot import draw  # only here: an installed app's engine has no matplotlib
+    except ModuleNotFoundError:
+        return summary
     write_whole(folder / "curves.png", draw(arms, runs))
     return summary
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import ssl
 from dataclasses import dataclass
@@ -10,16 +9,11 @@ from urllib.parse import urljoin, urlsplit
 
 import aiohttp
 
+from app import authorities
 from app.packs.errors import PackError
 
 READ = 2**18
 """Bytes that are taken at a time."""
-_AUTHORITIES = (
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-)
-"""Where distributions keep whom to trust: a bundled OpenSSL looks where its builder's did."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +61,7 @@ def session(patience: Patience) -> aiohttp.ClientSession:
         auto_decompress=False,
         headers={"Accept-Encoding": "identity", "User-Agent": "shoal"},
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=patience.silent_s, sock_read=patience.silent_s),
-        connector=aiohttp.TCPConnector(ssl=_context()),
+        connector=aiohttp.TCPConnector(ssl=authorities.context()),
     )
 
 
@@ -79,17 +73,6 @@ async def _followed(_: aiohttp.ClientSession, __: object, hop: aiohttp.TraceRequ
             "try again later, or on another network.",
             again=False,
         )
-
-
-def _context() -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    paths = ssl.get_default_verify_paths()
-    if not paths.cafile and not paths.capath and not context.cert_store_stats()["x509_ca"]:
-        for path in _AUTHORITIES:
-            if os.path.isfile(path):
-                context.load_verify_locations(path)
-                break
-    return context
 
 
 def check_status(response: aiohttp.ClientResponse, address: str) -> None:
@@ -133,11 +116,15 @@ def fault(error: Exception, address: str) -> Fault:
         return Fault(
             "The proxy cannot be reached: check the system's proxy setting, then try again.", again=True
         )
-    if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        refused = error.certificate_error
+        refused = refused if isinstance(refused, ssl.SSLError) else ssl.SSLError(str(refused))
+        return Fault(authorities.problem(refused, host), again=False)
+    if isinstance(error, aiohttp.ClientSSLError):
         return Fault(
-            f"The certificate of {host} is not accepted: check the clock; behind a company's proxy, name its "
-            "certificate file in SSL_CERT_FILE.",
-            again=False,
+            f"{host} does not answer as it should: where this network asks for a login, log in with a browser, "
+            "then try again.",
+            again=True,
         )
     if isinstance(error, aiohttp.InvalidURL):
         return Fault(f"{address[:200]!r} is no address: check it.", again=False)

@@ -29,6 +29,8 @@ NAME = r"[a-z][a-z0-9_]{0,31}"
 VERSION = r"[0-9][0-9a-z.]{0,31}"
 _FOLDER = re.compile(rf"(?P<name>{NAME})-(?P<version>{VERSION})(-r(?P<repair>[1-9][0-9]{{0,3}}))?")
 _GONE = ".gone-"
+MARK = "shoal-pack.json"
+"""Stands in an environment that is whole: what it is made of."""
 VARIABLE = "SHOAL_PACKS"
 POINTER = "engine-folder.json"
 MISSING = "The engine is not installed: open Shoal's window, or run shoal pack install."

@@ -21,12 +21,10 @@ from app.packs.connection import Patience
 from app.packs.errors import PackError, disk
 from app.packs.events import Done, Pack, Progress, Stage, Tell, Waiting
 from app.packs.manifest import Manifest, Signed, Wheel
-from app.packs.place import Current
+from app.packs.place import MARK, Current
 from app.packs.programs import Interpreter
 from app.packs.wholeness import damaged
 
-MARK = "shoal-pack.json"
-"""Stands in an environment that is whole: what it is made of."""
 SPARE = 200 * 2**20
 """Bytes that are left free on the disk in any case."""
 TELL_S = 0.2

@@ -14,6 +14,7 @@ import urllib.request
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from app import authorities
 from app.swarm.allowance import Allowance
 from app.swarm.ledger import Ledger
 from app.swarm.limits import BATCH_FRAME, KB
@@ -146,7 +147,7 @@ async def connect(url: str, tls: ssl.SSLContext | None = None, ledger: Ledger | 
                 timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_S),
                 heartbeat=HEARTBEAT_S,
                 proxy=proxy,
-                ssl=tls or True,
+                ssl=tls or (authorities.context() if url.startswith("wss:") else True),
                 compress=0,
                 max_msg_size=BATCH_FRAME + 1,  # aiohttp takes only what is smaller
                 decode_text=False,
@@ -192,7 +193,9 @@ def _not_had(place: str, proxy: str | None, error: Exception) -> Ended:
                 return Ended(f"{place} lets nobody in just now.", wait)
             return Ended(f"There is no relay at {place} (it answers {status}): check the address.", wait)
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
-            return Ended(f"{place} does not show a certificate that this computer trusts: check the address.")
+            return Ended(
+                f"{place} shows no certificate that this computer trusts: check the address and the clock."
+            )
         case aiohttp.ClientConnectorDNSError():
             return Ended(
                 f"There is no computer called {urlsplit('//' + place).hostname}, or the network is away."

@@ -140,8 +140,13 @@ def _open_tokenizer(folder: Folder) -> tuple[Tokenizer, str | None]:
             raise EngineError(f"tokenizer.json of {folder.name} is damaged: fetch the model again.") from error
     if not any((folder.path / older).is_file() for older in _OLDER_TOKENIZERS):
         raise EngineError(f"{folder.name} has no tokenizer: fetch the model again.")
-    from transformers import AutoTokenizer  # only here: it converts older formats, and takes a second to import
-
+    try:  # only here: it converts older formats, and takes a second to import
+        from transformers import AutoTokenizer
+    except ModuleNotFoundError as error:
+        raise EngineError(
+            f"The tokenizer of {folder.name} has an older form, which needs the package transformers: choose a "
+            "model with a tokenizer.json."
+        ) from error
     try:
         loaded: Any = AutoTokenizer.from_pretrained(folder.path, local_files_only=True, trust_remote_code=False)
         return loaded.backend_tokenizer, _choose(loaded.chat_template)

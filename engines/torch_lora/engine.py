@@ -81,6 +81,12 @@ class Base:
             from engines.torch_lora.fallback import TransformersNetwork
 
             return TransformersNetwork(self.folder, device, dtype, self.rank)
+        except ModuleNotFoundError as error:
+            kind = self.folder.config.get("model_type", "of an unknown kind")
+            raise EngineError(
+                f"{self.folder.name} ({kind}) needs the package {error.name}, which is not installed here: choose "
+                "another model."
+            ) from error
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise

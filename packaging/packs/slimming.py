@@ -15,7 +15,7 @@ from pathlib import Path
 EPOCH = (1980, 1, 1, 0, 0, 0)
 KEPT = re.compile(
     r"llama_cpp/[a-z_]+\.py|llama_cpp/py\.typed|llama_cpp/lib/[^/]*\.(dylib|dll)|[^/]+\.dist-info/.*"
-    r"|llama_cpp/lib/lib(llama|ggml)\.so|llama_cpp/lib/libggml[a-z-]*\.so\.[0-9]+|llama_cpp/lib/libmtmd\.so"
+    r"|llama_cpp/lib/lib(llama|mtmd|ggml[a-z-]*)\.so|llama_cpp/lib/libggml[a-z-]*\.so\.[0-9]+"
 )
 """Only the package's own folder: CMake installs every library in two places, under three names each."""
 THREADS = "libgomp.so.1"
