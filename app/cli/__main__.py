@@ -170,8 +170,8 @@ def sentence(error: Exception) -> str:
 
         if (Path(sys.prefix) / MARK).exists():
             return (
-                f"This needs {error.name}, which is not part of an installed app's engine: start it in a copy of "
-                "Shoal's source with ./shoal, which installs everything."
+                f"This needs {error.name}, which is not part of an installed app's engine: start it in a copy "
+                "of Shoal's source with ./shoal, which installs everything."
             )
         return f"A part of the installation is missing ({error.name}); run ./shoal setup, which repairs it."
     frame = traceback.extract_tb(error.__traceback__)[-1:]

@@ -84,8 +84,8 @@ class Base:
         except ModuleNotFoundError as error:
             kind = self.folder.config.get("model_type", "of an unknown kind")
             raise EngineError(
-                f"{self.folder.name} ({kind}) needs the package {error.name}, which is not installed here: choose "
-                "another model."
+                f"{self.folder.name} ({kind}) needs the package {error.name}, which is not installed here: "
+                "choose another model."
             ) from error
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
