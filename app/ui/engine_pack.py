@@ -24,10 +24,12 @@ class Doing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnginePack(msgspec.Struct, frozen=True, kw_only=True):
-    """`there`: an engine is in use. `broken` is a sentence when that one does not load. `failed` is the
-    sentence of what was done last and did not succeed; `failed_offline`: it took its files from a folder."""
+    """`there`: an engine is in use; `named`: it is known which one, though it may be gone. `broken` is a
+    sentence when it does not load. `failed` is the sentence of what was done last and did not succeed;
+    `failed_offline`: it took its files from a folder."""
 
     there: bool
+    named: bool = False
     broken: str = ""
     standing: Standing | None = None
     doing: Doing | None = None

@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -42,7 +43,7 @@ class Packing(QObject):
     ) -> None:
         super().__init__()
         self._home, self._clock = home, clock
-        self.pack = EnginePack(there=place.python() is not None)
+        self.pack = EnginePack(**_looked_up())
         self._reader, self._doer, self._checker = child(), child(), child()
         self._reader.line.connect(self._read)
         self._reader.ended.connect(lambda _: self._has_read())
@@ -214,7 +215,7 @@ class Packing(QObject):
 
     def _settle(self, **fields: object) -> None:
         """Something has come to its end: the disk may look otherwise now."""
-        self._change(there=place.python() is not None, **fields)
+        self._change(**{**fields, **_looked_up()})
         self.refresh()
 
     def _look(self) -> None:
@@ -237,6 +238,11 @@ class Packing(QObject):
         self.pack = msgspec.structs.replace(self.pack, **fields)
         self._tick.stop()
         self.changed.emit(self.pack)
+
+
+def _looked_up() -> dict[str, Any]:
+    """What is known without asking another process."""
+    return {"there": place.python() is not None, "named": bool(place.current(place.folder()).current)}
 
 
 def _filled(folder: Path) -> bool:

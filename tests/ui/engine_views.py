@@ -107,7 +107,9 @@ def first() -> dict[str, EnginePack]:
 def later() -> dict[str, EnginePack]:
     """When there was one."""
     change = msgspec.structs.replace
-    whole = EnginePack(there=True, standing=standing(change(CPU, version="0.1.0"), CUDA, packs=(USED, BEFORE)))
+    whole = EnginePack(
+        there=True, named=True, standing=standing(change(CPU, version="0.1.0"), CUDA, packs=(USED, BEFORE))
+    )
     said = (
         "The engine is in place but does not load (ModuleNotFoundError: No module named 'torch'): repair it "
         "with shoal pack repair, or install it anew."

@@ -20,6 +20,7 @@ from pytestqt.qtbot import QtBot
 
 from app.bench.window import prepare
 from app.packs import place
+from app.packs.stages import MARK
 from app.ui.child import Child
 from app.ui.packing import MAX_LINE, Packing
 from tests.packs.wheels import KEYS, Host, plain, serving, wheel, write_out
@@ -237,6 +238,8 @@ def test_from_no_engine_to_learning(
             picture(display, "engine-5-gone")
             assert named(running.pid, "app.node.trainer") is None, "no trainer is tried again and again"
             before = rounds(app.home)
+            wait(lambda: list(app.packs.glob(f".work/*/wheels/{torch}")), "it is fetched")
+            wait(lambda: list(app.packs.glob(f"cpu-*/{MARK}")), "and made")
             wait(lambda: rounds(app.home) > before, "and it goes on with the engine that came anew")
             picture(display, "engine-6-again")
         finally:

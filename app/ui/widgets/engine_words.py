@@ -69,7 +69,7 @@ def go(pack: EnginePack, offer: Offered | None) -> str:
     """The button that begins."""
     if offer is not None and offer.have:
         return tr("Go on installing")
-    return tr("Install the engine anew") if pack.packs else tr("Install the engine")
+    return tr("Install the engine anew") if pack.named else tr("Install the engine")
 
 
 def heading(pack: EnginePack) -> str:
@@ -83,7 +83,7 @@ def heading(pack: EnginePack) -> str:
         }[doing.verb]
     if pack.broken:
         return tr("The engine does not work any more")
-    return tr("The engine is missing") if pack.packs else tr("The engine is not installed")
+    return tr("The engine is missing") if pack.named else tr("The engine is not installed")
 
 
 def reason(pack: EnginePack) -> str:
@@ -93,7 +93,7 @@ def reason(pack: EnginePack) -> str:
             "It was damaged, or something that it needs was removed. A repair makes it anew; what the model "
             "learned is kept."
         )
-    if pack.packs:
+    if pack.named:
         return tr("Learning needs it, and it cannot be started. What the model learned is kept.")
     return tr(
         "Shoal learns with PyTorch, which is large and no part of the app itself. It is installed once, into a "
