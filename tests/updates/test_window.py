@@ -77,6 +77,19 @@ def test_looked_for_fetched_and_installed(updating: Updating, host: Host, progra
     found = idle(qtbot, updating)
     assert found.fetched and not found.sentence and not heard
     assert any(one.stage is Stage.FETCHING and "broke off" in one.note for one in seen)
+    updating.install()
+    found = idle(qtbot, updating)
+    assert heard == ["rest", "restart"] and found.said.startswith("It is installed")
+    assert program.read_bytes() == NEW and b"old" in program.with_name("Shoal.previous").read_bytes()
+
+
+@pytest.mark.long
+def test_what_was_changed_on_the_disk_is_not_installed(updating: Updating, program: Path, qtbot: QtBot) -> None:
+    heard: list[object] = []
+    updating.resting.connect(lambda: heard.append("rest"))
+    updating.awake.connect(lambda: heard.append("awake"))
+    updating.fetch()
+    assert idle(qtbot, updating).fetched
     (updating.folder() / FILES["elf"]).write_bytes(NEW[:-1] + b"?")
     updating.install()
     found = idle(qtbot, updating)
@@ -84,11 +97,7 @@ def test_looked_for_fetched_and_installed(updating: Updating, host: Host, progra
     assert b"old" in program.read_bytes(), "what was changed on the disk is not installed"
     heard.clear()
     updating.fetch()
-    idle(qtbot, updating)
-    updating.install()
-    found = idle(qtbot, updating)
-    assert heard == ["rest", "restart"] and found.said.startswith("It is installed")
-    assert program.read_bytes() == NEW and b"old" in program.with_name("Shoal.previous").read_bytes()
+    assert idle(qtbot, updating).fetched and not heard
 
 
 def test_it_asks_by_itself_only_if_it_may(updating: Updating, host: Host, qtbot: QtBot) -> None:
