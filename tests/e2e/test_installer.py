@@ -163,9 +163,7 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def host(pack: Path) -> Iterator[Host]:
     """Serves the pack, and breaks off once in the middle of the largest file."""
-    files = {
-        path.name: path.read_bytes() for path in pack.iterdir() if path.is_file() and "secret" not in path.name
-    }
+    files = {path.name: path.read_bytes() for path in pack.glob("*.*") if path.suffix != ".pub"}
     largest = max(files, key=lambda name: len(files[name]))
     with serving(Host(files, cut={largest: [len(files[largest]) // 2]})) as one:
         yield one
