@@ -1,4 +1,4 @@
-"""The Debian package, built for real and unpacked: its size, what lintian says of it, and that it starts. And what it
+"""The Debian package, built for real and unpacked: its size, what lintian says, and that it starts. And what it
 is made with: ICU's tables without those that Qt does not read, and the same bytes from the same commit."""
 
 from __future__ import annotations
