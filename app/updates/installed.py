@@ -20,7 +20,8 @@ ONE_FILE = "onefile"
 """Lies beside the program where a single file has unpacked it."""
 _STEPS = {"a": 0, "b": 1, "rc": 2, "": 3}
 
-Installed = Literal["checkout", "deb", "elf", "appimage", "nsis", "dmg"]
+Installed = Literal["checkout", "folder", "deb", "elf", "appimage", "nsis", "dmg"]
+"""A folder is what a package holds, unpacked by hand; its owner replaces it."""
 
 
 def form(environment: Mapping[str, str] = os.environ, system: str = sys.platform) -> Installed:
@@ -35,7 +36,9 @@ def form(environment: Mapping[str, str] = os.environ, system: str = sys.platform
     here = Path(sys.executable).resolve()
     if environment.get("APPIMAGE") and Path(environment.get("APPDIR") or "/nowhere").resolve() in here.parents:
         return "appimage"
-    return "elf" if here.with_name(ONE_FILE).exists() else "deb"
+    if here.with_name(ONE_FILE).exists():
+        return "elf"
+    return "deb" if DEBIANS.resolve() == here else "folder"
 
 
 def program(environment: Mapping[str, str] = os.environ) -> list[str]:
@@ -48,7 +51,7 @@ def program(environment: Mapping[str, str] = os.environ) -> list[str]:
             return [environment["APPIMAGE"]]
         case "elf" if Path(environment.get("SHOAL_ONEFILE") or "/nowhere").is_file():
             return [environment["SHOAL_ONEFILE"]]  # what its owner has; it unpacks itself elsewhere
-        case "deb" if DEBIANS.resolve() == Path(sys.executable).resolve():
+        case "deb":
             return [str(DEBIANS)]  # what the package manager keeps, also when its folder gets another name
         case "nsis":
             return [str(Path(sys.executable).with_name("shoal.exe"))]  # not the one that opens a console
@@ -68,6 +71,8 @@ def removal(environment: Mapping[str, str] = os.environ) -> str:
             return "Windows settings, Apps, Installed apps, Shoal, Uninstall"
         case "dmg":
             return f"move {own} to the Trash"
+        case "folder":
+            return f"delete the folder {own}"
         case _:
             return f"delete {own}, and {own}.previous where it is"
 
@@ -77,6 +82,8 @@ def seen(environment: Mapping[str, str] = os.environ) -> str:
     own = program(environment)[-1]
     if form(environment) == "checkout":
         return str(SOURCE)
+    if form(environment) == "folder":
+        return str(Path(own).parent)
     return next((str(path) for path in Path(own).parents if path.suffix == ".app"), own)
 
 

@@ -28,7 +28,11 @@ def test_what_runs_is_told_by_where_it_lies(tmp_path: Path, monkeypatch: pytest.
     program.touch()
     monkeypatch.setattr(sys, "executable", str(program))
     assert installed.form({}, "win32") == "nsis" and installed.form({}, "darwin") == "dmg"
-    assert installed.form({}, "linux") == "deb"
+    assert installed.form({}, "linux") == "folder" and installed.removal({}).endswith(str(program.parent))
+    link = tmp_path / "bin"
+    link.symlink_to(program)
+    monkeypatch.setattr(installed, "DEBIANS", link)
+    assert installed.form({}, "linux") == "deb" and installed.program({}) == [str(link)]
     foreign = {"APPIMAGE": "/opt/Editor.AppImage", "APPDIR": "/tmp/.mount_Editor"}
     assert installed.form(foreign, "linux") == "deb", "the terminal was an AppImage's, not Shoal"
     ours = {"APPIMAGE": "/opt/Shoal.AppImage", "APPDIR": str(tmp_path)}
