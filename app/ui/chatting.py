@@ -14,6 +14,7 @@ from app.chat import messages
 from app.chat.messages import MessageError, Opened, Reply, Request
 from app.ui.child import Child
 from app.ui.choices import Choices
+from app.ui.engine_pack import lacking
 from app.ui.texts import tr
 
 AWAY_S = 180
@@ -131,6 +132,7 @@ class Chatting(QObject):
     def _ended(self, code: int) -> None:
         self._lost(
             self._refusal
+            or lacking()
             or tr(
                 "The process with the model ended unexpectedly, most likely because memory ran short: close "
                 "other programs and ask again."

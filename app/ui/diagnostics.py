@@ -80,12 +80,21 @@ def _about(view: View) -> str:
         "model": view.model,
         "recipe": view.recipe,
         "company": "alone" if view.solo else "others",
+        "engine pack": _pack(view),
         "engine": msgspec.json.encode(view.engine).decode() if view.engine else "",
         "rounds": str(view.safe_round),
         "held-out": f"{view.curve[-1].pass_at_1:.4f} ± {view.curve[-1].stderr:.4f}" if view.curve else "",
         "swarm": _swarm(view),
     }
     return "".join(f"{name}: {value}\n" for name, value in facts.items() if value)
+
+
+def _pack(view: View) -> str:
+    """Of an installed app."""
+    if view.pack is None:
+        return ""
+    used = [f"{pack.pack} ({pack.use or 'spare'}, Python {pack.python or '?'})" for pack in view.pack.packs]
+    return "; ".join(filter(None, [", ".join(used) or "none", view.pack.broken, view.pack.failed]))
 
 
 def _swarm(view: View) -> str:

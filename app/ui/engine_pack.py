@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import msgspec
 
+from app.packs import place
 from app.packs.events import Offered, Pack, Standing
+from app.ui.texts import tr
 
 
 class Doing(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,3 +65,8 @@ class EnginePack(msgspec.Struct, frozen=True, kw_only=True):
     def newer(self) -> Offered | None:
         """What belongs to this version of Shoal instead of the one in use."""
         return self.offer(self.standing.newer) if self.standing is not None else None
+
+
+def lacking() -> str:
+    """A sentence where a process that computes could not start, because this installed app has no engine."""
+    return tr("The engine is not installed: the overview has a button for that.") if place.missing() else ""

@@ -16,6 +16,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.node.library import Library
 from app.ui.child import Child
 from app.ui.choices import Choices
+from app.ui.engine_pack import lacking
 from app.ui.holdings import Fetch, Holdings
 from app.ui.texts import tr
 
@@ -202,7 +203,8 @@ class Fetching(QObject):
     def _fetched(self, code: int) -> None:
         fetch = self.holdings.fetch
         if fetch is not None and code != 0:
-            said = self._sentence or tr("The download ended unexpectedly; what has come is kept.")
+            ended = tr("The download ended unexpectedly; what has come is kept.")
+            said = self._sentence or lacking() or ended
             self._change(failed={**self.holdings.failed, fetch.name: said})
         self._next()
 

@@ -92,7 +92,7 @@ class Packing(QObject):
     def put_elsewhere(self, folder: str) -> None:
         """Engines lie in this folder from now on. What had failed is tried again there."""
         try:
-            place.choose(Path(folder) if not _filled(Path(folder)) else Path(folder) / "Shoal engine")
+            place.choose(Path(folder) if not _filled(Path(folder)) else Path(folder) / "shoal-engine")
         except OSError as error:
             said = tr("The folder could not be remembered ({why}): try another one.", why=error.strerror)
             self._change(failed=said, failed_offline=False)

@@ -17,7 +17,7 @@ from app.packs import place
 from app.packs.events import Standing
 from app.ui.choices import Choices
 from app.ui.control import Control
-from app.ui.engine_pack import EnginePack
+from app.ui.engine_pack import EnginePack, lacking
 from app.ui.link import Link
 from app.ui.model import Problem, State, View
 from app.ui.packing import Packing
@@ -198,6 +198,14 @@ def test_what_leaves_this_computer_is_told_also_now() -> None:
     assert told(View(pack=offline))[0] == "Nothing"
 
 
+def test_other_processes_that_need_it_say_so(monkeypatch: pytest.MonkeyPatch, engine: list[bool]) -> None:
+    assert lacking() == "", "a checkout has its own"
+    monkeypatch.setattr(place, "installed", lambda: True)
+    assert "overview" in lacking()
+    engine[0] = True
+    assert lacking() == ""
+
+
 def test_a_newer_engine_is_offered_once(
     qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
 ) -> None:
@@ -347,6 +355,6 @@ def test_the_folder_can_be_another_one(
     assert place.folder() == tmp_path / "disk" and len(doer.asked) == 2, "and it is tried again there"
     (tmp_path / "disk" / "mine").touch()
     one.put_elsewhere(str(tmp_path / "disk"))
-    assert place.folder() == tmp_path / "disk" / "Shoal engine"
+    assert place.folder() == tmp_path / "disk" / "shoal-engine"
     place.choose(None)
     assert place.folder() == place.platform_place() / "packs"

@@ -24,6 +24,7 @@ from app.packs.stages import MARK
 from app.ui.child import Child
 from app.ui.packing import MAX_LINE, Packing
 from tests.packs.wheels import KEYS, Host, plain, serving, wheel, write_out
+from tests.ui import real as driving
 from tests.ui import test_real_first
 from tests.ui.installed import stand_in, trusting
 from tests.ui.real import ROOT, end, named, picture, rounds, screen, wait
@@ -177,8 +178,9 @@ def test_a_pack_that_came_with_the_app_needs_no_network(
 
 
 @pytest.fixture
-def real(tmp_path: Path) -> Iterator[tuple[App, Host]]:
+def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[App, Host]]:
     """An app whose pack is a real one, on a host here."""
+    monkeypatch.setattr(driving, "PATIENCE_S", 600)  # a gigabyte is unpacked, on a computer that others use too
     folder, key = os.environ.get("SHOAL_TEST_PACK", ""), os.environ.get("SHOAL_TEST_PACK_KEY", "")
     if not folder or not key:
         pytest.skip(

@@ -9,7 +9,7 @@ from app.packs.events import Offered, Pack
 from app.ui.engine_pack import Doing, EnginePack
 from app.ui.texts import number, size, span, tr
 
-_BY_VARIABLE = re.compile(r"name another (folder|one) with SHOAL_PACKS")
+_BY_VARIABLE = re.compile(r"name\sanother\s\w+\swith\sSHOAL_PACKS")
 
 
 def title(offer: Offered) -> str:
@@ -142,7 +142,7 @@ def halves(sentence: str) -> tuple[str, str]:
     >>> halves("It is full: make some room, or name another folder with SHOAL_PACKS, then try again.")[1]
     'Make some room, or put it elsewhere, then try again.'
     """
-    sentence = _BY_VARIABLE.sub("put it elsewhere", sentence)
+    sentence = _BY_VARIABLE.sub(tr("put it elsewhere"), sentence)
     depth = 0
     for at, sign in enumerate(sentence):
         depth += (sign == "(") - (sign == ")")
