@@ -41,7 +41,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bytes(self) -> int:
-        return sum(size.bytes for size in self.sizes)
+        """Of everything that goes."""
+        return sum(size.bytes for size in self.sizes) + self.engine_bytes + self.unpacked_bytes
 
 
 class Removed(msgspec.Struct, frozen=True, kw_only=True):
