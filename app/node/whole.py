@@ -10,6 +10,8 @@ from typing import TypeVar
 
 import msgspec
 
+from app.replacing import replace
+
 Content = TypeVar("Content")
 
 
@@ -38,7 +40,7 @@ def write(path: Path, content: object) -> None:
             file.write(msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        fresh.replace(path)
+        replace(fresh, path)
     except OSError:
         with contextlib.suppress(OSError):
             fresh.unlink(missing_ok=True)

@@ -24,6 +24,7 @@ import msgspec
 
 from app.home import platform_place, settings_place
 from app.packs.errors import PackError, disk
+from app.replacing import replace
 
 NAME = r"[a-z][a-z0-9_]{0,31}"
 VERSION = r"[0-9][0-9a-z.]{0,31}"
@@ -151,7 +152,7 @@ def write(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        fresh.replace(path)
+        replace(fresh, path)
     except OSError:
         fresh.unlink(missing_ok=True)
         raise
