@@ -361,16 +361,16 @@ Function un.ask
   !insertmacro MUI_HEADER_TEXT "$(REMOVE)" "$(REMOVE_TEXT)"
   nsDialogs::Create 1018
   Pop $0
-  ${NSD_CreateLabel} 0 0 100% 44u "$(GOES)"
+  ${NSD_CreateLabel} 0 0 100% 34u "$(GOES)"
   Pop $0
-  ${NSD_CreateCheckbox} 0 50u 100% 12u "$(DATA_TOO)"
+  ${NSD_CreateCheckbox} 0 40u 100% 12u "$(DATA_TOO)"
   Pop $box
   ${If} $data == 1
     ${NSD_Check} $box
   ${EndIf}
-  ${NSD_CreateLabel} 12u 64u -12u 40u "$(DATA_WHERE)"
+  ${NSD_CreateLabel} 12u 54u -12u 26u "$(DATA_WHERE)"
   Pop $0
-  ${NSD_CreateLabel} 0 108u 100% 24u "$(STAYS)"
+  ${NSD_CreateLabel} 0 86u 100% 24u "$(STAYS)"
   Pop $0
   GetDlgItem $0 $HWNDPARENT 1
   SendMessage $0 ${WM_SETTEXT} 0 "STR:$(^UninstallBtn)"
