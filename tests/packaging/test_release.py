@@ -3,6 +3,8 @@ made."""
 
 from __future__ import annotations
 
+import importlib.machinery
+import importlib.util
 import json
 import os
 import re
@@ -216,3 +218,31 @@ def test_a_whole_release_from_the_tag_to_the_list(tmp_path: Path) -> None:
         [sys.executable, TOOLS / "rehearse", tmp_path, *words], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def loaded(path: Path) -> ModuleType:
+    loader = importlib.machinery.SourceFileLoader(f"release_{path.name}", str(path))
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def test_the_rooms_agree_on_names_and_pythons(notes: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(TOOLS))
+    names = loaded(TOOLS / "close").FILES
+    room = ROOT / "packaging"
+    written = [
+        path.read_text(encoding="utf-8") for path in [*room.glob("linux/*.py"), *room.glob("[wm]*/package.py")]
+    ]
+    plainly = [
+        re.sub(r"\{[a-z.]*machine[()]*\}", "@", re.sub(r"\{[a-z.]*version\}", "{}", text)) for text in written
+    ]
+    for name in names:
+        one = re.sub("x86_64|amd64", "@", name)
+        assert any(f'"{one}"' in text for text in plainly), name
+    pythons = loaded(room / "packs" / "make").PYTHONS
+    known = json.loads((TOOLS / "python.json").read_text(encoding="utf-8"))
+    assert {pythons[system] for system in known["files"]} == {(known["python"],)}
+    assert all(one["file"].startswith(f"cpython-{known['python']}.") for one in known["files"].values())
