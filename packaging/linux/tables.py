@@ -93,7 +93,7 @@ def shrink(library: Path, languages: Collection[str]) -> None:
         data.write_bytes(write(header, kept))
         symbol = f"icudt{found[1]}_dat"
         script.write_text(f"{{ global: {symbol}; local: *; }};", "ascii")
-        binary = ["-b", "binary", "-r", "-z", "noexecstack", "-o", object_, "data"]
+        binary: list[str | Path] = ["-b", "binary", "-r", "-z", "noexecstack", "-o", object_, "data"]
         subprocess.run(["ld", *binary], cwd=place, check=True, capture_output=True)
         renamed = [
             *("--rename-section", ".data=.rodata,alloc,load,readonly,data,contents"),
@@ -101,22 +101,11 @@ def shrink(library: Path, languages: Collection[str]) -> None:
             *("--redefine-sym", f"_binary_data_start={symbol}"),
         ]
         subprocess.run(["objcopy", *renamed, object_], check=True, capture_output=True)
-        linked = [
-            "-shared",
-            "-soname",
-            library.name,
-            "--version-script",
-            script,
-            "-z",
-            "noexecstack",
-            "-z",
-            "relro",
+        linked: list[str | Path] = [
+            *("-shared", "-s", "-soname", library.name, "--version-script", script),
+            *("-z", "noexecstack", "-z", "relro", "--build-id=sha1", "--hash-style=gnu"),
         ]
-        subprocess.run(
-            ["ld", "-s", *linked, "--build-id=sha1", "--hash-style=gnu", "-o", library, object_],
-            check=True,
-            capture_output=True,
-        )
+        subprocess.run(["ld", *linked, "-o", library, object_], check=True, capture_output=True)
 
 
 def _extent(library: Path, at: int) -> int:

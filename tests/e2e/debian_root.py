@@ -98,7 +98,7 @@ def debian(place: Path) -> Iterator[Root]:
     if not archive.exists():
         fresh = archive.with_suffix(".fresh.tar")
         options = ["--quiet", "--variant=apt", f"--include={','.join(TOOLS)}"]
-        command = ["mmdebstrap", *options, _release(), fresh, _mirror()]
+        command: list[str | Path] = ["mmdebstrap", *options, _release(), fresh, _mirror()]
         done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
         assert done.returncode == 0, done.stderr[-2000:]
         fresh.replace(archive)
@@ -108,11 +108,15 @@ def debian(place: Path) -> Iterator[Root]:
         for kind, to in (("proc", "proc"), ("sysfs", "sys"), ("tmpfs", "dev/shm")):
             (root.path / to).mkdir(exist_ok=True)
             subprocess.run(["mount", "-t", kind, kind, root.path / to], check=True)
-            mounted.callback(subprocess.run, ["umount", "-l", root.path / to], check=True)
+            mounted.callback(_unmount, root.path / to)
         root.do("useradd", "--create-home", "--home-dir", OWNER, "--shell", "/bin/sh", "owner")
         root.apt("update")
         yield root
     shutil.rmtree(root.path, ignore_errors=True)
+
+
+def _unmount(place: Path) -> None:
+    subprocess.run(["umount", "-l", place], check=True)
 
 
 def _release() -> str:
