@@ -109,6 +109,8 @@ class Host:
     ranges: bool = True
     slow_s: float = 0.0
     longer: bool = False
+    portal: bool = False
+    """A network's login page stands in front of everything."""
     asked: list[tuple[str, str]] = field(default_factory=list)
     """Files and their Range."""
 
@@ -123,6 +125,8 @@ class Host:
         if self.status:
             status, headers = self.status.pop(0)
             return web.Response(status=status, headers=headers)
+        if self.portal:
+            return web.Response(text="<html>Log in first</html>", content_type="text/html")
         if name not in self.files:
             return web.Response(status=404)
         content = self.files[name] + b"more" * self.longer
