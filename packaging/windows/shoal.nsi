@@ -195,6 +195,10 @@ Function .onInit
       SetErrorLevel 0
     ${EndIf}
   ${EndIf}
+  ${If} ${FileExists} "$INSTDIR\_internal"
+  ${AndIfNot} ${FileExists} "$INSTDIR\_internal\source\*.*"
+    !insertmacro refuse 2 "$(ANOTHER)" ; PyInstaller gives every program's folder this name
+  ${EndIf}
   Call room
 FunctionEnd
 
@@ -291,21 +295,25 @@ Section
   RMDir /r "$INSTDIR\${BEFORE}"
   StrCpy $kept 0
   ${If} ${FileExists} "$INSTDIR\${PROGRAM}"
+  ${OrIf} ${FileExists} "$INSTDIR\_internal"
     StrCpy $kept 1
     CreateDirectory "$INSTDIR\${BEFORE}"
     !insertmacro aside "_internal" ; fails where a process uses one of its files
     !insertmacro aside "${CONSOLE}"
     !insertmacro aside "${PROGRAM}"
   ${EndIf}
+  SetErrorLevel 2 ; for as long as something can fail
   ClearErrors
   SetOutPath "$INSTDIR"
+  ${IfNot} ${Errors}
+    File /r "${FILES}"
+    WriteUninstaller "$INSTDIR\${UNINSTALLER}"
+  ${EndIf}
   ${If} ${Errors}
-    SetErrorLevel 2
     MessageBox MB_OK|MB_ICONSTOP "$(NOT_WRITTEN)" /SD IDOK
     Abort "$(NOT_WRITTEN)"
   ${EndIf}
-  File /r "${FILES}"
-  WriteUninstaller "$INSTDIR\${UNINSTALLER}"
+  SetErrorLevel 0
   StrCpy $kept "" ; from here on it is the new one
   SetOutPath $TEMP
   RMDir /r "$INSTDIR\${BEFORE}"

@@ -35,8 +35,12 @@
   "Shoal still runs and did not end when it was asked to: end it in the tray or in its terminal, then try again. Nothing has been changed." \
   "Shoal läuft noch und hat sich auf Bitte nicht beendet: Beenden Sie es in der Taskleiste oder in seinem Terminal und versuchen Sie es noch einmal. Nichts wurde verändert."
 !insertmacro text NOT_WRITTEN \
-  "The folder $INSTDIR cannot be made: choose another one by starting this installer with /D=FOLDER." \
-  "Der Ordner $INSTDIR kann nicht angelegt werden: Wählen Sie einen anderen, indem Sie dieses Programm mit /D=ORDNER starten."
+  "The folder $INSTDIR cannot be written, and is as it was: choose another one by starting this installer with /D=FOLDER." \
+  "Der Ordner $INSTDIR kann nicht beschrieben werden und ist, wie er war: Wählen Sie einen anderen, indem Sie dieses Programm mit /D=ORDNER starten."
+
+!insertmacro text ANOTHER \
+  "The folder $INSTDIR holds another program: choose another one by starting this installer with /D=FOLDER." \
+  "Im Ordner $INSTDIR liegt ein anderes Programm: Wählen Sie einen anderen, indem Sie dieses Programm mit /D=ORDNER starten."
 
 !insertmacro text REMOVE "Remove Shoal" "Shoal entfernen"
 !insertmacro text REMOVE_TEXT "What goes, and what stays if you like." "Was geht und was auf Wunsch bleibt."
@@ -53,8 +57,8 @@
 !insertmacro text GONE "Shoal is removed" "Shoal ist entfernt"
 !insertmacro text ALL_GONE "Nothing of Shoal is left on this computer." "Auf diesem Computer ist nichts von Shoal geblieben."
 !insertmacro text KEPT \
-  "What the model learned and your settings stay in $LOCALAPPDATA\Shoal. Delete that folder if you do not want them any more." \
-  "Was das Modell gelernt hat und Ihre Einstellungen bleiben in $LOCALAPPDATA\Shoal. Löschen Sie diesen Ordner, wenn Sie beides nicht mehr wollen."
+  "What the model learned and your settings stay:$\r$\n$\r$\n$LOCALAPPDATA\Shoal$\r$\n$\r$\nDelete that folder if you do not want them any more." \
+  "Was das Modell gelernt hat und Ihre Einstellungen bleiben:$\r$\n$\r$\n$LOCALAPPDATA\Shoal$\r$\n$\r$\nLöschen Sie diesen Ordner, wenn Sie beides nicht mehr wollen."
 !insertmacro text NOT_REMOVED \
   "The program is gone, but what the model learned could not be removed: delete $LOCALAPPDATA\Shoal yourself." \
   "Das Programm ist entfernt, doch was das Modell gelernt hat, ließ sich nicht löschen: Löschen Sie $LOCALAPPDATA\Shoal selbst."

@@ -335,9 +335,32 @@ class TestUnderWine:
         assert clean.run(offered("0.2.0"), "/S").returncode == 3
         clean.windows("win10")
         assert clean.run(offered("0.2.0", needed_kb=2_000_000_000), "/S").returncode == 6
-        (clean.prefix / "drive_c" / "file").write_text("no folder")
-        assert clean.run(offered("0.2.0"), "/S", r"/D=C:\file\Shoal").returncode == 2
         assert clean.values(UNINSTALL) == {}
+
+    def test_what_cannot_be_written_leaves_what_was_there(
+        self, clean: Wine, offered: Callable[..., Path], tmp_path: Path
+    ) -> None:
+        other = clean.prefix / "drive_c" / "other program" / "_internal"
+        other.mkdir(parents=True)
+        (other / "python311.dll").write_text("theirs")
+        assert clean.run(offered("0.2.0"), "/S", *into(r"C:\other program")).returncode == 2
+        assert tree(other.parent) == {"_internal/python311.dll"}
+        blocked = clean.prefix / "drive_c" / "blocked"
+        (blocked / "shoal-cli.exe").mkdir(parents=True)
+        assert clean.run(offered("0.2.0"), "/S", r"/D=C:\blocked").returncode == 2
+        assert tree(blocked) == set() and clean.values(UNINSTALL) == {}
+
+        assert clean.run(offered("0.1.0"), "/S").returncode == 0
+        folder = clean.unix(clean.values(UNINSTALL)["InstallLocation"])
+        (folder / "uninstall.exe").rename(folder / "kept")
+        (folder / "uninstall.exe").mkdir()
+        (folder / "uninstall.exe" / "file").write_text("so it cannot be replaced")
+        before = tree(folder)
+        assert clean.run(offered("0.2.0"), "/S").returncode == 2
+        assert tree(folder) == before and "_internal/of the old" in before
+        assert clean.values(UNINSTALL)["DisplayVersion"] == "0.1.0"
+        shutil.rmtree(folder / "uninstall.exe")
+        (folder / "kept").rename(folder / "uninstall.exe")
 
     def test_it_is_signed_inside_and_out(
         self,
