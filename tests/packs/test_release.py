@@ -6,6 +6,7 @@ import doctest
 import hashlib
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -143,3 +144,67 @@ def test_each_file_comes_once_with_the_pythons_it_is_for() -> None:
     ]
     for row in rows:
         msgspec.convert(row, manifest.Wheel, strict=False)
+
+
+def uv() -> str:
+    """uv, as packaging/build installs it or as it is on the PATH; else the test is skipped."""
+    beside = ROOT / "build" / "python" / ("Scripts/uv.exe" if os.name == "nt" else "bin/uv")
+    found = str(beside) if beside.exists() else shutil.which("uv")
+    if found is None:
+        pytest.skip("uv is not installed: packaging/requirements/build.txt has it")
+    return found
+
+
+@pytest.mark.long
+def test_a_pack_for_another_system_is_made_here_and_refused_here(
+    host: Host, secret: tuple[Path, str], tmp_path: Path
+) -> None:
+    """uv chooses the wheels of that system and of each Python; the app says whose they are."""
+    name, content = wheel("shoal_native")
+    for tag in ("cp312-cp312-macosx_14_0_arm64", "cp313-cp313-macosx_14_0_arm64", "cp313-cp313-win_amd64"):
+        host.files[name.replace("py3-none-any", tag)] = content
+    host.files.update([wheel("shoal_unwanted")])
+    wanted = tmp_path / "wanted.txt"
+    wanted.write_text("shoal-native==1.0\nshoal-small\nshoal-unwanted\n")
+    out = tmp_path / "out"
+    options = ["--key", secret[0], "--out", out, "--imports", "shoal_small", "--without", "shoal_unwanted"]
+    command = ["pack", "mlx", "--version", "1.0", "--for", "macos-aarch64", "--uv", uv(), *options]
+    versions = ["--python-version", "3.12", "--python-version", "3.13", "--requirements", wanted]
+    index = ["--no-index", "--find-links", offered(host), "--no-cache"]
+    done = make(*command, *versions, "--", *index)
+    assert done.returncode == 0, done.stderr
+    found = source.load(str(out / "mlx.json"), (secret[1],)).manifest
+    assert (found.system, found.machine, found.least) == ("macos", "aarch64", "14.0") and found.made > 0
+    assert [(one.file.partition("-1.0-")[2], one.pythons) for one in found.wheels] == [
+        ("cp312-cp312-macosx_14_0_arm64.whl", ("3.12",)),
+        ("cp313-cp313-macosx_14_0_arm64.whl", ("3.13",)),
+        ("py3-none-any.whl", ()),
+    ]
+    if not (sys.platform == "darwin" and os.uname().machine == "arm64"):
+        with pytest.raises(PackError, match="is for macos on aarch64, and this is"):
+            manifest.check_here(found)
+
+    done = make(
+        *[one if one != "macos-aarch64" else "linux-aarch64" for one in command], *versions, "--", *index
+    )
+    assert done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_pytorchs_build_is_that_of_the_pack() -> None:
+    tool = release()
+    for name, system, version, said in (
+        ("cpu", "linux-x86_64", "2.13.0", "for NVIDIA cards"),
+        ("cpu", "linux-x86_64", "2.13.0+cpu", ""),
+        ("cuda", "linux-x86_64", "2.13.0+cpu", "for processors"),
+        ("cuda", "linux-x86_64", "2.13.0+cu130", ""),
+        ("cpu", "windows-x86_64", "2.13.0", ""),
+        ("cuda", "windows-x86_64", "2.13.0", "for processors"),
+        ("mlx", "macos-aarch64", "2.13.0", ""),
+    ):
+        wanted = tool.Wanted(*[None] * len(tool.Wanted._fields))._replace(name=name, system=system)
+        rows = [tool.Found("torch", version, "", "")]
+        if said:
+            with pytest.raises(tool.ReleaseError, match=said):
+                tool._check_torch(wanted, rows)
+        else:
+            tool._check_torch(wanted, rows)
