@@ -156,6 +156,22 @@
    <translation>autostart anmeldung hochfahren sitzung automatisch</translation>
   </message>
   <message>
+   <source>New versions</source>
+   <translation>Neue Versionen</translation>
+  </message>
+  <message>
+   <source>Look for new versions once a day</source>
+   <translation>Einmal am Tag nach neuen Versionen sehen</translation>
+  </message>
+  <message>
+   <source>Off: Shoal never looks by itself. On: it asks while this window is open, but not while it learns alone. The page Privacy shows the request. Nothing is downloaded or installed without you.</source>
+   <translation>Aus: Shoal sieht nie von selbst nach. An: Es fragt, solange dieses Fenster offen ist, aber nicht, während es allein lernt. Die Seite Privatsphäre zeigt die Anfrage. Ohne Sie wird nichts geladen oder installiert.</translation>
+  </message>
+  <message>
+   <source>update upgrade release version check download</source>
+   <translation>Update Aktualisierung Version Nachsehen Herunterladen Upgrade</translation>
+  </message>
+  <message>
    <source>Tell me when learning stops because of a problem</source>
    <translation>Melden, wenn das Lernen an einem Problem endet</translation>
   </message>
@@ -204,16 +220,20 @@
    <translation>Shoal wartet, bis du es startest.</translation>
   </message>
   <message>
+   <source>The engine is not installed: the overview has a button for that.</source>
+   <translation>Die Engine ist nicht installiert: In der Übersicht gibt es dafür einen Knopf.</translation>
+  </message>
+  <message>
+   <source>The download ended unexpectedly; what has come is kept.</source>
+   <translation>Das Herunterladen brach unerwartet ab; was schon da ist, bleibt.</translation>
+  </message>
+  <message>
    <source>The access token is in the keyring.</source>
    <translation>Das Zugangstoken liegt im Schlüsselbund.</translation>
   </message>
   <message>
    <source>It could not be deleted; the log under Settings says why.</source>
    <translation>Es ließ sich nicht löschen; das Protokoll unter Einstellungen sagt, warum.</translation>
-  </message>
-  <message>
-   <source>The download ended unexpectedly; what has come is kept.</source>
-   <translation>Das Herunterladen brach unerwartet ab; was schon da ist, bleibt.</translation>
   </message>
   <message>
    <source>The list of models cannot be read; the log under Settings says why.</source>
@@ -288,6 +308,26 @@
    <translation>Führe ./shoal setup aus, das die Installation repariert.</translation>
   </message>
   <message>
+   <source>It ended unexpectedly: try again; what has come is kept.</source>
+   <translation>Es wurde unerwartet beendet: Versuchen Sie es noch einmal; was schon da ist, bleibt.</translation>
+  </message>
+  <message>
+   <source>The folder could not be remembered ({why}): try another one.</source>
+   <translation>Der Ordner konnte nicht gemerkt werden ({why}): Versuchen Sie einen anderen.</translation>
+  </message>
+  <message>
+   <source>The engine is not installed</source>
+   <translation>Die Engine ist nicht installiert</translation>
+  </message>
+  <message>
+   <source>Shoal learns with an engine, and there is none on this computer.</source>
+   <translation>Shoal lernt mit einer Engine, und auf diesem Computer ist keine.</translation>
+  </message>
+  <message>
+   <source>Install it; what was learned so far is kept.</source>
+   <translation>Installieren Sie sie; was bisher gelernt wurde, bleibt erhalten.</translation>
+  </message>
+  <message>
    <source>Diagnostics</source>
    <translation>Diagnose</translation>
   </message>
@@ -338,6 +378,146 @@
   <message>
    <source>none</source>
    <translation>keine</translation>
+  </message>
+  <message>
+   <source>Installation of the engine</source>
+   <translation>Installation der Engine</translation>
+  </message>
+  <message>
+   <source>What has come is kept: it can be cancelled, and goes on another time.</source>
+   <translation>Was schon da ist, bleibt: Es lässt sich abbrechen und ein andermal fortsetzen.</translation>
+  </message>
+  <message>
+   <source>Repair</source>
+   <translation>Reparieren</translation>
+  </message>
+  <message>
+   <source>Retry</source>
+   <translation>Noch einmal</translation>
+  </message>
+  <message>
+   <source>What has come is kept</source>
+   <translation>Was schon da ist, bleibt</translation>
+  </message>
+  <message>
+   <source>Choose a folder with the engine …</source>
+   <translation>Ordner mit der Engine wählen …</translation>
+  </message>
+  <message>
+   <source>Put it elsewhere …</source>
+   <translation>Anderswohin legen …</translation>
+  </message>
+  <message>
+   <source>Looking what there is for this computer.</source>
+   <translation>Sieht nach, was es für diesen Computer gibt.</translation>
+  </message>
+  <message>
+   <source>The folder that the engine goes into</source>
+   <translation>Der Ordner, in den die Engine kommt</translation>
+  </message>
+  <message>
+   <source>The folder with the engine's files</source>
+   <translation>Der Ordner mit den Dateien der Engine</translation>
+  </message>
+  <message>
+   <source>One folder</source>
+   <translation>Ein Ordner</translation>
+  </message>
+  <message>
+   <source>holds it, which can be removed as a whole</source>
+   <translation>enthält sie ganz und lässt sich als Ganzes entfernen</translation>
+  </message>
+  <message>
+   <source>Install it</source>
+   <translation>Installieren</translation>
+  </message>
+  <message>
+   <source>Not now</source>
+   <translation>Nicht jetzt</translation>
+  </message>
+  <message>
+   <source>For computers without a network: the files of an offline pack</source>
+   <translation>Für Computer ohne Netz: die Dateien eines Offline-Pakets</translation>
+  </message>
+  <message>
+   <source>Into another folder, for example on another disk</source>
+   <translation>In einen anderen Ordner, zum Beispiel auf einer anderen Platte</translation>
+  </message>
+  <message>
+   <source>{n} %</source>
+   <translation>{n} %</translation>
+  </message>
+  <message>
+   <source>It goes into {folder}</source>
+   <translation>Sie kommt nach {folder}</translation>
+  </message>
+  <message>
+   <source>{what}: {line}</source>
+   <translation>{what}: {line}</translation>
+  </message>
+  <message>
+   <source>This Shoal names no engine for this computer: choose a folder that holds one.</source>
+   <translation>Dieses Shoal nennt keine Engine für diesen Computer: Wählen Sie einen Ordner, der eine enthält.</translation>
+  </message>
+  <message>
+   <source>This Shoal has a newer engine, {version}.</source>
+   <translation>Dieses Shoal hat eine neuere Engine, {version}.</translation>
+  </message>
+  <message>
+   <source>No engine is installed; learning needs one.</source>
+   <translation>Es ist keine Engine installiert; zum Lernen wird eine gebraucht.</translation>
+  </message>
+  <message>
+   <source>Work on the engine</source>
+   <translation>Arbeit an der Engine</translation>
+  </message>
+  <message>
+   <source>Go back to the one before</source>
+   <translation>Zur vorherigen zurückgehen</translation>
+  </message>
+  <message>
+   <source>From a folder …</source>
+   <translation>Aus einem Ordner …</translation>
+  </message>
+  <message>
+   <source>Remove …</source>
+   <translation>Entfernen …</translation>
+  </message>
+  <message>
+   <source>Install</source>
+   <translation>Installieren</translation>
+  </message>
+  <message>
+   <source>Install: {title}</source>
+   <translation>Installieren: {title}</translation>
+  </message>
+  <message>
+   <source>Remove the engine? {size} are free again.</source>
+   <translation>Die Engine entfernen? {size} werden wieder frei.</translation>
+  </message>
+  <message>
+   <source>Learning stops until an engine is installed again, which has to be fetched then. What the model learned is kept.</source>
+   <translation>Das Lernen hält an, bis wieder eine Engine installiert ist, die dann geladen werden muss. Was das Modell gelernt hat, bleibt erhalten.</translation>
+  </message>
+  <message>
+   <source>Only the one before</source>
+   <translation>Nur die vorherige</translation>
+  </message>
+  <message>
+   <source>Remove the engine</source>
+   <translation>Engine entfernen</translation>
+  </message>
+  <message>
+   <source>Looks at every file, and makes the engine anew</source>
+   <translation>Prüft jede Datei und stellt die Engine neu her</translation>
+  </message>
+  <message>
+   <source>Kept for going back: {title}</source>
+   <translation>Aufgehoben, um zurückzugehen: {title}</translation>
+  </message>
+  <message>
+   <source>{n} %  ·  {line}</source>
+   <translation>{n} %  ·  {line}</translation>
   </message>
   <message>
    <source>{n} token</source>
@@ -972,6 +1152,14 @@
    <translation>Seit dem Start des Lernens noch keine Nachricht.</translation>
   </message>
   <message>
+   <source>Requests for the engine's files</source>
+   <translation>Anfragen nach den Dateien der Engine</translation>
+  </message>
+  <message>
+   <source>The engine is being fetched, as you asked for. Whoever gives it out sees this computer's network address, and nothing of yours.</source>
+   <translation>Die Engine wird geladen, wie Sie es wollten. Wer sie ausgibt, sieht die Netzadresse dieses Computers und nichts von Ihnen.</translation>
+  </message>
+  <message>
    <source>Nothing</source>
    <translation>Nichts</translation>
   </message>
@@ -1012,8 +1200,8 @@
    <translation>Nutzungsdaten</translation>
   </message>
   <message>
-   <source>There is no telemetry, no account and no check for updates.</source>
-   <translation>Es gibt keine Telemetrie, kein Konto und keine Suche nach Aktualisierungen.</translation>
+   <source>There is no telemetry and no account. Whether there is a newer Shoal is asked only if you want it.</source>
+   <translation>Es gibt keine Telemetrie und kein Konto. Ob es ein neueres Shoal gibt, wird nur gefragt, wenn Sie es wollen.</translation>
   </message>
   <message>
    <source>Open folder</source>
@@ -1030,6 +1218,10 @@
   <message>
    <source>Looking for a swarm.</source>
    <translation>Sucht einen Schwarm.</translation>
+  </message>
+  <message>
+   <source>This copy of Shoal is a checkout: it asks nobody.</source>
+   <translation>Diese Kopie von Shoal ist ein Arbeitsverzeichnis: Sie fragt niemanden.</translation>
   </message>
   <message>
    <source>the relay introduces itself</source>
@@ -1088,6 +1280,14 @@
    <translation>Wo alles liegt</translation>
   </message>
   <message>
+   <source>Looking for new versions</source>
+   <translation>Nach neuen Versionen sehen</translation>
+  </message>
+  <message>
+   <source>Off. {host} is asked only when you press a button that says so.</source>
+   <translation>Aus. {host} wird nur gefragt, wenn Sie einen Knopf drücken, auf dem das steht.</translation>
+  </message>
+  <message>
    <source>asks how the swarm is doing</source>
    <translation>fragt, wie es dem Schwarm geht</translation>
   </message>
@@ -1102,6 +1302,14 @@
   <message>
    <source>received</source>
    <translation>empfangen</translation>
+  </message>
+  <message>
+   <source>On, but never while Shoal learns alone.</source>
+   <translation>An, aber nie, während Shoal allein lernt.</translation>
+  </message>
+  <message>
+   <source>On. {host} is asked once a day, while this window is open.</source>
+   <translation>An. {host} wird einmal am Tag gefragt, solange dieses Fenster offen ist.</translation>
   </message>
   <message>
    <source>Settings</source>
@@ -1126,6 +1334,10 @@
   <message>
    <source>{help} Holds from the next start of learning.</source>
    <translation>{help} Gilt ab dem nächsten Start des Lernens.</translation>
+  </message>
+  <message>
+   <source>engine pack install repair remove go back pytorch</source>
+   <translation>Engine Paket installieren reparieren entfernen zurückgehen pytorch</translation>
   </message>
   <message>
    <source>Help</source>
@@ -1196,12 +1408,12 @@
    <translation>Einstellungen und der Name dieses Computers</translation>
   </message>
   <message>
-   <source>{name}, which is not Shoal's</source>
-   <translation>{name}, das nicht von Shoal ist</translation>
+   <source>an access token for models in the system's keyring, if you gave one</source>
+   <translation>ein Zugangsschlüssel für Modelle im Schlüsselbund des Systems, falls Sie einen angegeben haben</translation>
   </message>
   <message>
-   <source>the program itself, in {folder}</source>
-   <translation>das Programm selbst, in {folder}</translation>
+   <source>{name}, which is not Shoal's</source>
+   <translation>{name}, das nicht von Shoal ist</translation>
   </message>
   <message>
    <source>models and exports that you keep in other folders</source>
@@ -1240,6 +1452,18 @@
    <translation>der Eintrag, der Shoal bei der Anmeldung startet</translation>
   </message>
   <message>
+   <source>the engine in {folder}: {size}</source>
+   <translation>die Engine in {folder}: {size}</translation>
+  </message>
+  <message>
+   <source>what the single file unpacked in {folder}: {size}</source>
+   <translation>was die einzelne Datei in {folder} entpackt hat: {size}</translation>
+  </message>
+  <message>
+   <source>the entry by which links and menus find Shoal</source>
+   <translation>der Eintrag, über den Links und Menüs Shoal finden</translation>
+  </message>
+  <message>
    <source>This goes, and cannot be had back:</source>
    <translation>Das wird gelöscht und kommt nicht wieder:</translation>
   </message>
@@ -1250,6 +1474,22 @@
   <message>
    <source>Shoal then ends.</source>
    <translation>Danach beendet sich Shoal.</translation>
+  </message>
+  <message>
+   <source>the program itself; the package manager removes it: {command}</source>
+   <translation>das Programm selbst; die Paketverwaltung entfernt es: {command}</translation>
+  </message>
+  <message>
+   <source>the program itself; Windows removes it, under Settings, Apps, Shoal</source>
+   <translation>das Programm selbst; Windows entfernt es, unter Einstellungen, Apps, Shoal</translation>
+  </message>
+  <message>
+   <source>the program itself; move it to the Trash: {path}</source>
+   <translation>das Programm selbst; legen Sie es in den Papierkorb: {path}</translation>
+  </message>
+  <message>
+   <source>the program itself; delete it to be rid of it: {path}</source>
+   <translation>das Programm selbst; löschen Sie es, um es loszuwerden: {path}</translation>
   </message>
   <message>
    <source>Move …</source>
@@ -1593,6 +1833,22 @@
    <translation>Alles liegt in einem Ordner, der sich als Ganzes verlegen oder entfernen lässt. Kein Konto, und niemand erfährt, dass du es benutzt.</translation>
   </message>
   <message>
+   <source>First the engine is installed: {size}, once.</source>
+   <translation>Zuerst wird die Engine installiert: {size}, einmal.</translation>
+  </message>
+  <message>
+   <source>First the engine is installed, once.</source>
+   <translation>Zuerst wird die Engine installiert, einmal.</translation>
+  </message>
+  <message>
+   <source>First, the engine</source>
+   <translation>Zuerst die Engine</translation>
+  </message>
+  <message>
+   <source>Shoal learns with PyTorch, which is large and no part of the app itself. It is installed once, into a folder of your own, and can be removed at any time.</source>
+   <translation>Shoal lernt mit PyTorch, das groß ist und nicht zur App selbst gehört. Es wird einmal installiert, in einen Ordner von Ihnen, und lässt sich jederzeit entfernen.</translation>
+  </message>
+  <message>
    <source>What this computer can do</source>
    <translation>Was dieser Computer kann</translation>
   </message>
@@ -1793,6 +2049,10 @@
    <translation>hält an</translation>
   </message>
   <message>
+   <source>Nothing can be kept in the data folder {home}: make it yours to write, or name another one with --home.</source>
+   <translation>Im Datenordner {home} lässt sich nichts speichern: Machen Sie ihn für sich beschreibbar, oder nennen Sie mit --home einen anderen.</translation>
+  </message>
+  <message>
    <source>shoal: Another Shoal uses {home} and does not answer; end it and start again.</source>
    <translation>shoal: Ein anderes Shoal benutzt {home} und antwortet nicht; beende es und starte noch einmal.</translation>
   </message>
@@ -1878,6 +2138,10 @@
   <message>
    <source>The measurement took too long. Learning works without it.</source>
    <translation>Die Messung dauerte zu lange. Das Lernen geht auch ohne sie.</translation>
+  </message>
+  <message>
+   <source>It ended unexpectedly; the log under Settings says why.</source>
+   <translation>Es wurde unerwartet beendet; das Protokoll unter Einstellungen sagt, warum.</translation>
   </message>
   <message>
    <source>Copying to {folder} and checking …</source>
@@ -2004,6 +2268,166 @@
    <translation>{sign}{n} Punkte seit dem Start</translation>
   </message>
   <message>
+   <source>{much} {come}. {disk} {meanwhile}.</source>
+   <translation>{much} {come}. {disk} {meanwhile}.</translation>
+  </message>
+  <message>
+   <source>There is no room for it: {size} more are needed on this disk.</source>
+   <translation>Dafür ist kein Platz: Auf dieser Platte fehlen {size}.</translation>
+  </message>
+  <message>
+   <source>{stage}, {n} %</source>
+   <translation>{stage}, {n} %</translation>
+  </message>
+  <message>
+   <source>For the processor</source>
+   <translation>Für den Prozessor</translation>
+  </message>
+  <message>
+   <source>For the NVIDIA card</source>
+   <translation>Für die NVIDIA-Karte</translation>
+  </message>
+  <message>
+   <source>For Apple Silicon</source>
+   <translation>Für Apple Silicon</translation>
+  </message>
+  <message>
+   <source>For the processor, with llama.cpp</source>
+   <translation>Für den Prozessor, mit llama.cpp</translation>
+  </message>
+  <message>
+   <source>The smallest. It works on every computer.</source>
+   <translation>Die kleinste. Sie läuft auf jedem Computer.</translation>
+  </message>
+  <message>
+   <source>The graphics card learns many times faster. The largest to fetch.</source>
+   <translation>Die Grafikkarte lernt um ein Vielfaches schneller. Der größte Download.</translation>
+  </message>
+  <message>
+   <source>Made for this kind of Mac, and the fastest on it.</source>
+   <translation>Für diese Art Mac gemacht und darauf die schnellste.</translation>
+  </message>
+  <message>
+   <source>Answers faster with the larger models.</source>
+   <translation>Antwortet mit den größeren Modellen schneller.</translation>
+  </message>
+  <message>
+   <source>to fetch, once; nothing of yours is sent</source>
+   <translation>zu laden, einmal; von Ihnen wird nichts gesendet</translation>
+  </message>
+  <message>
+   <source>of room needed meanwhile; {free} are free</source>
+   <translation>Platz werden dabei gebraucht; {free} sind frei</translation>
+  </message>
+  <message>
+   <source>How large it is, is asked first; nothing else is fetched until there is room for it.</source>
+   <translation>Zuerst wird gefragt, wie groß sie ist; sonst wird nichts geladen, bis Platz dafür ist.</translation>
+  </message>
+  <message>
+   <source>Go on installing</source>
+   <translation>Weiter installieren</translation>
+  </message>
+  <message>
+   <source>Install the engine anew</source>
+   <translation>Engine neu installieren</translation>
+  </message>
+  <message>
+   <source>Install the engine</source>
+   <translation>Engine installieren</translation>
+  </message>
+  <message>
+   <source>The engine does not work any more</source>
+   <translation>Die Engine funktioniert nicht mehr</translation>
+  </message>
+  <message>
+   <source>The engine is missing</source>
+   <translation>Die Engine fehlt</translation>
+  </message>
+  <message>
+   <source>It was damaged, or something that it needs was removed. A repair makes it anew; what the model learned is kept.</source>
+   <translation>Sie wurde beschädigt, oder etwas, das sie braucht, wurde entfernt. Eine Reparatur stellt sie neu her; was das Modell gelernt hat, bleibt erhalten.</translation>
+  </message>
+  <message>
+   <source>Learning needs it, and it cannot be started. What the model learned is kept.</source>
+   <translation>Sie wird zum Lernen gebraucht und lässt sich nicht starten. Was das Modell gelernt hat, bleibt erhalten.</translation>
+  </message>
+  <message>
+   <source>Looking what is there</source>
+   <translation>Sieht nach, was da ist</translation>
+  </message>
+  <message>
+   <source>Making its environment</source>
+   <translation>Legt ihre Umgebung an</translation>
+  </message>
+  <message>
+   <source>Unpacking it</source>
+   <translation>Entpackt sie</translation>
+  </message>
+  <message>
+   <source>Checking that it loads</source>
+   <translation>Prüft, ob sie sich laden lässt</translation>
+  </message>
+  <message>
+   <source>Taking it into use</source>
+   <translation>Nimmt sie in Gebrauch</translation>
+  </message>
+  <message>
+   <source>Beginning</source>
+   <translation>Beginnt</translation>
+  </message>
+  <message>
+   <source>{line}: {have} of {total}</source>
+   <translation>{line}: {have} von {total}</translation>
+  </message>
+  <message>
+   <source>{line}, {rate} a second</source>
+   <translation>{line}, {rate} je Sekunde</translation>
+  </message>
+  <message>
+   <source>{line}, about {span} left</source>
+   <translation>{line}, noch etwa {span}</translation>
+  </message>
+  <message>
+   <source>put it elsewhere</source>
+   <translation>anderswohin legen</translation>
+  </message>
+  <message>
+   <source>Python {version}</source>
+   <translation>Python {version}</translation>
+  </message>
+  <message>
+   <source>to fetch: it came with Shoal</source>
+   <translation>zu laden: Sie kam mit Shoal</translation>
+  </message>
+  <message>
+   <source>to fetch; {have} are here already</source>
+   <translation>zu laden; {have} sind schon da</translation>
+  </message>
+  <message>
+   <source>Reading its files</source>
+   <translation>Liest ihre Dateien</translation>
+  </message>
+  <message>
+   <source>Fetching it</source>
+   <translation>Lädt sie</translation>
+  </message>
+  <message>
+   <source>Installing the engine</source>
+   <translation>Engine wird installiert</translation>
+  </message>
+  <message>
+   <source>Repairing the engine</source>
+   <translation>Engine wird repariert</translation>
+  </message>
+  <message>
+   <source>Going back to the engine before</source>
+   <translation>Geht zur vorherigen Engine zurück</translation>
+  </message>
+  <message>
+   <source>Removing the engine</source>
+   <translation>Engine wird entfernt</translation>
+  </message>
+  <message>
    <source>Looking at what fits.</source>
    <translation>Sieht nach, was passt.</translation>
   </message>
@@ -2030,10 +2454,6 @@
   <message>
    <source>Get</source>
    <translation>Holen</translation>
-  </message>
-  <message>
-   <source>Retry</source>
-   <translation>Noch einmal</translation>
   </message>
   <message>
    <source>Delete</source>
@@ -2066,10 +2486,6 @@
   <message>
    <source>Access token</source>
    <translation>Zugangstoken</translation>
-  </message>
-  <message>
-   <source>Not now</source>
-   <translation>Nicht jetzt</translation>
   </message>
   <message>
    <source>Keep the token</source>
@@ -2153,14 +2569,6 @@
   <message>
    <source>{line}, checking</source>
    <translation>{line}, wird geprüft</translation>
-  </message>
-  <message>
-   <source>{line}, {rate} a second</source>
-   <translation>{line}, {rate} je Sekunde</translation>
-  </message>
-  <message>
-   <source>{line}, about {span} left</source>
-   <translation>{line}, noch etwa {span}</translation>
   </message>
   <message>
    <source>{title} leaves this list. The folder and what it learned stay.</source>
@@ -2252,6 +2660,118 @@
     <numerusform>vermutlich {low} bis {high}, {n} Frage</numerusform>
     <numerusform>vermutlich {low} bis {high}, {n} Fragen</numerusform>
    </translation>
+  </message>
+  <message>
+   <source>This is version {version}</source>
+   <translation>Dies ist Version {version}</translation>
+  </message>
+  <message>
+   <source>Looking for a new version …</source>
+   <translation>Sieht nach einer neuen Version …</translation>
+  </message>
+  <message>
+   <source>Version {version} is there</source>
+   <translation>Version {version} ist da</translation>
+  </message>
+  <message>
+   <source>This copy of Shoal is a checkout: git pull brings what is new.</source>
+   <translation>Diese Kopie von Shoal ist ein Arbeitsverzeichnis: git pull bringt das Neue.</translation>
+  </message>
+  <message>
+   <source>Asking {host}. The request says nothing about you or this computer.</source>
+   <translation>Fragt {host}. Die Anfrage sagt nichts über Sie oder diesen Computer.</translation>
+  </message>
+  <message>
+   <source>No newer one is known. Looked {ago}.</source>
+   <translation>Eine neuere ist nicht bekannt. Nachgesehen {ago}.</translation>
+  </message>
+  <message>
+   <source>this is {version}</source>
+   <translation>dies ist {version}</translation>
+  </message>
+  <message>
+   <source>The system installs it …</source>
+   <translation>Das System installiert sie …</translation>
+  </message>
+  <message>
+   <source>Progress of the download</source>
+   <translation>Fortschritt des Downloads</translation>
+  </message>
+  <message>
+   <source>Look now</source>
+   <translation>Jetzt nachsehen</translation>
+  </message>
+  <message>
+   <source>Copy the command</source>
+   <translation>Befehl kopieren</translation>
+  </message>
+  <message>
+   <source>Show the file</source>
+   <translation>Datei zeigen</translation>
+  </message>
+  <message>
+   <source>Open its page</source>
+   <translation>Ihre Seite öffnen</translation>
+  </message>
+  <message>
+   <source>Asks {host} once.</source>
+   <translation>Fragt {host} einmal.</translation>
+  </message>
+  <message>
+   <source>See what is new</source>
+   <translation>Neues ansehen</translation>
+  </message>
+  <message>
+   <source>Not this one</source>
+   <translation>Diese nicht</translation>
+  </message>
+  <message>
+   <source>Yes, once a day</source>
+   <translation>Ja, einmal am Tag</translation>
+  </message>
+  <message>
+   <source>No</source>
+   <translation>Nein</translation>
+  </message>
+  <message>
+   <source>Nobody has looked yet whether there is a newer one.</source>
+   <translation>Ob es eine neuere gibt, hat noch niemand nachgesehen.</translation>
+  </message>
+  <message>
+   <source>It is downloaded and checked. It takes the place of this one, which is kept beside it, and Shoal opens again.</source>
+   <translation>Sie ist geladen und geprüft. Sie tritt an die Stelle dieser Version, die daneben aufgehoben wird, und Shoal öffnet sich neu.</translation>
+  </message>
+  <message>
+   <source>of {day}</source>
+   <translation>vom {day}</translation>
+  </message>
+  <message>
+   <source>Install and restart</source>
+   <translation>Installieren und neu starten</translation>
+  </message>
+  <message>
+   <source>It is installed when you say so, and keeps everything that was learned.</source>
+   <translation>Sie wird installiert, wenn Sie es sagen, und behält alles Gelernte.</translation>
+  </message>
+  <message>
+   <source>Shall Shoal look for new versions?</source>
+   <translation>Soll Shoal nach neuen Versionen sehen?</translation>
+  </message>
+  <message>
+   <source>Then it asks {host} once a day, while this window is open. The request says nothing about you or this computer. You can change your mind under Settings.</source>
+   <translation>Dann fragt es {host} einmal am Tag, solange dieses Fenster offen ist. Die Anfrage sagt nichts über Sie oder diesen Computer. Unter Einstellungen können Sie es sich anders überlegen.</translation>
+  </message>
+  <message>
+   <source>It is downloaded and checked. Learning stops at its last safe point, the system asks for your password and installs it, and Shoal opens again.</source>
+   <translation>Sie ist geladen und geprüft. Das Lernen hält an seiner letzten sicheren Stelle an, das System fragt nach Ihrem Passwort und installiert sie, und Shoal öffnet sich neu.</translation>
+  </message>
+  <message>
+   <source>It is downloaded and checked. Its installer opens, and Shoal ends.</source>
+   <translation>Sie ist geladen und geprüft. Ihr Installationsprogramm öffnet sich, und Shoal endet.</translation>
+  </message>
+  <message>
+   <source>It is downloaded and checked. It opens, and Shoal ends: drag it into the folder Applications.</source>
+   <translation>Sie ist geladen und geprüft. Sie öffnet sich, und Shoal endet: Ziehen Sie sie in den Ordner Programme.</translation>
   </message>
   <message>
    <source>{hours} of 168 hours a week are marked, {days}.</source>
