@@ -11,7 +11,7 @@ from linux import elf, tree
 HERE = Path(__file__).resolve().parent
 DEPENDS = (
     "python3 (>= 3.11)",
-    "python3-venv",
+    "ca-certificates",
     "libstdc++6",
     "libegl1",
     "libgl1",
@@ -27,7 +27,7 @@ DEPENDS = (
     "libxkbcommon-x11-0",
     "libxss1",
 )
-"""Python and its venv are for the engine pack; the libraries are Qt's."""
+"""Python is for the engine pack, whom to trust for fetching it; the libraries are Qt's."""
 RECOMMENDS = ("libwayland-client0", "libwayland-cursor0", "libgomp1")
 SCRIPTS = ("prerm",)
 DESCRIPTION = """Train a small reasoning model on your own computer
