@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ MB = 10**6
 def home(tmp_path: Path) -> Path:
     folder = tmp_path / "models" / "starter-1"
     Store(folder / "history.sqlite").close()
-    with sqlite3.connect(folder / "history.sqlite") as db:
+    with closing(sqlite3.connect(folder / "history.sqlite")) as db, db:
         for at in range(1, 61):
             db.execute("INSERT INTO rounds VALUES (?, 1, ?, 2, 3, 0, 0.5, '{}')", (at, 100.0 + at))
             db.execute(
@@ -46,7 +47,7 @@ def kinds(home: Path) -> dict[str, int]:
 
 
 def texts(home: Path) -> int:
-    with sqlite3.connect(home / "models" / "starter-1" / "history.sqlite") as db:
+    with closing(sqlite3.connect(home / "models" / "starter-1" / "history.sqlite")) as db, db:
         return int(db.execute("SELECT count(*) FROM groups WHERE completions IS NOT NULL").fetchone()[0])
 
 
@@ -81,7 +82,7 @@ def test_what_was_learned_is_never_taken_and_a_limit_below_it_is_told(home: Path
     assert "delete models that you do not need" in found.sentence and found.after > 5 * MB
     assert kinds(home)["models"] > 2.9 * MB
     assert (home / "models" / "starter-1" / "checkpoints" / "000060" / "adapter_model.safetensors").exists()
-    with sqlite3.connect(home / "models" / "starter-1" / "history.sqlite") as db:
+    with closing(sqlite3.connect(home / "models" / "starter-1" / "history.sqlite")) as db, db:
         for table, rows in (("rounds", 60), ("groups", 60), ("probes", 1)):
             assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (rows,)
     assert thinning.thin(home, 1).after == found.after, "there is nothing more to take"
@@ -89,7 +90,7 @@ def test_what_was_learned_is_never_taken_and_a_limit_below_it_is_told(home: Path
 
 def test_a_history_that_is_being_written_is_left_for_later(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thinning, "_PATIENCE_S", 0.05)
-    with sqlite3.connect(home / "models" / "starter-1" / "history.sqlite") as db:
+    with closing(sqlite3.connect(home / "models" / "starter-1" / "history.sqlite")) as db, db:
         db.execute("BEGIN IMMEDIATE")
         thinning.thin(home, 1)
         db.rollback()
