@@ -72,13 +72,12 @@ def lay_out(folder: Path, program: bytes, old: bool = False) -> Path:
 def test_the_script_compiles_without_a_warning(
     make: Callable[..., Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Warnings are errors. Both kinds: NSIS' own package for Windows makes 32-bit installers alone."""
-    folder = lay_out(tmp_path / "app", b"MZ")
-    for target, machine in (("amd64", 0x8664), ("x86", 0x14C)):
-        content = make(folder, "0.2.0", target=target).read_bytes()
-        at = struct.unpack_from("<I", content, 0x3C)[0]
-        assert content[at : at + 4] == b"PE\0\0" and struct.unpack_from("<H", content, at + 4)[0] == machine
-        assert "The Shoal authors".encode("utf-16-le") in content and "0.2.0".encode("utf-16-le") in content
+    """Warnings are errors. This is the kind that NSIS' own package for Windows can make; the other one is tried
+    under Wine."""
+    content = make(lay_out(tmp_path / "app", b"MZ"), "0.2.0", target="x86").read_bytes()
+    at = struct.unpack_from("<I", content, 0x3C)[0]
+    assert content[at : at + 4] == b"PE\0\0" and struct.unpack_from("<H", content, at + 4)[0] == 0x14C
+    assert "The Shoal authors".encode("utf-16-le") in content and "0.2.0".encode("utf-16-le") in content
     assert "SHOAL_SIGN" in capfd.readouterr().err
 
 
@@ -121,6 +120,7 @@ def test_the_icon_holds_every_size(rooms: SimpleNamespace) -> None:
         assert (size, width, height) == (40, entry[0], 2 * entry[0])
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the commands are those of a POSIX shell")
 def test_a_signing_command_may_write_in_place_or_beside(rooms: SimpleNamespace, tmp_path: Path) -> None:
     program = tmp_path / "my shoal.exe"
     program.write_bytes(b"MZ")
@@ -346,7 +346,7 @@ class TestUnderWine:
         assert clean.run(offered("0.2.0"), "/S", *into(r"C:\other program")).returncode == 2
         assert tree(other.parent) == {"_internal/python311.dll"}
         blocked = clean.prefix / "drive_c" / "blocked"
-        (blocked / "shoal-cli.exe").mkdir(parents=True)
+        (blocked / "uninstall.exe").mkdir(parents=True)
         assert clean.run(offered("0.2.0"), "/S", r"/D=C:\blocked").returncode == 2
         assert tree(blocked) == set() and clean.values(UNINSTALL) == {}
 
