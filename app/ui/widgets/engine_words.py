@@ -7,8 +7,10 @@ import re
 
 from app.packs.events import Offered, Pack
 from app.ui.engine_pack import Doing, EnginePack
-from app.ui.texts import number, size, span, tr
+from app.ui.texts import mark, number, size, span, tr
 
+_ELSEWHERE = mark("put it elsewhere")
+"""In the language of the sentence around it, which is English."""
 _BY_VARIABLE = re.compile(r"name\sanother\s\w+\swith\sSHOAL_PACKS")
 
 
@@ -142,7 +144,7 @@ def halves(sentence: str) -> tuple[str, str]:
     >>> halves("It is full: make some room, or name another folder with SHOAL_PACKS, then try again.")[1]
     'Make some room, or put it elsewhere, then try again.'
     """
-    sentence = _BY_VARIABLE.sub(tr("put it elsewhere"), sentence)
+    sentence = _BY_VARIABLE.sub(_ELSEWHERE, sentence)
     depth = 0
     for at, sign in enumerate(sentence):
         depth += (sign == "(") - (sign == ")")
