@@ -188,7 +188,10 @@ def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[App,
         )
     with serving(Host(OnDisk(Path(folder)))) as host:
         trust = trusting(Path(key).read_text().strip(), f"{host.url}/cpu.json", Path(folder) / "cpu.json")
-        yield App(tmp_path, trust), host
+        app = App(tmp_path, trust)
+        yield app, host
+        for left in (app.packs, tmp_path / "gone"):  # a gigabyte each
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def opened(app: App, display: str, variables: dict[str, str]) -> subprocess.Popen[bytes]:
