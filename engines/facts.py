@@ -70,7 +70,7 @@ def gather(folder: Path | None = None) -> Facts:
         machine=platform.machine().replace("AMD64", "x86_64").replace("aarch64", "arm64"),
         cpu=cpu_name(),
         cores=_cores(),
-        features=_features(),
+        features=features(),
         memory_mb=psutil.virtual_memory().total // MB,
         free_mb=min(psutil.virtual_memory().available, container_room()) // MB,
         disk_mb=_disk_mb(folder or Path.home()),
@@ -98,7 +98,7 @@ def _cores() -> int:
     return min(cores, len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else cores
 
 
-def _features() -> tuple[str, ...]:
+def features() -> tuple[str, ...]:
     words: set[str] = set()
     if sys.platform == "linux":
         try:

@@ -8,15 +8,25 @@ from __future__ import annotations
 
 import functools
 import importlib
+import platform
 import sys
+from pathlib import Path
 from typing import Any
 
+from engines.facts import features
+
+PACK = "shoal-pack.json"
+"""Stands in the environment of an installed app, whose llama.cpp was built for AVX2. In a checkout it was built
+for the very processor."""
 _ERROR = 4
 """Log level of failures; 5 is the continuation of any line, 1 to 3 are for developers."""
 
 
 def available() -> str:
     """Empty where llama.cpp can run, else one sentence: why not, and what to do."""
+    built_for_avx2 = (Path(sys.prefix) / PACK).exists() and platform.machine().lower() in ("x86_64", "amd64")
+    if built_for_avx2 and "avx2" not in features():  # its first such instruction would end this process
+        return "llama.cpp needs a processor with AVX2 (2013 and later), and this one has none: PyTorch samples."
     try:
         library()
     except ImportError:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from app.packs import contents
+from app.packs import contents, place
 from app.packs.manifest import Wheel
+from engines.llamacpp import library
 
 ROOT = Path(__file__).parents[2]
 TOOL = ROOT / "packaging" / "packs" / "wheel"
@@ -76,3 +77,15 @@ def test_a_wheel_says_which_glibc_it_needs_and_brings_each_library_once(tmp_path
 def test_a_wheel_without_llamacpp_is_refused(tmp_path: Path) -> None:
     done = slim(built(tmp_path, {"libggml": b""}), tmp_path / "out")
     assert done.returncode == 1 and "build it anew" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_processor_that_the_wheel_is_not_for_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(library, "features", lambda: ())
+    monkeypatch.setattr(library.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(library, "library", lambda: None)
+    assert library.PACK == place.MARK and library.available() == ""  # a checkout's was built here
+    (tmp_path / place.MARK).touch()
+    assert "needs a processor with AVX2" in library.available()
+    monkeypatch.setattr(library, "features", lambda: ("avx2",))
+    assert library.available() == ""
