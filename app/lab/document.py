@@ -87,7 +87,8 @@ def _head(studies: Sequence[Study], to: Path) -> str:
         "",
         *goals.rows(found),
         "",
-        "Met, not met: the whole interval lies on that side. Open: it does not, or nothing was measured.",
+        "Met, not met: the whole interval lies on that side. Open: it does not, one seed is too few, or nothing "
+        "was measured.",
         "",
         "## Method",
         "",
@@ -193,10 +194,10 @@ def _inside(results: Results) -> list[str]:
         lines.append("| " + " | ".join(cells) + " |")
     lines += [
         "",
-        "Informative groups are means over nodes and rounds; swing is the standard deviation, in points, of "
-        "the curve smoothed over five values, in the second half of a run: of the held-out probe, and of own "
-        "fresh questions, which every round asks. Entropy is the mean -log prob of own tokens in the "
-        "first and last five rounds.",
+        "Informative groups are means over nodes and rounds. Swing is the standard deviation, in points, of "
+        "the smoothed curve about its straight line in the second half of a run: of the held-out probe, and of "
+        "own fresh questions, which every round asks. Entropy is the mean -log prob of own tokens in the first "
+        "and last five rounds.",
     ]
     return lines
 

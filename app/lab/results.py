@@ -47,8 +47,7 @@ class ArmResult(msgspec.Struct, frozen=True, kw_only=True):
     pass_at_8_start: Estimate
     pass_at_8_final: Estimate
     swing: float | None
-    """Standard deviation of the seeds' mean curves, each smoothed over five probes, in the second half of the
-    run."""
+    """How the seeds' mean curves swing in the second half of the run, see `_swing`."""
     own_swing: float | None
     """The same of the share of own fresh questions solved, which every round measures."""
     cumulative_training_batch_reward: float
@@ -189,13 +188,20 @@ def _difference(
 
 
 def _swing(curves: Sequence[Sequence[float]]) -> float | None:
+    """Mean over curves of the standard deviation about a straight line of the smoothed second half: a curve
+    that only rises does not swing. Smoothed over five values, over fewer where there are fewer than twelve."""
     deviations = []
     for curve in curves:
-        smooth = [_mean(curve[k : k + 5]) for k in range(len(curve) - 4)]
+        width = 5 if len(curve) >= 12 else max(1, len(curve) // 3)
+        smooth = [_mean(curve[k : k + width]) for k in range(len(curve) - width + 1)]
         half = smooth[len(smooth) // 2 :]
-        if len(half) < 2:
+        if len(half) < 3:
             return None
-        deviations.append((sum((v - _mean(half)) ** 2 for v in half) / (len(half) - 1)) ** 0.5)
+        middle, mean = (len(half) - 1) / 2, _mean(half)
+        spread = sum((k - middle) ** 2 for k in range(len(half)))
+        slope = sum((k - middle) * value for k, value in enumerate(half)) / spread
+        rest = sum((value - mean - slope * (k - middle)) ** 2 for k, value in enumerate(half))
+        deviations.append((rest / (len(half) - 2)) ** 0.5)
     return _mean(deviations)
 
 

@@ -95,11 +95,13 @@ def test_differences_are_paired_by_seed() -> None:
     assert dynamic.difference is not None and not dynamic.difference.excludes_zero and dynamic.seeds_ahead == 0
 
 
-def test_swing_is_the_deviation_of_the_smoothed_second_half() -> None:
-    # probes at .1, .3, .1 ... smoothed over five: .18, .22 alternating; the last four deviate by .02 each
+def test_swing_is_the_deviation_of_the_smoothed_second_half_about_its_line() -> None:
+    # probes at .1, .3, .1 ... smoothed over five: .18, .22 alternating. The last four lie .02 off their mean;
+    # their line has slope .008, which takes .00032 off the sum of squares .0016, and two degrees are left
     curve = [0.1, 0.3] * 6
-    assert _swing([curve]) == pytest.approx(0.02 * (4 / 3) ** 0.5)
-    assert _swing([curve[:5]]) is None
+    assert _swing([curve]) == pytest.approx(0.00064**0.5)
+    assert _swing([[0.01 * k for k in range(12)]]) == pytest.approx(0.0)
+    assert _swing([[0.0, 0.1, 0.0, 0.1, 0.0, 0.3]]) is not None and _swing([curve[:4]]) is None
 
 
 def test_only_shared_seeds_are_compared() -> None:
