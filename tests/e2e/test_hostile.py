@@ -1,4 +1,4 @@
-"""A stranger on the wire who knows every answer: real relay, real node, real engine, and what is learned of it."""
+"""A stranger on the wire who knows every answer: real relay, node and engine, and what is learned of it."""
 
 from __future__ import annotations
 
