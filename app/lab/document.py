@@ -87,8 +87,8 @@ def _head(studies: Sequence[Study], to: Path) -> str:
         "",
         *goals.rows(found),
         "",
-        "Met, not met: the whole interval lies on that side. Open: it does not, one seed is too few, or nothing "
-        "was measured.",
+        "Met, not met: the whole interval lies on that side. Open: it does not, one seed is too few, or "
+        "nothing was measured.",
         "",
         "## Method",
         "",
@@ -122,7 +122,7 @@ def _section(study: Study, results: Results, to: Path) -> str:
         f"({_link(study, EFFECTS, to)})",
         "",
         *attacks.lines(study),
-        *_selection(study),
+        *_generation(study, results),
         *_inside(results),
         "",
         *_families(results),
@@ -159,18 +159,32 @@ def _table(results: Results) -> list[str]:
     return lines
 
 
-def _selection(study: Study) -> list[str]:
-    """Every sharing arm against dynamic sampling at equally many generated completions."""
-    dynamic = study.arm("8/0+ds")
-    if dynamic is None:
-        return []
+def _generation(study: Study, results: Results) -> list[str]:
+    """Every arm at equally many generated completions, against being alone and against dynamic sampling."""
+    opponents = [arm for arm in (study.arm(results.baseline), study.arm("8/0+ds")) if arm is not None]
     lines = []
     for arm in study.arms:
-        outcome = equal_generation(study.runs[arm.key], study.runs[dynamic.key]) if arm is not dynamic else None
-        if outcome is not None and not arm.shuffled:
-            lines.append(f"| {arm.name} | {outcome[1]:,.0f} | {_points(outcome[0])} |")
-    head = ["At equally many generated completions, mean height against 8/0+ds:", ""]
-    return [*head, "| arm | completions | difference, points |", "|---|---|---|", *lines, ""] if lines else []
+        outcomes = [equal_generation(study.runs[arm.key], study.runs[other.key]) for other in opponents]
+        if arm.shuffled or all(
+            arm is other or found is None for other, found in zip(opponents, outcomes, strict=True)
+        ):
+            continue
+        cells = [
+            "–" if arm is other or found is None else f"{_points(found[0])} up to {found[1]:,.0f}"
+            for other, found in zip(opponents, outcomes, strict=True)
+        ]
+        lines.append(f"| {arm.name} | " + " | ".join(cells) + " |")
+    if not lines:
+        return []
+    names = " | ".join(f"against {arm.name}" for arm in opponents)
+    return [
+        "Difference of mean height, points, over equally many generated completions:",
+        "",
+        f"| arm | {names} |",
+        "|---" * (len(opponents) + 1) + "|",
+        *lines,
+        "",
+    ]
 
 
 def _inside(results: Results) -> list[str]:
