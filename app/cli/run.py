@@ -16,7 +16,7 @@ from rich.console import Console
 
 from app.home import home as data_folder
 from app.node import commands, events, settings, solo
-from app.node.attached import SnapshotLines, listen, step_back
+from app.node.attached import SnapshotLines, listen
 from app.node.errors import NodeError, UsageError
 from app.node.format import check as check_format
 from app.node.format import stamp as stamp_format
@@ -26,6 +26,7 @@ from app.node.node import Node
 from app.node.peers import Swarm, default_external
 from app.node.quiet import sentence
 from app.node.terminal import Terminal, closing
+from app.priority import step_back
 from app.sapo.recipes import RECIPES
 from app.stopping import when_asked_to_stop
 from engines.models import locate, read_settings

@@ -16,12 +16,10 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 import msgspec
-import psutil
 
 from app.node import commands
 from app.node.snapshot import Snapshot
 
-NICE = 10
 _LARGE = ("curve", "families", "answers", "swarm")
 _PIECE = 4096
 
@@ -84,10 +82,3 @@ def listen(
         order(commands.Stop())
 
     threading.Thread(target=work, name="orders", daemon=True).start()
-
-
-def step_back() -> None:
-    """Low priority for this process and those it will start."""
-    with contextlib.suppress(psutil.Error, OSError):
-        own = psutil.Process()
-        own.nice(psutil.BELOW_NORMAL_PRIORITY_CLASS if os.name == "nt" else max(NICE, own.nice()))

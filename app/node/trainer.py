@@ -24,6 +24,7 @@ from app.node import memory, messages, solo
 from app.node.effort import Effort
 from app.node.errors import says_disk_full
 from app.node.reading import read
+from app.priority import settle
 from engines import opening
 from engines.contract import AdapterError, Completion, Engine, EngineError
 
@@ -52,6 +53,7 @@ OpenEngine = Callable[[str, int | None, int], Engine]
 
 def main() -> None:
     """The production trainer: the engine that the node names."""
+    settle()
     serve(_open, beforehand=_prepare)
 
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
+from app.priority import settle
 from app.sapo import scorers
 from app.sapo.families import FAMILIES
 from app.sapo.pipe import (
@@ -45,6 +46,7 @@ KEPT_QUESTIONS = 256
 
 
 def main() -> None:
+    settle()
     requests = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     _quiet()

@@ -1,0 +1,36 @@
+"""Low priority, also where Linux schedules by session.
+
+With autogroups, which many Linux systems have on, each session is a scheduling group: niceness counts within it
+alone, and a process that began a session of its own competes with everybody else as an equal (sched(7), "The
+autogroup feature"). So whoever begins one hands its niceness on to the group.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+NICE = 10
+
+
+def step_back() -> None:
+    """Low priority for this process and those it will start."""
+    if os.name == "nt":
+        import psutil
+
+        with contextlib.suppress(psutil.Error, OSError):
+            psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
+        return
+    with contextlib.suppress(OSError):
+        os.nice(max(0, NICE - os.nice(0)))
+
+
+def settle(group: Path = Path("/proc/self/autogroup")) -> None:
+    """Gives the session that this process leads its niceness, where that is low. A session that others lead is
+    left alone: it may be the owner's whole desktop."""
+    if os.name == "nt" or os.getsid(0) != os.getpid() or (nice := os.nice(0)) <= 0:
+        return
+    with contextlib.suppress(OSError):  # asked too often, or not allowed: niceness alone then
+        if group.exists():
+            group.write_text(str(nice), encoding="ascii")
