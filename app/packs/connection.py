@@ -135,7 +135,10 @@ def fault(error: Exception, address: str) -> Fault:
             f"{host} cannot be reached: check the network connection, then try again; what has come is kept.",
             again=True,
         )
-    return Fault(f"The connection to {host} broke off: it goes on when you try again.", again=True)
+    return Fault(
+        f"The connection to {host} broke off; what has come is kept, and trying again goes on from there.",
+        again=True,
+    )
 
 
 def _login() -> Fault:

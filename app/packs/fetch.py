@@ -228,7 +228,9 @@ async def _attempt(
                 raise fault(error, source) from error
         if count < wheel.size:
             raise Fault(
-                f"{host_of(source)} ended the connection early: it goes on when you try again.", again=True
+                f"{host_of(source)} ended the connection early; what has come is kept, and trying again goes on "
+                "from there.",
+                again=True,
             )
         os.fsync(file.fileno())
         if digest.hexdigest() != wheel.sha256:

@@ -83,7 +83,8 @@ def first() -> dict[str, EnginePack]:
         "waiting": change(
             new,
             doing=change(
-                FETCHING, note="The connection to files.example.org broke off: it goes on when you try again."
+                FETCHING,
+                note="The connection to files.example.org broke off; what has come is kept, and trying again goes on from there.",
             ),
         ),
         "unpacking": change(

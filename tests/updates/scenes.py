@@ -51,7 +51,7 @@ def scenes() -> dict[str, Renewal]:
             **there,
             stage=Stage.FETCHING,
             have=12_000_000,
-            note="The connection to example.org broke off: it goes on when you try again.",
+            note="The connection to example.org broke off; what has come is kept, and trying again goes on from there.",
         ),
         "cut": made(
             **there,
