@@ -136,7 +136,7 @@ def fault(error: Exception, address: str) -> Fault:
             again=True,
         )
     return Fault(
-        f"The connection to {host} broke off; what has come is kept, and trying again goes on from there.",
+        f"The connection to {host} broke off; what has come is kept, and it can go on.",
         again=True,
     )
 

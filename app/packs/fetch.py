@@ -228,8 +228,7 @@ async def _attempt(
                 raise fault(error, source) from error
         if count < wheel.size:
             raise Fault(
-                f"{host_of(source)} ended the connection early; what has come is kept, and trying again goes on "
-                "from there.",
+                f"{host_of(source)} ended the connection early; what has come is kept, and it can go on.",
                 again=True,
             )
         os.fsync(file.fileno())

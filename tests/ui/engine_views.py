@@ -84,7 +84,7 @@ def first() -> dict[str, EnginePack]:
             new,
             doing=change(
                 FETCHING,
-                note="The connection to files.example.org broke off; what has come is kept, and trying again goes on from there.",
+                note="The connection to files.example.org broke off; what has come is kept, and it can go on.",
             ),
         ),
         "unpacking": change(

@@ -51,7 +51,7 @@ def scenes() -> dict[str, Renewal]:
             **there,
             stage=Stage.FETCHING,
             have=12_000_000,
-            note="The connection to example.org broke off; what has come is kept, and trying again goes on from there.",
+            note="The connection to example.org broke off; what has come is kept, and it can go on.",
         ),
         "cut": made(
             **there,
