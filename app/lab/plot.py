@@ -32,6 +32,7 @@ class _Curve:
     """One arm at its probes: three ways to count progress, and held-out pass@1 in per cent with its band."""
 
     name: str
+    """The arm's, with the number of its seeds where another arm has more."""
     colour: str
     dashed: bool
     rounds: list[float]
@@ -73,6 +74,7 @@ def colours(arms: Sequence[tuple[str, bool]]) -> dict[str, str]:
 def _curves(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> list[_Curve]:
     curves = []
     paint = colours([(arm.name, arm.shuffled) for arm in arms if runs.get(arm.key)])
+    most = max((len(found) for found in runs.values()), default=0)
     for arm in arms:
         every = [run for _, run in sorted(runs.get(arm.key, {}).items())]
         if not every:
@@ -83,7 +85,7 @@ def _curves(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> list[_Curve]:
         ]
         curves.append(
             _Curve(
-                name=arm.name,
+                name=arm.name + (f", {len(every)} of {most} seeds" if len(every) < most else ""),
                 colour=paint[arm.name],
                 dashed=arm.dynamic or arm.shuffled,
                 rounds=[float(number) for number, _ in probes(every[0])],
