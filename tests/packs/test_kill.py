@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from app.packs import place
@@ -102,7 +103,8 @@ def test_whoever_is_asked_to_stop_leaves_nothing_running(updating: Updating) -> 
         for line in process.stdout or ():
             if json.loads(line).get("stage") == "fill":
                 break
-        time.sleep(0.3)
+        while process.poll() is None and not psutil.Process(process.pid).children():
+            time.sleep(0.005)
         process.terminate()
         assert process.wait(60) == 1
         said = process.stderr.read() if process.stderr else ""
