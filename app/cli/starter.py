@@ -83,7 +83,7 @@ def _measure(args: argparse.Namespace) -> int:
 def _specialists(args: argparse.Namespace) -> int:
     from app.home import home as data_folder
     from app.lab.regime import RegimeError, read_regime
-    from app.lab.specialists import SpecialistError, Teaching, teach
+    from app.lab.specialists import Teaching, teach
     from engines.models import locate
 
     def tell(name: str, step: int) -> None:
@@ -97,7 +97,7 @@ def _specialists(args: argparse.Namespace) -> int:
         names = regime.starters
         for made in teach(folder, names, regime.levels, args.out, teaching, args.threads, tell):
             print(made)
-    except (RegimeError, SpecialistError) as error:
+    except RegimeError as error:
         print(f"shoal starter: {error}", file=sys.stderr)
         return 2
     return 0

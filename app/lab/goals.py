@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from statistics import mean
 
 import msgspec
 
 from app.lab import attacks
 from app.lab.archive import Study
+from app.lab.arms import Arm
+from app.lab.regime import families_of
 from app.lab.results import ArmResult, equal_generation, summarise
-from app.lab.statistics import Estimate
+from app.lab.statistics import Estimate, estimate
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +118,7 @@ def poison_stays_out(studies: Studies) -> Finding:
             goal=goal,
             measured=f"{_interval(with_them.marked)}{without}, after {study.plan.rounds} rounds; held out "
             f"{_points(against)} against {alone.name}, {_seeds(against)}",
-            met=False if failed else True if out and against.mean >= 0 else None,
+            met=None if against.seeds < 2 else False if failed else True if out and against.mean >= 0 else None,
             study=study.name,
         )
     return _unmeasured(goal)
@@ -134,15 +137,50 @@ def liars_change_nothing(studies: Studies) -> Finding:
             goal=goal,
             measured=f"{_points(against)} against {clean.name}, {_seeds(against)}"
             + (f"; {whom} where they are believed" if whom else ""),
-            met=against.low <= 0 <= against.high,
+            met=None if against.seeds < 2 else against.low <= 0 <= against.high,
             study=study.name,
         )
     return _unmeasured(goal)
 
 
+def neighbours_knowledge_arrives(studies: Studies) -> Finding:
+    goal = "Specialists: families that a node does not know rise from at most 2 % to at least 25 %"
+    for study in studies.values():
+        sharing, alone = study.arm("4/4@default"), study.arm("8/0")
+        if not study.plan.starters or sharing is None or alone is None:
+            continue
+        start, end = (foreign(study, sharing, last) for last in (False, True))
+        return Finding(
+            goal=goal,
+            measured=f"{_interval(start)} to {_interval(end)} by {sharing.name}, to "
+            f"{_interval(foreign(study, alone, True))} by {alone.name}, {_seeds(end)}",
+            met=None if end.seeds < 2 else bool(start.mean <= 0.02 and end.low >= 0.25),
+            study=study.name,
+        )
+    return _unmeasured(goal)
+
+
+def foreign(study: Study, arm: Arm, last: bool) -> Estimate:
+    """Held-out pass@1 of the families that each node's starter was not taught, before the first round or after
+    the last."""
+    known_N = [families_of(name, study.plan.levels) for name in study.plan.starters]
+    values_SN = []
+    for _, run in sorted(study.runs[arm.key].items()):
+        probes = [record.probe for record in run if record.probe is not None]
+        by_family = probes[-1 if last else 0].nodes or {}
+        values_SN.append(
+            [
+                mean([shares_N[node] for family, shares_N in by_family.items() if family not in known])
+                for node, known in enumerate(known_N)
+            ]
+        )
+    return estimate(values_SN)
+
+
 GOALS: tuple[Callable[[Studies], Finding], ...] = (
     sharing_doubles,
     sharing_beats_selection,
+    neighbours_knowledge_arrives,
     default_swings_less,
     noise_teaches_nothing,
     liars_change_nothing,

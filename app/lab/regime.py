@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -52,3 +53,17 @@ def read_regime(name: str, folder: Path = FOLDER) -> Regime:
         ) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise RegimeError(f"The regime {path} cannot be read ({error}): correct the file.") from error
+
+
+def families_of(starter: str, levels: Mapping[str, int]) -> tuple[str, ...]:
+    """The families that a specialist knows: its name joins them by `+`. Raises RegimeError.
+
+    >>> families_of("gcd+lcm", {"gcd": 1, "lcm": 1, "chain_sum": 2})
+    ('gcd', 'lcm')
+    """
+    families = tuple(starter.split("+"))
+    if not set(families) < set(levels):
+        raise RegimeError(
+            f"{starter!r} is no specialist of {', '.join(levels)}: join some of these families by a plus sign."
+        )
+    return families

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.lab.regime import families_of
 from app.lab.starter.corpus import Example, Mix, examples
 from app.sapo import seeds
 from app.sapo.prompts import messages
@@ -30,25 +31,6 @@ class Teaching(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 5
 
 
-class SpecialistError(ValueError):
-    """A name that is no specialist of this regime. The message says which, why, and what would do."""
-
-
-def families_of(name: str, levels: Mapping[str, int]) -> tuple[str, ...]:
-    """The families that a specialist's name joins by `+`. Raises SpecialistError.
-
-    >>> families_of("gcd+lcm", {"gcd": 1, "lcm": 1, "chain_sum": 2})
-    ('gcd', 'lcm')
-    """
-    families = tuple(name.split("+"))
-    stray = [family for family in families if family not in levels]
-    if stray or len(families) >= len(levels):
-        raise SpecialistError(
-            f"{name!r} is no specialist of {', '.join(levels)}: join some of these families by a plus sign."
-        )
-    return families
-
-
 def teach(
     model: Path,
     names: tuple[str, ...],
@@ -59,7 +41,7 @@ def teach(
     tell: Callable[[str, int], None] = lambda name, step: None,
 ) -> list[Path]:
     """Makes each specialist that is not in `out` yet and returns all their folders: PEFT adapters whose
-    optimiser has not made a step. Raises SpecialistError before anything is made."""
+    optimiser has not made a step. Raises RegimeError before anything is made."""
     teaching = teaching or Teaching()
     known = {name: families_of(name, levels) for name in names}
     for name, own in known.items():

@@ -41,7 +41,7 @@ def run(height: float, marked: float, extra: dict[str, float] | None = None) -> 
     ]
 
 
-def study(rounds: int = 200, guarded: float = 0.0, guarded_height: float = 0.4) -> Study:
+def study(rounds: int = 200, guarded: float = 0.0, guarded_height: float = 0.4, seeds: int = 2) -> Study:
     foes = {"foe_chosen": 3.0, "marked": 0.5}
     kept_out = {"honest_taken": 9.0, "honest_kept_out": 1.0, "foe_taken": 0.0, "foe_kept_out": 4.0}
     alone, clean, lied_to, bare, defended = ARMS
@@ -50,11 +50,14 @@ def study(rounds: int = 200, guarded: float = 0.0, guarded_height: float = 0.4) 
         plan=msgspec.structs.replace(PLAN, rounds=rounds),
         arms=ARMS,
         runs={
-            alone.key: {0: run(0.3, 0.0)},
-            clean.key: {0: run(0.4, 0.0)},
-            lied_to.key: {0: run(0.4, 0.0, {"foe_chosen": 0.0, "marked": 0.0})},
-            bare.key: {0: run(0.2, 0.6, foes)},
-            defended.key: {0: run(guarded_height, guarded, foes | kept_out | {"marked": 0.0})},
+            key: dict.fromkeys(range(seeds), one)
+            for key, one in {
+                alone.key: run(0.3, 0.0),
+                clean.key: run(0.4, 0.0),
+                lied_to.key: run(0.4, 0.0, {"foe_chosen": 0.0, "marked": 0.0}),
+                bare.key: run(0.2, 0.6, foes),
+                defended.key: run(guarded_height, guarded, foes | kept_out | {"marked": 0.0}),
+            }.items()
         },
         command="",
         about="",
@@ -83,9 +86,11 @@ def test_the_goal_of_the_poison_is_met_missed_or_open() -> None:
     assert poison_stays_out({"poison": study(guarded=0.05)}).met is False
     assert poison_stays_out({"poison": study(guarded_height=0.1)}).met is False
     assert poison_stays_out({"poison": study(rounds=100)}).met is None
+    assert poison_stays_out({"poison": study(seeds=1)}).met is None
     assert poison_stays_out({}).met is None
 
 
 def test_the_goal_of_the_liars() -> None:
     found = liars_change_nothing({"poison": study()})
     assert found.met is True and "+0.0 points [+0.0, +0.0]" in found.measured
+    assert liars_change_nothing({"poison": study(seeds=1)}).met is None

@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import islice
 from pathlib import Path
 
+import msgspec
 import pytest
 
 pytest.importorskip("torch")
 
-from app.lab.regime import read_regime
-from app.lab.specialists import SpecialistError, Teaching, _lessons, families_of, teach
+from app.lab.regime import RegimeError, families_of, read_regime
+from app.lab.specialists import Teaching, _lessons, teach
 from app.sapo.prompts import shows_work
 from app.sapo.seeds import held_out
 from engines.models import locate
@@ -19,9 +20,9 @@ LEVELS = {"chain_sum": 1, "gcd": 1, "lcm": 1}
 
 
 def test_a_name_must_be_of_the_regimes_families() -> None:
-    with pytest.raises(SpecialistError, match="no specialist"):
+    with pytest.raises(RegimeError, match="no specialist"):
         families_of("chain_sum+chess", LEVELS)
-    with pytest.raises(SpecialistError, match="no specialist"):
+    with pytest.raises(RegimeError, match="no specialist"):
         families_of("chain_sum+gcd+lcm", LEVELS)
 
 
@@ -56,3 +57,28 @@ def test_they_are_made_once_and_begin_with_a_new_optimiser(tmp_path: Path) -> No
     swarm.load(0, made)
     assert not torch.equal(plain, swarm.values(0))
     assert swarm._adapters_N[0].steps == 0 and not swarm._adapters_N[0].moments_2.any()
+
+
+def test_the_goal_counts_the_families_that_a_node_was_not_taught() -> None:
+    from app.lab.archive import Study
+    from app.lab.arms import parse_arms
+    from app.lab.goals import neighbours_knowledge_arrives
+    from app.lab.plan import Probe, Round
+    from tests.lab.test_experiment import PLAN
+
+    arms = parse_arms("8/0,4/4@default", "faithful")
+    starters = ("gcd+lcm", "chain_sum")
+
+    def probe(foreign: float) -> Probe:
+        nodes = {"chain_sum": (foreign, 0.9), "gcd": (0.9, foreign), "lcm": (0.9, foreign)}
+        return Probe(pass_at_1_N=(0.5, 0.5), families={}, finished=1.0, worked=1.0, nodes=nodes)
+
+    def study(start: float, end: float) -> Study:
+        plan = msgspec.structs.replace(PLAN, levels=LEVELS, nodes=2, starters=starters)
+        run = [Round(round=0, probe=probe(start)), Round(round=1, probe=probe(end))]
+        return Study(Path("specialists"), plan, arms, {arm.key: {0: run, 1: run} for arm in arms}, "", "")
+
+    assert neighbours_knowledge_arrives({"one": study(0.01, 0.3)}).met is True
+    assert neighbours_knowledge_arrives({"one": study(0.05, 0.3)}).met is False
+    assert neighbours_knowledge_arrives({"one": study(0.01, 0.2)}).met is False
+    assert neighbours_knowledge_arrives({}).met is None
