@@ -150,12 +150,13 @@ def neighbours_knowledge_arrives(studies: Studies) -> Finding:
         if not study.plan.starters or sharing is None or alone is None:
             continue
         start, end = (foreign(study, sharing, last) for last in (False, True))
-        failed = start.mean > 0.02 or end.high < 0.25
+        failed = start.low > 0.02 or end.high < 0.25
+        reached = start.mean <= 0.02 and end.low >= 0.25
         return Finding(
             goal=goal,
             measured=f"{_interval(start)} to {_interval(end)} by {sharing.name}, to "
             f"{_interval(foreign(study, alone, True))} by {alone.name}, {_seeds(end)}",
-            met=None if end.seeds < 2 else False if failed else True if end.low >= 0.25 else None,
+            met=None if end.seeds < 2 else False if failed else True if reached else None,
             study=study.name,
         )
     return _unmeasured(goal)
