@@ -28,7 +28,7 @@ from app.packs import manifest
 from app.packs.source import load
 from tests.e2e.debian_root import OWNER, Root, debian, obstacle
 from tests.packs.wheels import Host, serving
-from tests.ui.real import ended, screen
+from tests.ui.real import PRESS, ended, screen
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 600.0
@@ -43,36 +43,6 @@ pytestmark = [
     pytest.mark.timeout(7200),
     pytest.mark.skipif(bool(obstacle()), reason=obstacle()),
 ]
-
-PRESS = """
-import sys, time
-import pyatspi
-
-def found(node, name, depth=0):
-    if node is None or depth > 30:
-        return None
-    try:
-        if node.name == name and node.getState().contains(pyatspi.STATE_SHOWING) and node.getRoleName() in (
-                "push button", "check box", "toggle button"):
-            return node
-        children = [node.getChildAtIndex(at) for at in range(node.childCount)]
-    except Exception:
-        return None
-    return next(filter(None, (found(child, name, depth + 1) for child in children)), None)
-
-for _ in range(240):
-    desktop = pyatspi.Registry.getDesktop(0)
-    programs = [desktop.getChildAtIndex(at) for at in range(desktop.childCount)]
-    button = next(filter(None, (found(program, sys.argv[1]) for program in programs)), None)
-    if button is not None and button.getState().contains(pyatspi.STATE_ENABLED):
-        break
-    time.sleep(0.25)
-else:
-    sys.exit(f"no button {sys.argv[1]!r}")
-action = button.queryAction()
-names = [action.getName(at) for at in range(action.nActions)]
-action.doAction(names.index("Press" if "Press" in names else "Toggle"))
-"""
 
 
 @dataclass

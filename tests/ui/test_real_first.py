@@ -17,6 +17,7 @@ from app.bench.window import prepare
 from app.node.home import held
 from app.ui import past
 from tests.ui.real import (
+    PRESS,
     ROOT,
     end,
     ended,
@@ -35,37 +36,6 @@ from tests.ui.real import (
 pytestmark = pytest.mark.long
 
 PYTHON = Path("/usr/bin/python3")
-PRESS = """
-import sys, time
-import pyatspi
-
-ROLES = ("push button", "check box", "toggle button")
-
-def found(node, name, depth=0):
-    if node is None or depth > 30:
-        return None
-    try:
-        shown = node.name == name and node.getState().contains(pyatspi.STATE_SHOWING)
-        if shown and node.getRoleName() in ROLES:
-            return node
-        children = [node.getChildAtIndex(at) for at in range(node.childCount)]
-    except Exception:
-        return None
-    return next(filter(None, (found(child, name, depth + 1) for child in children)), None)
-
-for _ in range(120):
-    desktop = pyatspi.Registry.getDesktop(0)
-    button = next(filter(None, (found(desktop.getChildAtIndex(at), sys.argv[1])
-                                for at in range(desktop.childCount))), None)
-    if button is not None:
-        break
-    time.sleep(0.5)
-else:
-    sys.exit(f"no button {sys.argv[1]!r}")
-action = button.queryAction()
-names = [action.getName(at) for at in range(action.nActions)]
-action.doAction(names.index("Press" if "Press" in names else "Toggle"))
-"""
 
 
 @pytest.fixture
