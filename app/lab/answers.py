@@ -36,7 +36,7 @@ class Learnt:
     own: int
     peer: int
     batch_reward: float
-    stepped: bool
+    steps: int
     weighed: recipes.Weighed
     peer_logprob: float | None = None
 
@@ -45,21 +45,24 @@ def rows(
     sequences: Sequence[Sequence[TokenSequence]],
     weights: Sequence[recipes.Weights],
     old: Sequence[TrainGroup] | None,
-) -> list[Row]:
-    """Sequences with a weight, as rows. `old` brings the sampler's log-probs, against which ratios are
-    clipped."""
+) -> list[list[Row]]:
+    """Sequences with a weight, as rows of each group that has any. `old` brings the sampler's log-probs,
+    against which ratios are clipped."""
     olds: Sequence[TrainGroup | None] = old or [None] * len(sequences)
-    return [
-        Row(
-            prompt_T=sequence.prompt_T,
-            completion_T=sequence.completion_T,
-            weights_T=list(weights_T),
-            old_logprobs_T=list(group.logprobs_GT[g]) if group and group.logprobs_GT else None,
-        )
+    groups = [
+        [
+            Row(
+                prompt_T=sequence.prompt_T,
+                completion_T=sequence.completion_T,
+                weights_T=list(weights_T),
+                old_logprobs_T=list(group.logprobs_GT[g]) if group and group.logprobs_GT else None,
+            )
+            for g, (sequence, weights_T) in enumerate(zip(sequences_G, weights_GT, strict=True))
+            if any(weights_T)
+        ]
         for sequences_G, weights_GT, group in zip(sequences, weights, olds, strict=True)
-        for g, (sequence, weights_T) in enumerate(zip(sequences_G, weights_GT, strict=True))
-        if any(weights_T)
     ]
+    return [rows_G for rows_G in groups if rows_G]
 
 
 def train_group(

@@ -8,8 +8,12 @@ import msgspec
 
 from app.sapo import recipes as sapo_recipes
 
-RECIPES = {**sapo_recipes.RECIPES, **sapo_recipes.CANDIDATES}
-"""Those of the app and those that are still being tried."""
+RECIPES = {
+    name: msgspec.structs.replace(recipe, groups_per_step=None)
+    for name, recipe in {**sapo_recipes.RECIPES, **sapo_recipes.CANDIDATES}.items()
+}
+"""Those of the app and those that are still being tried, as weights alone: one step a round unless an arm says
+`+steps`, and no checks of peers' text unless it says `+guard`."""
 
 _OPTION = re.compile(r"\+[a-z]+(?:=[a-z0-9.-]+)?|@[a-z]+|!shuffled")
 _ARM = re.compile(rf"(?P<own>\d{{1,4}})/(?P<peer>\d{{1,4}})(?P<options>(?:{_OPTION.pattern})*)")
@@ -20,8 +24,8 @@ class ArmError(ValueError):
 
 
 class Extra(msgspec.Struct, frozen=True, kw_only=True):
-    """Something an arm may add to every round, built by `app.lab.twists`. Its value must match `pattern`; one
-    that matches the empty string may be left out."""
+    """Something an arm may add to every round, built by `app.lab.twists` or part of its recipe (`Arm.rules`).
+    Its value must match `pattern`; one that matches the empty string may be left out."""
 
     pattern: str
     example: str
@@ -39,12 +43,14 @@ EXTRAS: dict[str, Extra] = {
         example="+guard=tokens.form",
     ),
     "rollback": Extra(pattern="", example="+rollback"),
+    "steps": Extra(pattern=r"[1-9]\d?", example="+steps=2"),
 }
 """By name. `+paces=4`: half of the nodes act in every fourth round only. `+churn=10`: half of them are away in
 turns, for ten rounds each. `+average=10`: nodes average their adapters in pairs every ten rounds.
 `+foes=poison30`: attackers besides, 30 % of all (`app.lab.foes`). `+guard=tokens`: defences
 (`app.sapo.defences`), all of them without a value; the app's recipe has them all, an arm only when it says so.
-`+rollback`: a node that gets worse goes back to its running mean."""
+`+rollback`: a node that gets worse goes back to its running mean. `+steps=2`: an optimiser step for every two
+groups that have something to teach (`app.sapo.minibatches`), not one for all."""
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +79,13 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
             "!shuffled" * self.shuffled,
         )
         return "".join(parts)
+
+    @property
+    def rules(self) -> sapo_recipes.Recipe:
+        """The arm's recipe, with its number of steps."""
+        recipe = RECIPES[self.recipe]
+        steps = dict(self.extras).get("steps")
+        return msgspec.structs.replace(recipe, groups_per_step=int(steps)) if steps else recipe
 
     @property
     def plain(self) -> bool:

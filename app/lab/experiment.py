@@ -19,13 +19,13 @@ import msgspec
 
 from app.lab import again, prediction
 from app.lab.answers import Answered, Learnt, rows, token_mean, train_group
-from app.lab.arms import RECIPES, Arm
+from app.lab.arms import Arm
 from app.lab.plan import Plan, Probe, Round, identity
 from app.lab.probing import Prober
 from app.lab.swarm import Swarm
 from app.lab.twist import Twist
 from app.lab.twists import open_twists
-from app.sapo import adaptive, curriculum, mixing, recipes, seeds
+from app.sapo import adaptive, curriculum, minibatches, mixing, recipes, seeds
 from app.sapo.groups import Group, ScoredGroup, informative
 from app.sapo.probe import probe_questions
 from app.sapo.prompts import messages, shows_work
@@ -40,7 +40,7 @@ class Experiment:
 
     def __init__(self, plan: Plan, arm: Arm, seed: int, swarm: Swarm, score: Score) -> None:
         self.plan, self.arm, self.seed, self.swarm, self.score = plan, arm, seed, swarm, score
-        self.recipe = RECIPES[arm.recipe]
+        self.recipe = arm.rules
         self.window = (self.recipe.max_age or 0) if plan.window is None else plan.window
         self.curriculum = curriculum.start(plan.levels)
         questions = probe_questions(plan.levels, plan.probe_items)
@@ -122,7 +122,7 @@ class Experiment:
             batch_reward=_mean([one.batch_reward for one in learnt]),
             finished=_mean([completion.finished for completion in completions]),
             worked=_mean([shows_work(completion.text) for completion in completions]),
-            steps=sum(one.stepped for one in learnt),
+            steps=sum(one.steps for one in learnt),
             gated_right=sum(one.weighed.gated_right for one in learnt),
             gated_wrong=sum(one.weighed.gated_wrong for one in learnt),
             peer_scale=_mean([one.weighed.peer_scale for one in learnt]),
@@ -277,7 +277,7 @@ class Experiment:
     def _learn(
         self, node: int, own_P: list[Answered], wanted: int, number: int, again_P: list[again.Again]
     ) -> Learnt:
-        """Mixes, weighs and takes one step. Without a single weight there is no step."""
+        """Mixes, weighs and takes the round's steps. Without a single weight there is none."""
         peer_P = [] if self.recipe.frontier else self._choose(node, wanted, number)
         own_sequences = [self._own_sequences(answered) for answered in own_P]
         peer_sequences = [self._peer_sequences(answered) for answered in peer_P]
@@ -302,9 +302,11 @@ class Experiment:
         batch = rows(own_sequences, weighed.own, own if self.recipe.clip else None)
         batch += rows(more.sequences, careful, None)
         batch += rows(peer_sequences, weighed.peer, None)
-        if batch:
+        steps = minibatches.dealt(batch, weighed.steps, self._rng(node, number, "steps"))
+        for groups in steps:
+            rows_S = [row for rows_G in groups for row in rows_G]
             rate = recipes.learning_rate(self.plan.learning_rate, self.updates[node], weighed.step)
-            self.swarm.step(node, Batch(rows_S=batch, learning_rate=rate, clip=self.recipe.clip))
+            self.swarm.step(node, Batch(rows_S=rows_S, learning_rate=rate, clip=self.recipe.clip))
             self.updates[node] += 1
         answers = [*own_P, *peer_P, *(one.own for one in again_P)]
         trained_on = [reward for answered in answers for reward in answered.dealt_G]
@@ -312,7 +314,7 @@ class Experiment:
             own=sum(informative(group.rewards_G) for group in (*own, *more.groups)),
             peer=len(peer_P),
             batch_reward=_mean(trained_on),
-            stepped=bool(batch),
+            steps=len(steps),
             weighed=weighed,
             peer_logprob=token_mean([p_T for p_GT in peer_logprobs or [] for p_T in p_GT]),
         )
@@ -345,8 +347,8 @@ class Experiment:
             pool = twist.offered(node, number, pool)
         return pool
 
-    def _rng(self, node: int, number: int) -> Random:
-        return Random(seeds.sampling_seed(self.identities[node], number, "mix"))
+    def _rng(self, node: int, number: int, purpose: str = "mix") -> Random:
+        return Random(seeds.sampling_seed(self.identities[node], number, purpose))
 
     def _trust(self, node: int, peer: int) -> float:
         return prod(twist.trust(node, peer) for twist in self.twists)

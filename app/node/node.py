@@ -314,8 +314,7 @@ class Node:
                 self._swarm.give_back(blamed=isinstance(end, TrainerDied))
             raise
         if played.refusal is not None:
-            what = "brought no step" if played.stats is None else "took nothing from peers"
-            self._note(f"Round {played.state.round} {what}: {played.refusal}")
+            self._note(f"Round {played.state.round} {played.refusal}")
         if self._swarm is not None:
             own_P = [OwnGroup(*pair) for pair in zip(played.questions_P, played.verdicts_P, strict=True)]
             judged_P = [

@@ -154,13 +154,17 @@ def peer_train_group(
     )
 
 
-def peer_rows(readings_P: Sequence[Reading], weights_PGT: Sequence[Weights]) -> list[Row]:
-    """The training sequences that carry any weight. Without old log-probs: a peer's ratio is 1."""
+def peer_rows(readings_P: Sequence[Reading], weights_PGT: Sequence[Weights]) -> list[list[Row]]:
+    """The training sequences that carry any weight, of every group that has some. Without old log-probs: a
+    peer's ratio is 1."""
     return [
-        Row(prompt_T=sequence.prompt_T, completion_T=sequence.completion_T, weights_T=list(weights_T))
+        [
+            Row(prompt_T=sequence.prompt_T, completion_T=sequence.completion_T, weights_T=list(weights_T))
+            for sequence, weights_T in zip(reading.sequences_G, weights_GT, strict=True)
+            if any(weights_T)
+        ]
         for reading, weights_GT in zip(readings_P, weights_PGT, strict=True)
-        for sequence, weights_T in zip(reading.sequences_G, weights_GT, strict=True)
-        if any(weights_T)
+        if weighty(weights_GT)
     ]
 
 

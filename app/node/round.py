@@ -15,14 +15,15 @@ from typing import Protocol
 
 import msgspec
 
+from app.node import stepping
 from app.node.drawing import own_questions
 from app.node.figures import shuffled, tallies
 from app.node.link import Link
-from app.node.peers import NOBODY, Mixed, Peers, foreign, mixed, peer_rows, peer_train_group
+from app.node.peers import NOBODY, Mixed, Peers, foreign, mixed, peer_rows, peer_train_group, weighty
 from app.node.settings import Settings
 from app.node.snapshot import Phase
 from app.node.state import State
-from app.sapo import curriculum, seeds
+from app.sapo import curriculum, minibatches, seeds
 from app.sapo.defences import Habits, observe
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.prompts import messages
@@ -76,7 +77,7 @@ class Played:
     weighed: Weighed
     stats: StepStats | None
     refusal: str | None
-    """Why the engine refused the step; the round still counts."""
+    """What the engine refused and why, to be said after "Round n"; the round still counts."""
     tokens: int
     sample_s: float
     score_s: float
@@ -130,24 +131,24 @@ async def play(tools: Tools, before: State) -> Played:
         for group, reading in zip(peers.groups_P, peers.readings_P, strict=True)
     ]
     weighed = weigh(recipe, own, peer, own_logprob or 0.0)
-    own_rows = rows(
+    rows_P = own_rows(
         sampled.prompts_PT,
         sampled.groups_PG,
         weighed.own,
         with_old=recipe.clip is not None,
         by_another=bool(tools.engine.sampler),
     )
-    batch = Batch(
-        rows_S=own_rows + peer_rows(peers.readings_P, weighed.peer),
-        learning_rate=learning_rate(settings.learning_rate, before.steps, weighed.step),
-        clip=recipe.clip,
-    )
-    stats = None
-    try:
-        if batch.rows_S:  # else every group's answers were all right or all wrong: nothing to learn from
-            stats = await tools.link.step(batch)
-    except EngineError as error:
-        refusal = str(error)  # a loss that is not finite: the engine is as it was before
+    rows_P += peer_rows(peers.readings_P, weighed.peer)
+    order = Random(seeds.sampling_seed(tools.identity, number, "steps"))
+    batches = [  # none where every group's answers were all right or all wrong: nothing to learn from
+        Batch(
+            rows_S=[row for rows_G in rows_PG for row in rows_G],
+            learning_rate=learning_rate(settings.learning_rate, before.steps + position, weighed.step),
+            clip=recipe.clip,
+        )
+        for position, rows_PG in enumerate(minibatches.dealt(rows_P, weighed.steps, order))
+    ]
+    stepped = await stepping.take(tools.link, batches)
 
     finished = time.monotonic()
     after = msgspec.structs.replace(
@@ -158,7 +159,7 @@ async def play(tools: Tools, before: State) -> Played:
         habits=habits,
         completions=before.completions + len(questions_P) * settings.completions,
         tokens=before.tokens + sampled.tokens,
-        steps=before.steps + (stats is not None),
+        steps=before.steps + stepped.steps,
         seconds=before.seconds + finished - started,
     )
     return Played(
@@ -169,8 +170,8 @@ async def play(tools: Tools, before: State) -> Played:
         verdicts_P=verdicts_P,
         mixed=peers,
         weighed=weighed,
-        stats=stats,
-        refusal=refusal,
+        stats=stepped.stats,
+        refusal=stepped.refusal or refusal,
         tokens=sampled.tokens,
         sample_s=sampled.seconds,
         score_s=checked - asked,
@@ -194,7 +195,7 @@ async def mix(tools: Tools, recipe: Recipe, number: int) -> tuple[Mixed, str | N
             logprobs=recipe.needs_peer_logprobs,
         )
     except EngineError as error:
-        return NOBODY, f"Peers' groups could not be read: {error}"
+        return NOBODY, f"took nothing from peers: {error}"
     return mixed(groups_P, readings_P), None
 
 
@@ -235,27 +236,31 @@ def observed(habits: Habits | None, groups_PG: Sequence[Sequence[Completion]]) -
     return observe(habits, [one.logprobs_T for one in finished], [one.text for one in finished])
 
 
-def rows(
+def own_rows(
     prompts_PT: Sequence[list[int]],
     groups_PG: Sequence[Sequence[Completion]],
     weights_PGT: Sequence[Weights],
     *,
     with_old: bool,
     by_another: bool,
-) -> list[Row]:
-    """The training sequences that carry any weight. `by_another`: another program than the learner sampled, so
-    its log-probs correct the weights; as PPO's old ones they would clip what is only rounding."""
+) -> list[list[Row]]:
+    """The training sequences that carry any weight, of every group that has some. `by_another`: another program
+    than the learner sampled, so its log-probs correct the weights; as PPO's old ones they would clip what is
+    only rounding."""
     return [
-        Row(
-            prompt_T=prompt_T,
-            completion_T=completion.tokens_T,
-            weights_T=list(weights_T),
-            old_logprobs_T=completion.logprobs_T if with_old and not by_another else None,
-            sampler_logprobs_T=completion.logprobs_T if by_another else None,
-        )
+        [
+            Row(
+                prompt_T=prompt_T,
+                completion_T=completion.tokens_T,
+                weights_T=list(weights_T),
+                old_logprobs_T=completion.logprobs_T if with_old and not by_another else None,
+                sampler_logprobs_T=completion.logprobs_T if by_another else None,
+            )
+            for completion, weights_T in zip(completions_G, weights_GT, strict=True)
+            if any(weights_T)
+        ]
         for prompt_T, completions_G, weights_GT in zip(prompts_PT, groups_PG, weights_PGT, strict=True)
-        for completion, weights_T in zip(completions_G, weights_GT, strict=True)
-        if any(weights_T)
+        if weighty(weights_GT)
     ]
 
 

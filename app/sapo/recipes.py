@@ -18,6 +18,7 @@ from typing import Literal
 
 import msgspec
 
+from app.sapo import minibatches
 from app.sapo.advantages import group_normalised, mean_centred, shifted
 from app.sapo.defences import Check
 from app.sapo.groups import informative
@@ -60,6 +61,9 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the peer part is scaled down to the own part's sum of |weight|."""
     lone_peer_step: float = 1.0
     """Step size when all own groups are uninformative and peers' stand alone."""
+    groups_per_step: int | None = None
+    """A round's groups that weigh something are dealt out to optimiser steps of about this many
+    (`sapo.minibatches`); None: one step takes them all, as in the paper."""
     adaptive: bool = False
     """Whether a node moves I and J by its own informative share, with a brake (`sapo.adaptive`)."""
     frontier: bool = False
@@ -158,6 +162,9 @@ class Weighed(msgspec.Struct, frozen=True, kw_only=True):
     gated_wrong: int
     right_P: tuple[tuple[int, int], ...] = ()
     """Of each peer group's right answers, how many were taken and how many kept out."""
+    steps: int = 1
+    """Optimiser steps the groups are to be dealt out to (`sapo.minibatches`). Weights are multiplied by it,
+    so that in each step they are means over its own groups."""
 
 
 class WeighError(ValueError):
@@ -189,9 +196,10 @@ def weigh(recipe: Recipe, own: Sequence[TrainGroup], peer: Sequence[TrainGroup],
         for verdict, finished, gate in zip(group.verdicts_G, group.finished_G, gates_G, strict=True)
         if finished and gate == 0.0
     ]
+    steps = minibatches.steps(_count(own_weights) + _count(peer_weights), recipe.groups_per_step)
     return Weighed(
-        own=tuple(own_weights),
-        peer=tuple(_times(weights_GT, peer_scale) for weights_GT in peer_weights),
+        own=tuple(_times(weights_GT, steps) for weights_GT in own_weights),
+        peer=tuple(_times(weights_GT, peer_scale * steps) for weights_GT in peer_weights),
         step=recipe.lone_peer_step if alone else 1.0,
         peer_scale=peer_scale,
         own_mass=own_mass,
@@ -199,6 +207,7 @@ def weigh(recipe: Recipe, own: Sequence[TrainGroup], peer: Sequence[TrainGroup],
         gated_right=sum(kept_out),
         gated_wrong=len(kept_out) - sum(kept_out),
         right_P=tuple(_right(group, gates_G) for group, gates_G in zip(peer, gates, strict=True)),
+        steps=steps,
     )
 
 
@@ -377,6 +386,11 @@ def _per_completion(group: TrainGroup, weights_GT: Weights, groups: int) -> Weig
 
 def _times(weights_GT: Weights, factor: float) -> Weights:
     return tuple(tuple(weight * factor for weight in weights_T) for weights_T in weights_GT)
+
+
+def _count(weights: Sequence[Weights]) -> int:
+    """Groups with any weight."""
+    return sum(any(any(weights_T) for weights_T in weights_GT) for weights_GT in weights)
 
 
 def _mass(weights: Sequence[Weights]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import doctest
 import importlib
 import os
@@ -10,6 +11,7 @@ import sys
 from hashlib import sha256
 from pathlib import Path
 from random import Random
+from typing import Any, cast
 
 import hypothesis
 import pytest
@@ -21,7 +23,8 @@ from app.node.drawing import own_questions
 from app.node.errors import NodeError, UsageError
 from app.node.figures import questions_mark, shuffled, tallies
 from app.node.home import held, identity, model_folder, model_mark
-from app.node.round import prompts_at_once, rows, train_group
+from app.node.round import own_rows, prompts_at_once, train_group
+from app.node.stepping import take
 from app.sapo import curriculum, seeds
 from app.sapo.curriculum import Tally
 from app.sapo.families import FAMILIES
@@ -29,7 +32,7 @@ from app.sapo.groups import Group, ScoredGroup
 from app.sapo.probe import probe_questions
 from app.sapo.questions import VERSION, Asked, Coordinates, Question, QuestionError, draw, make
 from app.sapo.sandbox import Sandbox
-from engines.contract import Completion, EngineInfo
+from engines.contract import Batch, Completion, EngineError, EngineInfo, StepStats
 
 ROOT = Path(__file__).parents[2]
 
@@ -159,18 +162,42 @@ def completion(tokens: list[int], finished: bool = True) -> Completion:
 
 
 def test_rows_carry_weights_and_leave_out_what_has_none() -> None:
-    groups = [[completion([5, 0]), completion([6, 7, 0])], [completion([8, 0])]]
-    weights = [((0.5, 0.5), (0.0, 0.0, 0.0)), ((-0.25, -0.25),)]
-    made = rows([[1], [2]], groups, weights, with_old=True, by_another=False)
-    assert [(row.prompt_T, row.completion_T, row.weights_T) for row in made] == [
-        ([1], [5, 0], [0.5, 0.5]),
-        ([2], [8, 0], [-0.25, -0.25]),
+    prompts = [[1], [2], [3]]
+    groups = [[completion([5, 0]), completion([6, 7, 0])], [completion([8, 0])], [completion([9])]]
+    weights = [((0.5, 0.5), (0.0, 0.0, 0.0)), ((-0.25, -0.25),), ((0.0,),)]
+    made_P = own_rows(prompts, groups, weights, with_old=True, by_another=False)
+    assert [[(row.prompt_T, row.completion_T, row.weights_T) for row in made] for made in made_P] == [
+        [([1], [5, 0], [0.5, 0.5])],
+        [([2], [8, 0], [-0.25, -0.25])],
     ]
+    made = made_P[0]
     assert made[0].old_logprobs_T == [-0.5, -0.5] and made[0].sampler_logprobs_T is None
-    plain = rows([[1], [2]], groups, weights, with_old=False, by_another=False)[0]
+    plain = own_rows(prompts, groups, weights, with_old=False, by_another=False)[0][0]
     assert plain.old_logprobs_T is None and plain.sampler_logprobs_T is None
-    another = rows([[1], [2]], groups, weights, with_old=True, by_another=True)[0]
+    another = own_rows(prompts, groups, weights, with_old=True, by_another=True)[0][0]
     assert another.old_logprobs_T is None and another.sampler_logprobs_T == [-0.5, -0.5]
+
+
+def test_a_refused_step_ends_the_round_and_keeps_those_before_it() -> None:
+    class Link:
+        """Takes two steps and no more."""
+
+        def __init__(self) -> None:
+            self.taken: list[Batch] = []
+
+        async def step(self, batch: Batch) -> StepStats:
+            if len(self.taken) == 2:
+                raise EngineError("The loss is not finite.")
+            self.taken.append(batch)
+            return StepStats(loss=1.0, grad_norm=1.0, rows=1, tokens=4, micro_batches=1, seconds=0.0)
+
+    batches = [Batch(rows_S=[], learning_rate=0.1 * n) for n in range(4)]
+    link = Link()
+    stepped = asyncio.run(take(cast(Any, link), batches))
+    assert link.taken == batches[:2] and stepped.steps == 2
+    assert stepped.stats is not None and stepped.stats.rows == 2
+    assert stepped.refusal == "ended after 2 of 4 steps: The loss is not finite."
+    assert asyncio.run(take(cast(Any, link), batches)).refusal == "brought no step: The loss is not finite."
 
 
 def test_a_group_as_the_recipe_sees_it() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.sapo import recipes
+from app.sapo import minibatches, recipes
 from app.sapo.groups import informative
 from app.sapo.recipes import RECIPES, Recipe, TrainGroup, WeighError, running_logprob, weigh
 
@@ -38,6 +38,27 @@ def total(weights) -> float:  # type: ignore[no-untyped-def]
 def test_the_examples_in_the_docstrings_hold() -> None:
     results = doctest.testmod(recipes)
     assert results.attempted >= 4 and results.failed == 0
+
+
+def test_minibatches_by_their_examples_and_whatever_the_sizes() -> None:
+    assert doctest.testmod(minibatches).failed == 0
+    for groups in range(12):
+        for per_step in (None, 1, 2, 3, 5):
+            steps = minibatches.steps(groups, per_step)
+            parts = minibatches.dealt(range(groups), steps, Random(groups))
+            assert sorted(one for part in parts for one in part) == list(range(groups))
+            assert len(parts) == steps and all(parts)
+            assert max(map(len, parts), default=0) - min(map(len, parts), default=0) <= 1
+
+
+def test_weights_are_means_over_the_groups_of_a_step() -> None:
+    own = [group([1, 0]), group([1, 0]), group([0, 0]), group([1, 0])]
+    whole, parts = (
+        weigh(msgspec.structs.replace(FAITHFUL, groups_per_step=size), own, [], 0.0) for size in (None, 1)
+    )
+    assert (whole.steps, parts.steps) == (1, 3)  # the third group has nothing to teach
+    assert total(parts.own) == pytest.approx(3 * total(whole.own))
+    assert parts.own_mass == whole.own_mass
 
 
 # faithful
