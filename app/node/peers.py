@@ -30,7 +30,8 @@ def default_external(groups: int) -> int:
 
     A good half of the own groups teaches nothing (all right or all wrong), while every peer group is
     informative. So J = I / 2 brings about as many lessons as the own groups do, and that is where the recipe
-    caps peers' weight anyway; more would be text fetched to be scaled down. Eight groups a minute are 2.5 MB an hour.
+    caps peers' weight anyway; more would be text fetched to be scaled down. Eight groups a minute are 2.5 MB an
+    hour.
 
     >>> [default_external(groups) for groups in (1, 4, 8, 16, 64)]
     [1, 2, 4, 8, 8]
