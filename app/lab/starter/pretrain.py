@@ -60,6 +60,24 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     )
 
 
+SIZES: dict[str, Plan] = {
+    "starter": Plan(),
+    "small": Plan(
+        hidden=128,
+        layers=3,
+        feed_forward=256,
+        skill=Phase(
+            steps=1150, horizon=1600, peak_rate=3e-3, final_rate=3e-4, warmup=100, mix=Mix(worked_share=0.5)
+        ),
+        habit=Phase(
+            steps=200, horizon=200, peak_rate=1.5e-3, final_rate=5e-5, warmup=20, mix=Mix(worked_share=0.2)
+        ),
+    ),
+}
+"""By name: the starter in resources, and one of two sevenths of its parameters on a shorter schedule, for
+swarms whose models differ."""
+
+
 def learning_rate(phase: Phase, step: int) -> float:
     """Linear warm-up, then a cosine from the peak to the final rate at the horizon.
 
