@@ -14,6 +14,7 @@ from app.lab.arms import Arm
 from app.lab.plan import Round
 from app.lab.results import probes
 from app.lab.statistics import Estimate, estimate, paired
+from app.sapo.recipes import RECIPES
 
 LATE = 25
 """Last rounds over which the nodes' own samples are counted."""
@@ -86,12 +87,17 @@ def lines(study: Study) -> list[str]:
 
 
 def find(study: Study, foes: str | None, guard: str | None, *, alone: bool = False) -> Arm | None:
-    """The first arm of the default recipe with just these extras; `alone`: without peers."""
-    wanted = tuple((name, value) for name, value in (("foes", foes), ("guard", guard)) if value is not None)
-    for arm in study.arms:
-        if arm.recipe == "default" and arm.extras == wanted and (arm.peer == 0) == alone and not arm.dynamic:
-            return arm
-    return None
+    """The arm of the default recipe with just these extras; `alone`: without peers. With the app's number of
+    steps if that was run, else with one."""
+    wanted = {name: value for name, value in (("foes", foes), ("guard", guard)) if value is not None}
+    app = str(RECIPES["default"].groups_per_step)
+    fitting = [
+        arm
+        for arm in study.arms
+        if arm.recipe == "default" and (arm.peer == 0) == alone and not arm.dynamic
+        if {name: value for name, value in arm.extras if (name, value) != ("steps", app)} == wanted
+    ]
+    return max(fitting, key=lambda arm: "steps" in dict(arm.extras), default=None)
 
 
 def difference(study: Study, arm: Arm, other: Arm) -> Estimate:

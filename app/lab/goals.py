@@ -13,6 +13,7 @@ from app.lab.arms import Arm
 from app.lab.regime import families_of
 from app.lab.results import ArmResult, equal_generation, summarise
 from app.lab.statistics import Estimate, estimate
+from app.sapo.recipes import RECIPES
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,13 +34,16 @@ def sharing_doubles(studies: Studies) -> Finding:
     study, found = _of(studies, "rare", "4/4", "8/0")
     if study is None:
         return _unmeasured(goal)
-    gain = found["4/4"].area_gain
-    if gain is None:
+    ours = _ours(study, "4/4")
+    names = ["4/4"] if ours is None else ["4/4", ours.name]
+    gains = {name: gain for name in names if (gain := found[name].area_gain) is not None}
+    if not gains:
         return _unmeasured(goal)
+    best = max(gains.values(), key=lambda gain: gain.mean)
     return Finding(
         goal=goal,
-        measured=f"{_percent(gain)}, {_seeds(gain)}",
-        met=None if gain.seeds < 2 else True if gain.low >= 0.94 else False if gain.high < 0.94 else None,
+        measured="; ".join(f"{_percent(gain)} by {name}, {_seeds(gain)}" for name, gain in gains.items()),
+        met=None if best.seeds < 2 else True if best.low >= 0.94 else False if best.high < 0.94 else None,
         study=study.name,
     )
 
@@ -49,7 +53,7 @@ def sharing_beats_selection(studies: Studies) -> Finding:
         "Equally many generated completions: sharing 4/4 by the default recipe beats 8/0 with dynamic sampling"
     )
     for study in sorted(studies.values(), key=lambda study: study.plan.regime != "rare"):
-        sharing, dynamic = study.arm("4/4@default"), study.arm("8/0+ds")
+        sharing, dynamic = _ours(study, "4/4"), study.arm("8/0+ds")
         if sharing is None or dynamic is None:
             continue
         outcome = equal_generation(study.runs[sharing.key], study.runs[dynamic.key])
@@ -58,7 +62,8 @@ def sharing_beats_selection(studies: Studies) -> Finding:
         ahead, end = outcome
         return Finding(
             goal=goal,
-            measured=f"{_points(ahead)} mean height up to {end:,.0f} completions, {_seeds(ahead)}",
+            measured=f"{_points(ahead)} mean height by {sharing.name} up to {end:,.0f} completions, "
+            f"{_seeds(ahead)}",
             met=None if ahead.seeds < 2 else True if ahead.low > 0 else False if ahead.high <= 0 else None,
             study=study.name,
         )
@@ -67,17 +72,18 @@ def sharing_beats_selection(studies: Studies) -> Finding:
 
 def default_swings_less(studies: Studies) -> Finding:
     goal = "The default recipe at 2/6 swings less than faithful 2/6, at no lower mean"
-    study, found = _of(studies, "rare", "2/6@default", "2/6")
-    if study is None:
+    study, found = _of(studies, "rare", "2/6")
+    ours = study and _ours(study, "2/6")
+    if ours is None or study is None:
         return _unmeasured(goal)
-    calm, faithful = found["2/6@default"], found["2/6"]
+    calm, faithful = found[ours.name], found["2/6"]
     swings = (calm.own_swing, faithful.own_swing)
     if swings[0] is None or swings[1] is None:
         return _unmeasured(goal)
     means = (calm.held_out_area.mean, faithful.held_out_area.mean)
     return Finding(
         goal=goal,
-        measured=f"swing {100 * swings[0]:.2f} against {100 * swings[1]:.2f} points, mean height "
+        measured=f"{ours.name}: swing {100 * swings[0]:.2f} against {100 * swings[1]:.2f} points, mean height "
         f"{100 * means[0]:.1f} % against {100 * means[1]:.1f} %, {_seeds(calm.held_out_area)}",
         met=None if calm.held_out_area.seeds < 2 else swings[0] < swings[1] and means[0] >= means[1],
         study=study.name,
@@ -116,8 +122,8 @@ def poison_stays_out(studies: Studies) -> Finding:
         without = "" if bare is None else f", {_interval(attacks.attacked(study, bare).marked)} without them"
         return Finding(
             goal=goal,
-            measured=f"{_interval(with_them.marked)}{without}, after {study.plan.rounds} rounds; held out "
-            f"{_points(against)} against {alone.name}, {_seeds(against)}",
+            measured=f"{_interval(with_them.marked)} by {guarded.name}{without}, after {study.plan.rounds} "
+            f"rounds; held out {_points(against)} against {alone.name}, {_seeds(against)}",
             met=None if against.seeds < 2 else False if failed else True if out and against.mean >= 0 else None,
             study=study.name,
         )
@@ -146,7 +152,7 @@ def liars_change_nothing(studies: Studies) -> Finding:
 def neighbours_knowledge_arrives(studies: Studies) -> Finding:
     goal = "Specialists: families that a node does not know rise from at most 2 % to at least 25 %"
     for study in studies.values():
-        sharing, alone = study.arm("4/4@default"), study.arm("8/0")
+        sharing, alone = _ours(study, "4/4"), study.arm("8/0")
         if not study.plan.starters or sharing is None or alone is None:
             continue
         start, end = (foreign(study, sharing, last) for last in (False, True))
@@ -188,6 +194,13 @@ GOALS: tuple[Callable[[Studies], Finding], ...] = (
     liars_change_nothing,
     poison_stays_out,
 )
+
+
+def _ours(study: Study, split: str) -> Arm | None:
+    """The arm with this I/J of the app's recipe, with its number of steps if that was run, else with one."""
+    steps = RECIPES["default"].groups_per_step
+    names = [f"{split}@default+steps={steps}"] if steps else []
+    return next((arm for name in [*names, f"{split}@default"] if (arm := study.arm(name))), None)
 
 
 def _of(studies: Studies, regime: str, *arms: str) -> tuple[Study | None, dict[str, ArmResult]]:
