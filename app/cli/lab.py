@@ -5,22 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from app.lab.arms import RECIPES, Arm, ArmError, parse_arms
 from app.lab.journal import JournalError
-from app.lab.plan import Plan, digest, identity
+from app.lab.plan import Plan, digest
 from app.lab.regime import Regime, RegimeError, read_regime, regimes
 from app.sapo import curriculum
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION, QuestionError
-from app.sapo.seeds import sampling_seed
-
-if TYPE_CHECKING:
-    from app.lab.swarm import Swarm
-    from engines.torch_lora import TorchSwarm
 
 SUMMARY = "compare ways of sharing: swarms in one process, a table and a plot"
 
@@ -58,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--first-seed", type=int, default=0, help="where to begin instead of 0, to repeat a study independently"
     )
     add("--model", help=f"starter, a model's name or a folder (default: {_ORDINARY.model})")
+    add("--models", help="a model for each node where they differ, comma-separated; with the same tokenizer")
     add("--starters", type=Path, help="folder of the adapters that the regime's nodes begin with")
     add("--families", help="families of questions, comma-separated (default: the model's)")
     add("--levels", help="their levels, for example chain_sum=1,gcd=0 (default: the model's, else 0)")
@@ -79,9 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    from app.home import home as data_folder
     from engines.contract import EngineError
-    from engines.models import locate
 
     if args.what and args.what != ["experts"]:
         return _report(args)
@@ -93,12 +86,13 @@ def main(args: argparse.Namespace) -> int:
         starters = _settle(args)
         _check_numbers(args)
         arms = _arms(args)
-        folder = locate(args.model, data_folder())
-        plan = _plan(args, folder, starters)
+        folder, folders_N = _folders(args)
+        _check_models(args, folders_N, arms)
+        plan = _plan(args, folder, folders_N, starters)
     except (UsageError, ArmError, RegimeError, QuestionError, EngineError) as error:
         print(f"shoal lab: {error}", file=sys.stderr)
         return 2
-    return _experts(args, plan, folder) if args.what else _conduct(args, plan, arms, folder)
+    return _experts(args, plan, folder) if args.what else _conduct(args, plan, arms, folders_N)
 
 
 def _experts(args: argparse.Namespace, plan: Plan, folder: Path) -> int:
@@ -128,6 +122,7 @@ def _experts(args: argparse.Namespace, plan: Plan, folder: Path) -> int:
 def _settle(args: argparse.Namespace) -> tuple[str, ...]:
     """Fills what no option says from the regime, else with the ordinary. Gives the regime's starters."""
     regime = read_regime(args.regime) if args.regime else _ORDINARY
+    _settle_models(args, regime)
     for name in ("model", "nodes", "rounds", "group", "probe_every", "probe_items", "tried", "attempts"):
         if getattr(args, name) is None:
             setattr(args, name, getattr(regime, name))
@@ -144,6 +139,51 @@ def _settle(args: argparse.Namespace) -> tuple[str, ...]:
     if regime.starters and args.starters is None:
         raise UsageError(f"The regime {args.regime} begins with adapters: say with --starters where they lie.")
     return regime.starters
+
+
+def _settle_models(args: argparse.Namespace, regime: Regime) -> None:
+    """The models of all nodes where they differ, else none: `--models`, else the regime's unless `--model` says
+    otherwise. They also say how many nodes there are."""
+    given = tuple(name.strip() for name in (args.models or "").split(",") if name.strip())
+    models = given or (regime.models if args.model is None else ())
+    if models and regime.starters:
+        raise UsageError(
+            f"The regime {args.regime} begins with adapters, which fit one model: leave --models away."
+        )
+    if models and args.nodes not in (None, len(models)):
+        raise UsageError(f"There are models for {len(models)} nodes, not {args.nodes}: leave --nodes away.")
+    if models:
+        args.nodes = len(models)
+    if given and args.model is None:
+        args.model = given[0]
+    args.models = () if set(models) == {args.model or regime.model} else models
+
+
+def _folders(args: argparse.Namespace) -> tuple[Path, list[Path]]:
+    """Where the model lies whose settings hold, and the model of each node."""
+    from app.home import home as data_folder
+    from engines.models import locate
+
+    folder = locate(args.model, data_folder())
+    return folder, [locate(name, data_folder()) for name in args.models] or [folder] * args.nodes
+
+
+def _check_models(args: argparse.Namespace, folders_N: list[Path], arms: list[Arm]) -> None:
+    """Different models must be able to live in one lab swarm."""
+    from app.lab.opening import read_alike
+
+    for name, folder in zip(args.models, folders_N, strict=False):
+        if not read_alike(folders_N[0], folder):
+            raise UsageError(
+                f"The models {args.models[0]} and {name} read text differently: give models with the same "
+                "tokenizer."
+            )
+    for arm in arms:
+        if args.models and "average" in dict(arm.extras):
+            raise UsageError(
+                f"Adapters of different models cannot be averaged: leave the arm {arm.name} out, or --models "
+                "away."
+            )
 
 
 def _report(args: argparse.Namespace) -> int:
@@ -163,25 +203,12 @@ def _report(args: argparse.Namespace) -> int:
     return 0
 
 
-def _conduct(args: argparse.Namespace, plan: Plan, arms: list[Arm], folder: Path) -> int:
+def _conduct(args: argparse.Namespace, plan: Plan, arms: list[Arm], folders_N: list[Path]) -> int:
+    from app.lab.opening import Opener
     from app.lab.study import conduct
 
-    swarm: TorchSwarm | None = None
-
-    def opened(plan: Plan, seed: int) -> Swarm:
-        """Fresh adapters; the base is read once, and torch only imported where something is left to do."""
-        from engines.torch_lora import open_swarm
-
-        nonlocal swarm
-        adapters_N = [sampling_seed(identity(seed, node), 0, "adapter") for node in range(plan.nodes)]
-        if swarm is None:
-            swarm = open_swarm(folder, adapters_N, rank=plan.rank, device=args.device, threads=args.threads)
-        else:
-            swarm.reset(adapters_N)
-        for node, starter in enumerate(plan.starters):
-            swarm.load(node, args.starters / starter)
-        return swarm
-
+    starters_N = [args.starters / starter for starter in plan.starters]
+    opened = Opener(folders_N, starters_N, args.device, args.threads)
     seeds = range(args.first_seed, args.first_seed + args.seeds)
     try:
         summary = conduct(plan, arms, seeds, args.out, opened, _command(args, plan, arms))
@@ -231,7 +258,7 @@ def _arms(args: argparse.Namespace) -> list[Arm]:
     return arms
 
 
-def _plan(args: argparse.Namespace, folder: Path, starters: tuple[str, ...]) -> Plan:
+def _plan(args: argparse.Namespace, folder: Path, folders_N: list[Path], starters: tuple[str, ...]) -> Plan:
     """The plan that the options and the model's own settings make. Raises UsageError or QuestionError."""
     from engines.models import read_settings
 
@@ -260,6 +287,8 @@ def _plan(args: argparse.Namespace, folder: Path, starters: tuple[str, ...]) -> 
         regime=args.regime or "",
         starters=starters,
         starter_weights=tuple(digest(args.starters / starter) for starter in starters),
+        models=args.models,
+        model_weights=tuple(map(digest, folders_N)) if args.models else (),
     )
 
 
@@ -294,8 +323,9 @@ def _command(args: argparse.Namespace, plan: Plan, arms: list[Arm]) -> str:
     if plan.regime and read_regime(plan.regime) == _regime(plan):
         return f"{study} --regime {plan.regime} --out {args.out}"
     regime = f" --regime {plan.regime}" if plan.regime else ""
+    models = f" --models {','.join(plan.models)}" if plan.models else ""
     return (
-        f"{study}{regime} --nodes {plan.nodes} --rounds {plan.rounds} --model {plan.model} "
+        f"{study}{regime} --nodes {plan.nodes} --rounds {plan.rounds} --model {plan.model}{models} "
         f"--levels {','.join(f'{family}={level}' for family, level in plan.levels.items())} "
         f"--group {plan.group} --learning-rate {plan.learning_rate:g}{rank} --max-tokens {plan.max_tokens} "
         f"--probe-every {plan.probe_every} --probe-items {plan.probe_items} --tried {plan.tried}{window} "

@@ -27,6 +27,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Everything but arm and seed. Two runs with the same plan, arm and seed are the same run."""
 
     model: str
+    """Its own settings hold where nothing else is said, for all nodes."""
     weights: str
     """Digest of the model's files: the same name may come to mean another model."""
     questions: str
@@ -54,6 +55,18 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """For each node the name of the PEFT adapter over `model` that it begins with; empty: all from `model`."""
     starter_weights: tuple[str, ...] = ()
     """Digests of `starters`."""
+    models: tuple[str, ...] = ()
+    """For each node the name of its model, where they differ; empty: `model` for all. They read text alike."""
+    model_weights: tuple[str, ...] = ()
+    """Digests of `models`."""
+
+
+def named(plan: Plan) -> str:
+    """The plan's models for people: `starter`, or `starter (2 nodes), build/small (1 node)`."""
+    if not plan.models:
+        return plan.model
+    counted = {model: plan.models.count(model) for model in plan.models}
+    return ", ".join(f"{model} ({count} node{'s' * (count > 1)})" for model, count in counted.items())
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,6 +22,8 @@ class Regime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     levels: dict[str, int]
     starters: tuple[str, ...] = ()
     """For each node the folder of the PEFT adapter over `model` that it begins with, within `--starters`."""
+    models: tuple[str, ...] = ()
+    """For each node the name or folder of its model; empty: `model` for all."""
     nodes: int = 8
     rounds: int = 100
     group: int = 8
