@@ -10,9 +10,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.lab import attacks, effects, goals
+from app.lab import attacks, effects, goals, who
 from app.lab.archive import Study, read_study
 from app.lab.journal import write_whole
+from app.lab.plan import named
 from app.lab.plot import draw
 from app.lab.results import Results, equal_generation, summarise
 from app.lab.statistics import Estimate
@@ -108,7 +109,7 @@ def _section(study: Study, results: Results, to: Path) -> str:
         study.about or "*No remarks.*",
         "",
         f"{plan.nodes} nodes, {plan.rounds} rounds, {plan.group} answers a question, learning rate "
-        f"{plan.learning_rate:g}; {plan.model} at {levels}; {plan.probe_items} held-out questions every "
+        f"{plan.learning_rate:g}; {named(plan)} at {levels}; {plan.probe_items} held-out questions every "
         f"{plan.probe_every} rounds, of which {100 * first.held_out_start.mean:.1f} % are solved before the "
         f"first round. {counted}.",
         "",
@@ -122,6 +123,7 @@ def _section(study: Study, results: Results, to: Path) -> str:
         f"({_link(study, EFFECTS, to)})",
         "",
         *attacks.lines(study),
+        *who.lines(plan, study.arms, study.runs, results.baseline),
         *_generation(study, results),
         *_inside(results),
         "",

@@ -12,9 +12,10 @@ from typing import Any
 
 import msgspec
 
+from app.lab import who
 from app.lab.arms import Arm
 from app.lab.journal import write_whole
-from app.lab.plan import Plan, Round
+from app.lab.plan import Plan, Round, named
 from app.lab.results import ArmResult, Results, Runs, summarise
 from app.lab.statistics import Estimate
 
@@ -30,7 +31,8 @@ def write(
     summary = _summary(plan, results, command, complete)
     write_whole(folder / "summary.json", msgspec.json.format(msgspec.json.encode(summary), indent=1))
     write_whole(folder / "curves.csv", _csv(arms, runs).encode())
-    write_whole(folder / "table.md", table(plan, results, command, complete).encode())
+    kinds = "\n".join(who.lines(plan, arms, runs, results.baseline))
+    write_whole(folder / "table.md", (table(plan, results, command, complete) + kinds).encode())
     try:
         from app.lab.plot import draw  # only here: an installed app's engine has no matplotlib
     except ModuleNotFoundError:
@@ -76,7 +78,7 @@ def table(plan: Plan, results: Results, command: str, complete: bool) -> str:
         *[_row(result, base) for result in results.arms],
         "",
         f"{plan.nodes} nodes, {plan.rounds} rounds, {plan.group} completions a question, seeds "
-        f"{', '.join(map(str, first.seeds))}; {plan.model}, {levels}; learning rate {plan.learning_rate:g}. "
+        f"{', '.join(map(str, first.seeds))}; {named(plan)}, {levels}; learning rate {plan.learning_rate:g}. "
         f"Held-out pass@1 before training: {100 * first.held_out_start.mean:.1f} %.",
         "",
         "Square brackets: 95 % bootstrap over seeds and nodes. Held-out: the same questions for every arm, "

@@ -111,10 +111,10 @@ def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
         seeds=seeds,
         held_out_start=estimate([probes(run)[0][1].pass_at_1_N for run in every]),
         held_out_final=estimate([_final(run) for run in every]),
-        held_out_area=estimate([_areas(run) for run in every]),
+        held_out_area=estimate([areas(run) for run in every]),
         difference=difference,
-        area_difference=_difference(_areas, runs, baseline, shared),
-        area_gain=gain([_areas(runs[seed]) for seed in shared], [_areas(baseline[seed]) for seed in shared])
+        area_difference=_difference(areas, runs, baseline, shared),
+        area_gain=gain([areas(runs[seed]) for seed in shared], [areas(baseline[seed]) for seed in shared])
         if baseline and shared
         else None,
         seeds_ahead=sum(_mean(_final(runs[seed])) > _mean(_final(baseline[seed])) for seed in shared)
@@ -146,7 +146,7 @@ def _final(run: Sequence[Round]) -> Sequence[float]:
     return probes(run)[-1][1].pass_at_1_N
 
 
-def _areas(run: Sequence[Round]) -> list[float]:
+def areas(run: Sequence[Round]) -> list[float]:
     """The area under each node's own curve."""
     measured = probes(run)
     rounds = [number for number, _ in measured]

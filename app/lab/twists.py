@@ -19,16 +19,36 @@ if TYPE_CHECKING:
     from app.lab.experiment import Experiment
 
 
+PACE, STAY = 4, 10
+"""What `+paces` and `+churn` mean without a value."""
+
+
+def paced(nodes: int, pace: int, number: int) -> set[int]:
+    """Who acts in a round when the second half acts in every `pace`-th only, each at its own time.
+
+    >>> [paced(4, 2, number) for number in (1, 2)]
+    [{0, 1, 3}, {0, 1, 2}]
+    """
+    fast = nodes - nodes // 2
+    return {node for node in range(nodes) if node < fast or (number + node) % pace == 0}
+
+
+def staying(nodes: int, stay: int, number: int) -> set[int]:
+    """Who is there when every `stay` rounds half of the nodes, drawn anew, go away. 0 always stays."""
+    spell = (number - 1) // stay
+    ranked = sorted(range(1, nodes), key=lambda node: seeds.hashed("churn", spell, node))
+    return {0, *ranked[: max(1, nodes // 2 - 1)]}
+
+
 class Paces(Twist):
     """`+paces=k`: the second half of the nodes acts in every k-th round only, each at its own time."""
 
     def __init__(self, experiment: Experiment, value: str) -> None:
         self._nodes = experiment.plan.nodes
-        self._pace = int(value or 4)
+        self._pace = int(value or PACE)
 
     def active(self, number: int) -> set[int]:
-        fast = self._nodes - self._nodes // 2
-        return {node for node in range(self._nodes) if node < fast or (number + node) % self._pace == 0}
+        return paced(self._nodes, self._pace, number)
 
 
 class Churn(Twist):
@@ -36,12 +56,10 @@ class Churn(Twist):
 
     def __init__(self, experiment: Experiment, value: str) -> None:
         self._nodes = experiment.plan.nodes
-        self._stay = int(value or 10)
+        self._stay = int(value or STAY)
 
     def active(self, number: int) -> set[int]:
-        spell = (number - 1) // self._stay
-        ranked = sorted(range(1, self._nodes), key=lambda node: seeds.hashed("churn", spell, node))
-        return {0, *ranked[: max(1, self._nodes // 2 - 1)]}
+        return staying(self._nodes, self._stay, number)
 
 
 class Averaging(Twist):
@@ -77,9 +95,9 @@ TWISTS: dict[str, Callable[[Experiment, str], Twist]] = {
     "paces": Paces,
     "rollback": Rollback,
 }
-"""By the name of the extra, as in `app.lab.arms.EXTRAS`."""
+"""By the name of the extra, as in `app.lab.arms.EXTRAS`. `+steps` is none: it belongs to the recipe."""
 
 
 def open_twists(experiment: Experiment) -> list[Twist]:
     """Those that the experiment's arm names."""
-    return [TWISTS[name](experiment, value) for name, value in experiment.arm.extras]
+    return [TWISTS[name](experiment, value) for name, value in experiment.arm.extras if name in TWISTS]
