@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     train = verbs.add_parser("train", help="train a starter from scratch (forty minutes on one busy core)")
     train.add_argument("--out", type=Path, required=True, help="folder of the new model")
     train.add_argument(
-        "--size", choices=("starter", "small"), default="starter", help="small: a quarter of the time"
+        "--size", choices=("starter", "small"), default="starter", help="small: a third of the time"
     )
     train.add_argument("--seed", type=int, default=1)
     train.add_argument("--threads", type=int, default=1)
