@@ -17,6 +17,7 @@ import msgspec
 import psutil
 
 from engines.memory import MB, container_room
+from engines.remedy import repair
 
 PACKAGES = ("torch", "llama-cpp-python", "mlx", "mlx-lm", "gguf", "transformers")
 """Whose versions decide how fast an engine is."""
@@ -141,7 +142,7 @@ def _nvidia() -> tuple[tuple[Card, ...], str, str]:
     try:
         import pynvml
     except ImportError:
-        return (), "", "The library that asks NVIDIA's driver is missing: run ./shoal setup."
+        return (), "", f"The library that asks NVIDIA's driver is missing: {repair()}."
     try:
         pynvml.nvmlInit()
         try:

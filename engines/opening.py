@@ -18,6 +18,7 @@ from engines.choice import Choice, Size, choose
 from engines.contract import Engine, EngineError
 from engines.models import locate
 from engines.models.folder import count_parameters, fingerprint, open_folder
+from engines.remedy import command, installed, repair
 
 AUTO = "auto"
 
@@ -51,7 +52,7 @@ def available(name: str) -> str:
         return str(package.available()) if hasattr(package, "available") else ""
     except Exception as error:  # a library that is half there, or built for another processor, raises anything
         said = " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__
-        return f"The {TITLES[name]} engine does not load ({said}): run ./shoal setup --engine {name}."
+        return f"The {TITLES[name]} engine does not load ({said}): {repair(name)}."
 
 
 def missing(name: str) -> str:
@@ -60,14 +61,15 @@ def missing(name: str) -> str:
         return ""
     match name:
         case "torch":
-            return "PyTorch is not installed: run ./shoal setup, which repairs the installation."
+            return f"PyTorch is not installed: {repair(note=', which repairs the installation')}."
         case "mlx":
-            return "MLX is not installed; it is for Macs with Apple Silicon, where ./shoal setup installs it."
+            brings = "its engine pack brings" if installed() else f"{command('setup')} installs"
+            return f"MLX is not installed; it is for Macs with Apple Silicon, where {brings} it."
     try:
         said = (Path(sys.prefix) / SAYS).read_text(encoding="utf-8").strip()
     except OSError:
         said = ""
-    return said or "llama.cpp is not installed: run ./shoal setup --engine llamacpp, which builds it."
+    return said or f"llama.cpp is not installed: {repair('llamacpp', ', which builds it')}."
 
 
 def open_engine(

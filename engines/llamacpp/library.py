@@ -10,33 +10,30 @@ import functools
 import importlib
 import platform
 import sys
-from pathlib import Path
 from typing import Any
 
 from engines.facts import features
+from engines.remedy import command, installed, packed, repair
 
-PACK = "shoal-pack.json"
-"""Stands in the environment of an installed app, whose llama.cpp was built for AVX2. In a checkout it was built
-for the very processor."""
 _ERROR = 4
 """Log level of failures; 5 is the continuation of any line, 1 to 3 are for developers."""
 
 
 def available() -> str:
-    """Empty where llama.cpp can run, else one sentence: why not, and what to do."""
-    built_for_avx2 = (Path(sys.prefix) / PACK).exists() and platform.machine().lower() in ("x86_64", "amd64")
+    """Empty where llama.cpp can run, else one sentence: why not, and what to do. An engine pack's was built for
+    AVX2; in a checkout it was built for the very processor."""
+    built_for_avx2 = packed() and platform.machine().lower() in ("x86_64", "amd64")
     if built_for_avx2 and "avx2" not in features():  # its first such instruction would end this process
         return "llama.cpp needs a processor with AVX2 (2013 and later), and this one has none: PyTorch samples."
     try:
         library()
     except ImportError:
-        return (
-            "llama.cpp is not installed: run ./shoal setup --engine llamacpp, which needs a C++ compiler, or "
-            "choose the torch engine."
-        )
+        how = repair("llamacpp", ", which needs a C++ compiler")
+        return f"llama.cpp is not installed: {how}, or choose the torch engine."
     except (OSError, RuntimeError, FileNotFoundError, AttributeError) as error:
         said = " ".join(str(error).split())[:200]
-        return f"llama.cpp does not load here ({said}): install it again with ./shoal setup --engine llamacpp."
+        how = command("pack repair" if installed() else "setup --engine llamacpp")
+        return f"llama.cpp does not load here ({said}): install it again with {how}."
     return ""
 
 

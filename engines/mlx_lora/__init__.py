@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engines.remedy import repair
+
 if TYPE_CHECKING:
     from engines.mlx_lora.engine import MlxEngine
 
@@ -27,14 +29,14 @@ def available() -> str:
         return "MLX runs on Macs with Apple Silicon, and for tests on Linux: choose another engine."
     for package in ("mlx", "mlx_lm"):
         if importlib.util.find_spec(package) is None:
-            return "MLX is not installed: run ./shoal setup --engine mlx."
+            return f"MLX is not installed: {repair('mlx')}."
     try:
         import mlx.core as mx
 
         mx.eval(mx.ones(1) + 1)
     except (ImportError, OSError, RuntimeError) as error:
         said = " ".join(str(error).split())[:200]
-        return f"MLX does not load ({said}): run ./shoal setup --engine mlx, or choose another engine."
+        return f"MLX does not load ({said}): {repair('mlx')}, or choose another engine."
     return ""
 
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from engines.contract import EngineError
+from engines.remedy import command
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("HF_HUB_DISABLE_IMPLICIT_TOKEN", "1")
@@ -206,7 +207,7 @@ def refusal(host: str, id: str, signed_in: bool, error: HfHubHTTPError) -> HubEr
     if gated or status == 401:
         return HubError(
             f"{host} gives {id} only to those who sign in, or has no such model: check the name, accept the "
-            f"licence at {page}, and save an access token (./shoal models token, or HF_TOKEN)."
+            f"licence at {page}, and save an access token ({command('models token')}, or HF_TOKEN)."
         )
     if status == 403:
         return HubError(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from engines.contract import EngineError
 from engines.models.shelf import Shelf
+from engines.remedy import command
 
 STARTER = "starter"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -51,6 +52,6 @@ def _cached(name: str) -> Path:
         folder = Path(snapshot_download(name, local_files_only=True))
     except (LocalEntryNotFoundError, ValueError, OSError) as error:
         raise EngineError(
-            f"The model {name} is not on this computer: run ./shoal models get {name}, or choose starter."
+            f"The model {name} is not on this computer: run {command(f'models get {name}')}, or choose starter."
         ) from error
     return folder

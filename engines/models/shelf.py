@@ -20,6 +20,7 @@ from typing import TypeVar
 import msgspec
 
 from engines.contract import EngineError
+from engines.remedy import command
 
 FOLDER = "hub"
 PARTIAL = ".partial"
@@ -151,7 +152,7 @@ class Shelf:
             return self._forget(folder)
         place, partial = self.place(name), self.partial(name)
         if not place.is_dir() and not partial.is_dir():
-            raise EngineError(f"{name} is not on this computer: ./shoal models lists what is.")
+            raise EngineError(f"{name} is not on this computer: {command('models')} lists what is.")
         if busy(partial):
             raise EngineError(f"{name} is being fetched right now: cancel that first.")
         freed = 0
@@ -164,7 +165,7 @@ class Shelf:
         kept = [str(path) for path in self.folders()]
         wanted = str(folder.resolve())
         if wanted not in kept:
-            raise EngineError(f"{folder} is no model of this data folder: ./shoal models lists them.")
+            raise EngineError(f"{folder} is no model of this data folder: {command('models')} lists them.")
         write(self.root / FOLDERS, [one for one in kept if one != wanted])
         return 0
 
