@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
+from app import remedy
 from engines.contract import EngineInfo
 
 MAX_LINE = 2**18
@@ -151,4 +152,6 @@ def _read(decoder: msgspec.json.Decoder[Kind], line: bytes) -> Kind:
     try:
         return decoder.decode(line)
     except msgspec.MsgspecError as error:
-        raise MessageError(f"This is no message of a chat ({error}); see ./shoal chat --help.") from error
+        raise MessageError(
+            f"This is no message of a chat ({error}); see {remedy.command('chat --help')}."
+        ) from error

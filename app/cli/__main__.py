@@ -16,6 +16,8 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
+from app import remedy
+
 COMMANDS = ("run", "swarm", "relay", "lab", "doctor", "test", "starter")
 """The order in which --help lists them; files that are not named here come after these."""
 
@@ -39,7 +41,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         what = message.strip().rstrip(".")
-        self.exit(2, f"{self.prog}: {what[:1].upper()}{what[1:]}; see ./{self.prog} --help.\n")
+        words = remedy.command(f"{self.prog.removeprefix('shoal ')} --help")
+        self.exit(2, f"{self.prog}: {what[:1].upper()}{what[1:]}; see {words}.\n")
 
 
 def main(arguments: list[str]) -> int:
@@ -111,9 +114,8 @@ def _unknown(name: str) -> int:
     known = commands()
     near = difflib.get_close_matches(name, known, n=1)
     meant = f"did you mean {near[0]}? " if near else ""
-    print(
-        f"shoal: There is no command {name}; {meant}./shoal --help lists {', '.join(known)}.", file=sys.stderr
-    )
+    words = remedy.command("--help")
+    print(f"shoal: There is no command {name}; {meant}{words} lists {', '.join(known)}.", file=sys.stderr)
     return 2
 
 
@@ -140,15 +142,16 @@ def overview() -> str:
     """The text of `./shoal --help`."""
     rows = [("", "open the window; without a display, learn with a view in this terminal")]
     rows += [(name, summary(name)) for name in commands()]
-    rows += [("setup", "install what is missing and repair what is damaged; all others do so when needed")]
-    lines = [f"  ./shoal {name:<9} {text}" for name, text in rows]
+    if not remedy.installed():
+        rows += [("setup", "install what is missing and repair what is damaged; all others do so when needed")]
+    lines = [f"  {remedy.name()} {name:<9} {text}" for name, text in rows]
     return "\n".join(
         [
             "Shoal trains a small reasoning model on this computer, and lets it learn from its peers' answers.",
             "",
             *lines,
             "",
-            "./shoal COMMAND --help tells about one. SHOAL_HOME, or --home DIR, moves all data;",
+            f"{remedy.command('COMMAND --help')} tells about one. SHOAL_HOME, or --home DIR, moves all data;",
             "SHOAL_DEBUG=1 shows where an error came from.",
         ]
     )
@@ -166,14 +169,13 @@ def sentence(error: Exception) -> str:
             "This computer's memory is used up; close other programs or take a smaller model, and start again."
         )
     if isinstance(error, ModuleNotFoundError):
-        from app.packs.place import MARK
-
-        if (Path(sys.prefix) / MARK).exists():
+        if remedy.installed() and (error.name or "").split(".")[0] not in HOUSE:
             return (
                 f"This needs {error.name}, which is not part of an installed app's engine: start it in a copy "
                 "of Shoal's source with ./shoal, which installs everything."
             )
-        return f"A part of the installation is missing ({error.name}); run ./shoal setup, which repairs it."
+        how = remedy.reinstall(", which repairs it")
+        return f"A part of the installation is missing ({error.name}); {how}."
     frame = traceback.extract_tb(error.__traceback__)[-1:]
     where = f" at {Path(frame[0].filename).name}:{frame[0].lineno}" if frame else ""
     return (

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from app import remedy
 from app.cli import _operator
 from app.relay.access import MOST_WORK_BITS, WORK_BITS, Access, AccessError, Invited, Knowing, Listed, Open
 from app.swarm.invite import Invite, where
@@ -123,7 +124,7 @@ def ask_private() -> Private:
     if not text.strip():
         raise AccessError(
             f"The six words are missing: put them into {PRIVATE} or on standard input; "
-            "./shoal invite --new-words makes some."
+            f"{remedy.command('invite --new-words')} makes some."
         )
     return unlock(text)
 
@@ -152,7 +153,7 @@ def told(link: Invite, listening: str, mode: str, announced: bool) -> str:
     host = urllib.parse.urlsplit(listening).hostname or ""
     port = urllib.parse.urlsplit(listening).port
     who = {
-        "invite": "; each also needs a token (./shoal invite)",
+        "invite": f"; each also needs a token ({remedy.command('invite')})",
         "allowlist": "; their keys must be on your list",
         "private": "; each also enters the six words",
     }.get(mode, "")

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from app import remedy
 from app.cli import _hub_token
 from app.cli._stopped import stop_quietly
 from app.home import home as data_folder
@@ -51,7 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """0 when done, 1 with a sentence when not, 2 for wrong usage."""
     if args.verb in ("get", "remove", "path") and not args.model:
-        print(f"shoal models: Name the model to {args.verb}; ./shoal models lists them.", file=sys.stderr)
+        print(
+            f"shoal models: Name the model to {args.verb}; {remedy.command('models')} lists them.",
+            file=sys.stderr,
+        )
         return 2
     home = data_folder(args.home)
     return {"list": _list, "get": _get, "remove": _remove, "path": _path, "token": _token}[args.verb](
@@ -209,7 +213,7 @@ def _remove(args: argparse.Namespace, home: Path) -> int:
     name = str(Path(name).expanduser().resolve()) if local else name
     model = next((one for one in survey(home).models if one.name == name), None)
     if model is None or not (model.installed or model.partial):
-        raise EngineError(f"{name} is not on this computer: ./shoal models lists what is.")
+        raise EngineError(f"{name} is not on this computer: {remedy.command('models')} lists what is.")
     what = f"{name} leaves the list; the folder itself stays." if local else f"{name} is deleted."
     kept = f" What it learned ({model.training.rounds} rounds) is kept." if model.training else ""
     if not args.yes and not _agreed(what + kept):

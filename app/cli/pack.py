@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from app import remedy
 from app.cli._stopped import stop_quietly
 from app.desktop.gpu import card_present
 from app.packs import manifest, place, soundness, stages
@@ -54,7 +55,10 @@ def main(args: argparse.Namespace) -> int:
     """0 when done, 1 with a sentence when not, 2 for wrong usage."""
     root = place.folder()
     if args.pack and args.verb not in ("install", "remove"):
-        print(f"shoal pack: {args.verb.capitalize()} takes no name; see ./shoal pack --help.", file=sys.stderr)
+        print(
+            f"shoal pack: {args.verb.capitalize()} takes no name; see {remedy.command('pack --help')}.",
+            file=sys.stderr,
+        )
         return 2
     tell = _json_line if args.json else _Line(sys.stderr.isatty())
     try:
@@ -175,7 +179,7 @@ def _list(as_json: bool) -> int:
         print("No engine is installed here; a checkout has its own in .venv.")
     for offer in standing.offers:
         size = f"{offer.bytes / 1e6:,.1f} MB, {offer.disk / 1e9:.1f} GB of room" if offer.bytes else ""
-        print(f"Can be installed: shoal pack install {offer.name}  {offer.title}  {size}")
+        print(f"Can be installed: {remedy.command(f'pack install {offer.name}')}  {offer.title}  {size}")
     return 0
 
 

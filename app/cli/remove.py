@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from app import remedy
 from app.home import home
 
 SUMMARY = "remove everything that Shoal keeps on this computer"
@@ -30,8 +31,8 @@ def main(args: argparse.Namespace) -> int:
         return 0
     if not args.everything:
         print(
-            "shoal remove: Nothing was removed: say what you mean with ./shoal remove --everything; "
-            "--list tells what that is.",
+            f"shoal remove: Nothing was removed: say what you mean with "
+            f"{remedy.command('remove --everything')}; --list tells what that is.",
             file=sys.stderr,
         )
         return 2

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console
 
+from app import remedy
 from app.home import home as data_folder
 from app.node import commands, events, settings, solo
 from app.node.attached import SnapshotLines, listen
@@ -47,6 +48,7 @@ _ORPHAN_S = 6.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    doctor = remedy.command("doctor").replace("%", "%%")
     parser.add_argument("--solo", action="store_true", help="learn alone and open no network socket at all")
     parser.add_argument(
         "--relay",
@@ -69,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--engine",
         choices=CHOICES,
         default=AUTO,
-        help="what samples and learns; auto takes what suits this computer (./shoal doctor says why)",
+        help=f"what samples and learns; auto takes what suits this computer ({doctor} says why)",
     )
     parser.add_argument(
         "--local", type=_positive, metavar="I", help="own questions a round (the model's own setting)"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from app import remedy
 from app.cli._stopped import stop_quietly
 from app.home import home
 from app.updates import asking, bringing, feed, handing, installed, known
@@ -66,7 +67,9 @@ def _update(args: argparse.Namespace, folder: Path, tell: Tell) -> int:
     if args.install:
         found = asking.believed(folder, believe.keys, feed.today())
         if found is None:
-            raise UpdateError("Nothing was fetched that still holds: run ./shoal update, which asks anew.")
+            raise UpdateError(
+                f"Nothing was fetched that still holds: run {remedy.command('update')}, which asks anew."
+            )
         offer = asking.offer(found, form, installed.version())
     else:
         offer = asking.ask(folder, believe, form).offer
@@ -88,7 +91,9 @@ def _obtain(args: argparse.Namespace, folder: Path, believe: Trust, found: Feed,
     if args.install:
         path = bringing.ready(folder, file)
         if path is None:
-            raise UpdateError(f"{file.file} was not fetched yet, or is damaged: run ./shoal update.")
+            raise UpdateError(
+                f"{file.file} was not fetched yet, or is damaged: run {remedy.command('update')}."
+            )
     else:
         path = bringing.bring(folder, found, file, believe.feeds[0], _Progress(file.size, tell), _waits(tell))
         tell({"event": "ready", "version": found.version, "file": str(path)})

@@ -7,6 +7,8 @@ import os
 import sys
 from pathlib import Path
 
+from app import remedy
+
 SUMMARY = "open the window"
 
 
@@ -42,8 +44,8 @@ def main(args: argparse.Namespace) -> int:
         return 0
     if why := obstacle(os.environ, sys.platform, unseen=True):
         print(
-            f"shoal window: No window can be shown, because {why}; ./shoal run shows the same in this "
-            "terminal.",
+            f"shoal window: No window can be shown, because {why}; {remedy.command('run')} shows the same "
+            "in this terminal.",
             file=sys.stderr,
         )
         return 1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from app import remedy
 from app.desktop.facts import SourceError
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ class Bus:
             try:
                 from jeepney.io.blocking import open_dbus_connection
             except ImportError as error:
-                raise SourceError("The library for D-Bus (jeepney) is missing; run ./shoal setup.") from error
+                raise SourceError(
+                    f"The library for D-Bus (jeepney) is missing; {remedy.reinstall()}."
+                ) from error
             try:
                 self._connection = open_dbus_connection(self._address(), auth_timeout=ANSWER_S)
             except (OSError, RuntimeError, ValueError) as error:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from app import remedy
 from app.node.trained import Probe, Trained
 
 
@@ -41,7 +42,7 @@ llama-cli -m base.gguf --lora adapter.gguf
 ollama create my-model -f Modelfile
 ```
 
-`base.gguf` is the base model as GGUF: `./shoal export --format gguf --with-base OUT` puts it here, or name
+`base.gguf` is the base model as GGUF: `{shoal} export --format gguf --with-base OUT` puts it here, or name
 another one in the first line of `Modelfile`.""",
     "mlx": """```
 mlx_lm.generate --model {base} --adapter-path THIS_FOLDER --prompt "..."
@@ -89,7 +90,9 @@ def write(format: str, base: Base, trained: Trained, made_at: str) -> str:
         "",
         "## Loading it",
         "",
-        _LOADING[format].replace("{base}", base.name if base.on_hub else "FOLDER_OF_THE_BASE_MODEL"),
+        _LOADING[format]
+        .replace("{base}", base.name if base.on_hub else "FOLDER_OF_THE_BASE_MODEL")
+        .replace("{shoal}", remedy.name()),
     ]
     return "\n".join(lines) + "\n"
 

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
+from app import remedy
 from app.node import messages, solo
 from app.node.effort import Effort
 from app.node.errors import DiskFullError
@@ -32,7 +33,6 @@ _LAST_WORDS_S = 5.0
 Tell = Callable[[int, int], None]
 """Called with (done, total) completions while the trainer samples."""
 _MEMORY = "close other programs or choose a smaller --model"
-_UPDATE = "run ./shoal setup, which repairs the installation, or choose another --model"
 _FAILURES = {"engine": EngineError, "adapter": AdapterError, "disk": DiskFullError}
 _Answer = TypeVar("_Answer", bound=messages.Reply)
 
@@ -193,7 +193,7 @@ class Link:
             ValueError,
         ) as error:  # ValueError: a line longer than the reader's limit
             await self.end(0.0)
-            raise TrainerDied(f"The trainer could not be understood ({error})", _UPDATE) from error
+            raise TrainerDied(f"The trainer could not be understood ({error})", _engine()) from error
 
     async def _death(self) -> TrainerDied:
         await self.end(_LAST_WORDS_S)
@@ -217,8 +217,12 @@ def death(returncode: int, log: Path) -> TrainerDied:
     if returncode < 0 or returncode > 255:
         return TrainerDied(f"The trainer crashed (details are in {log})", _MEMORY)
     if returncode == 0:
-        return TrainerDied("The trainer ended unasked", _UPDATE)
-    return TrainerDied(f"The trainer stopped after an error (details are in {log})", _UPDATE)
+        return TrainerDied("The trainer ended unasked", _engine())
+    return TrainerDied(f"The trainer stopped after an error (details are in {log})", _engine())
+
+
+def _engine() -> str:
+    return f"{remedy.repair(', which repairs the installation')}, or choose another --model"
 
 
 def _fresh_log(log: Path) -> BinaryIO:

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from app import remedy
 from app.node import checkpoint
 from app.node.errors import NodeError
 from app.node.home import model_mark
@@ -68,8 +69,8 @@ def newest(home: Path, model: Path, copy: Path) -> Trained:
         folders = _newest_first(home, mark)
         if not folders:
             raise NothingLearned(
-                f"Nothing was learned yet with {model.name} in {home}: start ./shoal run, or name another "
-                "model or data folder with --model and --home."
+                f"Nothing was learned yet with {model.name} in {home}: start {remedy.command('run')}, or name "
+                "another model or data folder with --model and --home."
             )
         for folder in folders:
             shutil.rmtree(copy, ignore_errors=True)
@@ -82,8 +83,8 @@ def newest(home: Path, model: Path, copy: Path) -> Trained:
             return _with_history(folder.parents[1] / HISTORY, Trained(folder=copy, state=state))
         time.sleep(_PAUSE_S)
     raise NodeError(
-        f"What was learned cannot be read ({reason}): start ./shoal run once, which looks after damaged files, "
-        "and try again."
+        f"What was learned cannot be read ({reason}): start {remedy.command('run')} once, which looks "
+        "after damaged files, and try again."
     )
 
 

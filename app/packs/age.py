@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from app import remedy
 from app.packs import place
 from app.packs.errors import PackError
 from app.packs.manifest import Manifest
@@ -33,7 +34,8 @@ def check(root: Path, manifest: Manifest, oldest: Mapping[str, int], older: bool
     if manifest.made < seen:
         raise PackError(
             f"{manifest.title} of {_day(manifest.made)} is older than one that was here, of {_day(seen)}, so "
-            "nothing was installed: take the newest; shoal pack install --older takes this one nevertheless."
+            f"nothing was installed: take the newest; {remedy.command('pack install --older')} takes this one "
+            "nevertheless."
         )
 
 

@@ -17,6 +17,7 @@ import msgspec
 import nacl.bindings
 import nacl.exceptions
 
+from app import remedy
 from app.packs.errors import PackError
 from app.packs.place import NAME, VERSION
 
@@ -138,10 +139,10 @@ def trust(path: Path = TRUST) -> Trust:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Trust)
     except FileNotFoundError:
+        start = f"start it with {remedy.command()}, which installs what it needs"
+        how = "install one that has been released" if remedy.installed() else start
         raise PackError(
-            "This copy of Shoal comes without engine packs: start it with ./shoal, which installs what it "
-            "needs, or "
-            "name a key with --key."
+            f"This copy of Shoal comes without engine packs: {how}, or name a key with --key."
         ) from None
     except (OSError, msgspec.MsgspecError) as error:
         raise PackError(f"{path} cannot be read ({error}): install Shoal again.") from error

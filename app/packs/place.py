@@ -22,6 +22,7 @@ from secrets import token_hex
 
 import msgspec
 
+from app import remedy
 from app.home import platform_place, settings_place
 from app.packs.errors import PackError, disk
 from app.replacing import replace
@@ -34,7 +35,6 @@ MARK = "shoal-pack.json"
 """Stands in an environment that is whole: what it is made of."""
 VARIABLE = "SHOAL_PACKS"
 POINTER = "engine-folder.json"
-MISSING = "The engine is not installed: open Shoal's window, or run shoal pack install."
 
 
 class Current(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +101,12 @@ def python() -> Path | None:
 
 def missing() -> str:
     """A sentence where an installed app has no engine; else empty."""
-    return MISSING if installed() and python() is None else ""
+    return lacking() if installed() and python() is None else ""
+
+
+def lacking() -> str:
+    """The sentence that there is no engine."""
+    return f"The engine is not installed: open Shoal's window, or run {remedy.command('pack install')}."
 
 
 def interpreter(environment: Path) -> Path:

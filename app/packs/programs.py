@@ -14,6 +14,7 @@ from typing import IO
 
 import msgspec
 
+from app import remedy
 from app.launcher.pythons import advice
 from app.packs.errors import PackError, disk
 from app.packs.manifest import Manifest
@@ -118,7 +119,7 @@ def check(environment: Path, modules: Sequence[str], work: Path, keep_open: int)
             )
         raise PackError(
             f"The engine is in place but does not load ({said[-1][:300] if said else 'it ended'}): repair it "
-            "with shoal pack repair, or install it anew."
+            f"with {remedy.command('pack repair')}, or install it anew."
         )
 
 

@@ -18,7 +18,7 @@ def fault(root: Path) -> str:
     """A sentence where the engine in use cannot compute; else empty. Takes some seconds."""
     used = place.current(root).current
     if not used or not place.interpreter(root / used).exists():
-        return place.MISSING
+        return place.lacking()
     try:
         imports = msgspec.json.decode((root / f"{used}.json").read_bytes(), type=Manifest).imports
     except (OSError, msgspec.MsgspecError):

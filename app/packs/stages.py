@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from app import remedy
 from app.packs import age, contents, fetch, filling, manifest, place, programs, source
 from app.packs.connection import Patience
 from app.packs.errors import PackError, disk
@@ -85,7 +86,9 @@ class Installer:
         with self._alone() as lock:
             before = place.current(self.root)
             if not before.current:
-                raise PackError("There is no engine to repair: install one with shoal pack install.")
+                raise PackError(
+                    f"There is no engine to repair: install one with {remedy.command('pack install')}."
+                )
             self._say(Stage.DISK, "Looking at the engine that is installed.")
             fault = self._fault(before.current, lock)
             if not fault:
@@ -137,7 +140,8 @@ class Installer:
         Where it was in use, the one before takes its place. Raises PackError."""
         with self._alone():
             if pack and pack not in place.packs(self.root):
-                raise PackError(f"There is no engine {pack[:60]!r} here: shoal pack list names those that are.")
+                listed = remedy.command("pack list")
+                raise PackError(f"There is no engine {pack[:60]!r} here: {listed} names those that are.")
             gone = [pack] if pack else place.packs(self.root)
             freed = sum(place.size(self.root / name) for name in gone)
             try:

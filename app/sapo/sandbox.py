@@ -21,6 +21,7 @@ from typing import BinaryIO, Self
 
 import msgspec
 
+from app import remedy
 from app.sapo.pipe import (
     Failed,
     Judge,
@@ -202,9 +203,8 @@ class Sandbox:
                 reason = str(lost)
             self._drop(child)
         self._allow()  # what ended it may have been we
-        raise SandboxError(
-            f"The scoring process does not start ({reason}): run ./shoal again to repair the set-up."
-        )
+        how = remedy.repair() if remedy.installed() else f"run {remedy.command()} again to repair the set-up"
+        raise SandboxError(f"The scoring process does not start ({reason}): {how}.")
 
     def _allow(self) -> None:
         """Raises SandboxError where there shall be no child."""

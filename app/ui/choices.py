@@ -92,7 +92,7 @@ SETTINGS: tuple[Setting, ...] = (
         label=mark("Engine"),
         help=mark(
             "The program that computes answers and learns. Shoal takes the fastest that runs on this computer; "
-            "./shoal doctor gives the reasons."
+            "{doctor} gives the reasons."
         ),
         words=mark("torch pytorch llama llamacpp mlx gpu cuda metal speed"),
         restarts=True,

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signal
 
+from app import remedy
 from app.ui.model import Problem
 from app.ui.texts import tr
 
@@ -204,7 +205,9 @@ class Link(QObject):
                 Problem(
                     title=tr("The learner cannot be started"),
                     sentence=tr("The system refused to start {program}.", program=self._program),
-                    remedy=tr("Run ./shoal setup, which repairs the installation."),
+                    remedy=tr("Install Shoal again.")
+                    if remedy.installed()
+                    else tr("Run {setup}, which repairs the installation.", setup=remedy.command("setup")),
                 )
             )
 

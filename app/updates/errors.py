@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
+from app import remedy
+
 
 class UpdateError(Exception):
     """The message is for the owner. Whatever runs here goes on running as it is."""
@@ -15,7 +17,8 @@ class Checkout(UpdateError):
 
     def __init__(self) -> None:
         super().__init__(
-            "This copy of Shoal is a checkout: git pull brings what is new, then start ./shoal again."
+            "This copy of Shoal is a checkout: git pull brings what is new, then start "
+            f"{remedy.command()} again."
         )
 
 

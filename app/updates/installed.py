@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import shlex
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -57,6 +58,20 @@ def program(environment: Mapping[str, str] = os.environ) -> list[str]:
             return [str(Path(sys.executable).with_name("shoal.exe"))]  # not the one that opens a console
         case _:
             return [sys.executable]
+
+
+def typed(environment: Mapping[str, str] = os.environ) -> str:
+    """What its owner types in a terminal to start it; a command and its options follow."""
+    match form(environment):
+        case "checkout":
+            return "./shoal"
+        case "deb":
+            return DEBIANS.name
+        case "nsis":
+            own = str(Path(sys.executable).with_name("shoal-cli.exe"))
+            return f'"{own}"' if " " in own else own
+        case _:
+            return shlex.quote(program(environment)[-1])
 
 
 def removal(environment: Mapping[str, str] = os.environ) -> str:

@@ -22,6 +22,10 @@ _PYTHONS_OWN = ("-P", "-I", "-u")
 def main() -> None:
     source = Path(sys._MEIPASS) / "source"  # type: ignore[attr-defined]
     sys.path.insert(0, str(source))
+    from app import remedy
+    from app.updates.installed import typed
+
+    os.environ[remedy.VARIABLE] = typed()
     if sys.platform == "win32":
         from app.desktop import windowed
 
@@ -59,11 +63,11 @@ def heavy(arguments: list[str]) -> bool:
 
 def hand_over(arguments: list[str], source: Path) -> None:
     """Becomes the engine pack's Python; where a process cannot become another, waits for it. Never returns."""
-    from app.packs.place import python
+    from app.packs.place import lacking, python
 
     found = python()
     if found is None:
-        sys.exit("shoal: The engine is not installed yet: open Shoal's window, or run shoal pack install.")
+        sys.exit(f"shoal: {lacking()}")
     if arguments[:1] != ["-m"]:
         arguments = ["-m", "app.cli", *arguments]
     command = [str(found), "-P", *arguments]

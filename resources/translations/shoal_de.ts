@@ -96,8 +96,8 @@
    <translation>Rechenwerk</translation>
   </message>
   <message>
-   <source>The program that computes answers and learns. Shoal takes the fastest that runs on this computer; ./shoal doctor gives the reasons.</source>
-   <translation>Das Programm, das Antworten berechnet und lernt. Shoal nimmt das schnellste, das auf diesem Computer läuft; ./shoal doctor nennt die Gründe.</translation>
+   <source>The program that computes answers and learns. Shoal takes the fastest that runs on this computer; {doctor} gives the reasons.</source>
+   <translation>Das Programm, das Antworten berechnet und lernt. Shoal nimmt das schnellste, das auf diesem Computer läuft; {doctor} nennt die Gründe.</translation>
   </message>
   <message>
    <source>torch pytorch llama llamacpp mlx gpu cuda metal speed</source>
@@ -304,8 +304,12 @@
    <translation>Das System hat sich geweigert, {program} zu starten.</translation>
   </message>
   <message>
-   <source>Run ./shoal setup, which repairs the installation.</source>
-   <translation>Führe ./shoal setup aus, das die Installation repariert.</translation>
+   <source>Install Shoal again.</source>
+   <translation>Installiere Shoal neu.</translation>
+  </message>
+  <message>
+   <source>Run {setup}, which repairs the installation.</source>
+   <translation>Führe {setup} aus, das die Installation repariert.</translation>
   </message>
   <message>
    <source>It ended unexpectedly: try again; what has come is kept.</source>
@@ -364,8 +368,8 @@
    <translation>Diagnose sichern</translation>
   </message>
   <message>
-   <source>./shoal doctor said nothing.</source>
-   <translation>./shoal doctor hat nichts gesagt.</translation>
+   <source>{doctor} said nothing.</source>
+   <translation>{doctor} hat nichts gesagt.</translation>
   </message>
   <message>
    <source>Saved as {path}.</source>
@@ -2268,6 +2272,10 @@
    <translation>{sign}{n} Punkte seit dem Start</translation>
   </message>
   <message>
+   <source>put it elsewhere</source>
+   <translation>anderswohin legen</translation>
+  </message>
+  <message>
    <source>{much} {come}. {disk} {meanwhile}.</source>
    <translation>{much} {come}. {disk} {meanwhile}.</translation>
   </message>
@@ -2386,10 +2394,6 @@
   <message>
    <source>{line}, about {span} left</source>
    <translation>{line}, noch etwa {span}</translation>
-  </message>
-  <message>
-   <source>put it elsewhere</source>
-   <translation>anderswohin legen</translation>
   </message>
   <message>
    <source>Python {version}</source>

@@ -125,7 +125,7 @@ def app(wine: Wine) -> Iterator[Path]:
 def test_it_speaks_through_pipes(wine: Wine, app: Path, name: str) -> None:
     """Also the one that has no console: the window talks to its children like that."""
     done = wine.run(app / name, "--help")
-    assert done.returncode == 0 and "./shoal chat" in done.stdout
+    assert done.returncode == 0 and "  shoal chat " in done.stdout
     done = wine.run(app / name, "chat", "--json")
     assert done.returncode == 1 and "pack install" in done.stderr and len(done.stderr.splitlines()) == 1
     done = wine.run(app / name, "pack", "list", "--json")

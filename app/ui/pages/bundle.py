@@ -10,6 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import QProcess, QProcessEnvironment, QTimer
 from PySide6.QtWidgets import QDialog, QFileDialog, QListWidget, QPlainTextEdit, QWidget
 
+from app import remedy
 from app.ui import diagnostics
 from app.ui.model import View
 from app.ui.texts import size, tr
@@ -75,7 +76,7 @@ class BundleDialog(QDialog):
     def _answered(self) -> None:
         self._patience.stop()
         said = bytes(self._doctor.readAllStandardOutput().data()).decode("utf-8", "replace")
-        self._take(said or tr("./shoal doctor said nothing."))
+        self._take(said or tr("{doctor} said nothing.", doctor=remedy.command("doctor")))
         self._said.say(tr("{n} files, {size}", n=len(self.files), size=size(self._bytes)))
 
     @property

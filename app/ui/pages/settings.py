@@ -10,6 +10,7 @@ from typing import Any
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QLineEdit, QVBoxLayout, QWidget
 
+from app import remedy
 from app.desktop.autostart import AutostartError
 from app.node.preferences import SETTINGS as RULES
 from app.node.setting import Setting
@@ -156,7 +157,7 @@ class SettingRow(QWidget):
         super().__init__()
         self.key = setting.key
         self._put, self._kept = put, value
-        label, text = tr(setting.label), tr(setting.help)
+        label, text = tr(setting.label), tr(setting.help, doctor=remedy.command("doctor"))
         if setting.restarts:
             text = tr("{help} Holds from the next start of learning.", help=text)
         self.words = " ".join((label, text, tr(setting.group), tr(setting.words))).casefold()
