@@ -6,8 +6,9 @@ then minimises `-sum_t weight_t * log pi(token_t)` and knows nothing of rewards,
 `faithful` is SAPO as published (arXiv 2509.08721, sections 3 to 5): GRPO on each group, peers' answers treated
 as if this policy had written them, ratio 1. `default` keeps what peers discover and drops what makes
 uncorrected peer text harmful: the baseline is shifted, implausible answers and those that carry more than an
-answer are gated, failures taper off, and peers never outweigh own work. Shapes: `_G` completions of one group,
-`_T` tokens of one completion. Log-probabilities are in nats, temperature 1.
+answer are gated, failures taper off, and peers never outweigh own work; and every two groups that have
+something to teach make an optimiser step of their own. Shapes: `_G` completions of one group, `_T` tokens of
+one completion. Log-probabilities are in nats, temperature 1.
 """
 
 from __future__ import annotations
@@ -93,6 +94,7 @@ RECIPES: dict[str, Recipe] = {
         by_record=True,
         cap_peers=True,
         lone_peer_step=0.5,
+        groups_per_step=2,
     ),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from app.node import events
+from app.node.checkpoint import STATE, Manifest
 from app.node.home import held, identity
 from app.node.node import Node
 from app.node.peers import Swarm
@@ -60,6 +62,13 @@ class Bench:
     def history(self) -> Path:
         (found,) = self.home.glob("models/*/history.sqlite")
         return found
+
+    def steps(self, round: int) -> tuple[int, int]:
+        """The optimiser steps in a checkpoint: those the engine took, and those the node counted. A round
+        played twice without going back in between would part them."""
+        folder = self.checkpoints / f"round-{round:06d}"
+        manifest = msgspec.json.decode((folder / STATE).read_bytes(), type=Manifest)
+        return json.loads((folder / "adapter.json").read_text())["steps"], manifest.state.steps
 
     def run(
         self,

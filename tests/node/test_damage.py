@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -51,7 +50,8 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(bench: Bench, damage)
     assert [event.round for event in of(events.RoundDone, seen)] == [3, 4]
     assert (bench.checkpoints / "damaged-round-000003").is_dir()
     assert rows(bench, "SELECT round FROM rounds ORDER BY round") == [(1,), (2,), (3,), (4,)]
-    assert json.loads((bench.checkpoints / "round-000004" / "adapter.json").read_text())["steps"] == 4
+    taken, counted = bench.steps(4)
+    assert taken == counted > 0
 
 
 def test_without_a_valid_checkpoint_it_starts_anew_and_deletes_nothing(bench: Bench) -> None:

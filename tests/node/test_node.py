@@ -73,7 +73,8 @@ def test_a_second_run_goes_on_where_the_first_ended(bench: Bench) -> None:
     seen = bench.run(rounds=2)
     assert of(events.Started, seen)[0].round == 2
     assert [event.round for event in of(events.RoundDone, seen)] == [3, 4]
-    assert json.loads((bench.checkpoints / "round-000004" / "adapter.json").read_text())["steps"] == 4
+    taken, counted = bench.steps(4)
+    assert taken == counted > 0
     assert [round_ for (round_,) in rows(bench, "SELECT round FROM rounds ORDER BY round")] == [1, 2, 3, 4]
 
 
@@ -123,7 +124,8 @@ def test_a_dead_trainer_costs_one_round(
     assert restart.sentence.count(".") == 1
     assert [event.round for event in of(events.RoundDone, seen)] == [1, 2, 3]
     assert rows(bench, "SELECT round FROM rounds ORDER BY round") == [(1,), (2,), (3,)]
-    assert json.loads((bench.checkpoints / "round-000003" / "adapter.json").read_text())["steps"] == 3
+    taken, counted = bench.steps(3)
+    assert taken == counted > 0
     assert [kind for (kind,) in rows(bench, "SELECT kind FROM events")] == ["trainer_restarted"]
     assert not list(bench.checkpoints.glob(".*"))
 

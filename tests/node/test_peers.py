@@ -253,7 +253,7 @@ def test_what_does_not_fit(group: Foreign) -> None:
 def test_only_weighty_sequences_become_rows_and_none_has_old_log_probs() -> None:
     (reading,) = read(Letters(), Read(number=1, groups_P=[foreign("a", "b")], max_tokens=3, logprobs=False))
     assert reading.logprobs_GT is None
-    (row,) = peer_rows([reading], [((0.0, 0.0), (0.5, 0.5))])
+    ((row,),) = peer_rows([reading], [((0.0, 0.0), (0.5, 0.5))])
     assert row.completion_T == [98, 0] and row.old_logprobs_T is None
 
 
