@@ -35,8 +35,9 @@ seed and node.
   seeds beside them.
 - **I/J** means I own questions answered and up to J groups of peers learned from in a round. `8/0` is a
   node alone. `+ds` replaces own groups without a signal by fresh questions (dynamic sampling); all of it
-  counts as generated. `@default` is the app's recipe without its checks of peers' text, which `+guard`
-  adds; arms without a name are faithful to SAPO (arXiv 2509.08721).
+  counts as generated. `@default` is the weights of the app's recipe; `+steps=2` adds its optimiser step for
+  every two groups that have something to teach, `+guard` its checks of peers' text. Arms without a name are
+  faithful to SAPO (arXiv 2509.08721).
 - The mean reward of training batches, in which the paper reports its +94 %, decides nothing here: choosing
   informative groups of peers raises it without anything being learnt.
 - **Informative** groups have both right and wrong answers. The counting model expects `I s + E[min(J,

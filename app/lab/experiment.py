@@ -70,7 +70,8 @@ class Experiment:
     def _measure(self, number: int) -> Probe:
         probe = self.prober.once(self._seeds(number, "probe"))
         if number in (0, self.plan.rounds):
-            eight_N = self.prober.pass_at_8(self._seeds(number, "eight"), alike=number == 0)
+            alike = number == 0 and not (self.plan.models or self.plan.starters)
+            eight_N = self.prober.pass_at_8(self._seeds(number, "eight"), alike)
             probe = msgspec.structs.replace(probe, pass_at_8_N=eight_N)
         self.rates = probe.families
         return probe
