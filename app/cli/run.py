@@ -87,7 +87,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=_natural, metavar="S", help="make the run repeatable")
     parser.add_argument(
-        "--probe-every", type=_positive, metavar="K", default=10, help="rounds between measurements (10)"
+        "--probe-every",
+        type=_positive,
+        metavar="K",
+        default=10,
+        help="rounds between measurements (10); two come before the first",
     )
     parser.add_argument(
         "--rules",

@@ -22,7 +22,7 @@ from app.node.home import model_folder, model_mark
 from app.node.keeping import free_older, keep
 from app.node.link import TRAINER, Link, TrainerDied
 from app.node.peers import Judged, OwnGroup, Swarm
-from app.node.probing import probe
+from app.node.probing import due, probe
 from app.node.records import EventRow, ProbeRow
 from app.node.resume import open_history, other_models, resume, set_history_aside, with_families
 from app.node.round import Played, Tools, play
@@ -357,12 +357,12 @@ class Node:
         )
 
     def _probe_due(self) -> bool:
-        """At the start of the curve, every few rounds, and at the end; once after a round."""
+        """At the start of the curve, where `due` says, and at the end; once after a round."""
         if not self._curve:
             return True
         round_ = self._state.round
         measured = any(row.round == round_ for row in self._curve)
-        return not measured and (round_ % self._settings.probe_every == 0 or round_ == self._ends_at)
+        return not measured and (due(round_, self._settings.probe_every) or round_ == self._ends_at)
 
     async def _after(self, death: TrainerDied) -> None:
         """A dead trainer is an ordinary event: say so, wait a little, and do the round again."""

@@ -22,6 +22,16 @@ from app.sapo.questions import Asked
 _SEED = seeds.hashed("probe sampling")
 
 
+def due(round: int, every: int) -> bool:
+    """Whether the curve gets a point after a round: every so many, and, because most is learned at first, a
+    fifth and a half of the way to the first one. Below ten rounds that would be too often.
+
+    >>> [round for round in range(1, 31) if due(round, 10)], [round for round in range(1, 9) if due(round, 4)]
+    ([2, 5, 10, 20, 30], [4, 8])
+    """
+    return round % every == 0 or (every >= 10 and round in (every // 5, every // 2))
+
+
 async def probe(tools: Tools, questions_P: Sequence[Asked], round: int) -> ProbeRow:
     """Measures the current adapter. Raises TrainerDied."""
     started = time.monotonic()

@@ -111,7 +111,9 @@ SETTINGS: tuple[Setting, ...] = (
         most=1000,
         group=mark("Learning"),
         label=mark("Rounds between measurements"),
-        help=mark("The curve gets a point this often. Each one costs about as much time as a round."),
+        help=mark(
+            "The curve gets a point this often, and two before the first. Each takes about as long as a round."
+        ),
         words=mark("probe held-out curve points"),
         restarts=True,
     ),

@@ -108,8 +108,8 @@
    <translation>Runden zwischen zwei Messungen</translation>
   </message>
   <message>
-   <source>The curve gets a point this often. Each one costs about as much time as a round.</source>
-   <translation>So oft bekommt die Kurve einen Punkt. Jeder kostet etwa so viel Zeit wie eine Runde.</translation>
+   <source>The curve gets a point this often, and two before the first. Each takes about as long as a round.</source>
+   <translation>So oft bekommt die Kurve einen Punkt, und vor dem ersten noch zwei. Jeder kostet etwa so viel Zeit wie eine Runde.</translation>
   </message>
   <message>
    <source>probe held-out curve points</source>
