@@ -141,9 +141,9 @@ def _link(study: Study, name: str, to: Path) -> str:
 def _table(results: Results) -> list[str]:
     lines = [
         f"| arm | seeds | mean height of the held-out curve | gain over {results.baseline} "
-        f"| difference, points | last round | seeds ahead at the end | completions generated "
-        "| processor seconds |",
-        "|---|---|---|---|---|---|---|---|---|",
+        f"| difference, points | last round | seeds ahead at the end | as high as {results.baseline} ends by "
+        "round | completions generated | processor seconds |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for result in results.arms:
         base = result.area_difference is None
@@ -155,6 +155,7 @@ def _table(results: Results) -> list[str]:
             "–" if result.area_difference is None else _points(result.area_difference),
             _share(result.held_out_final),
             "–" if base or result.difference is None else f"{result.seeds_ahead} of {result.difference.seeds}",
+            "–" if result.rounds_needed is None else f"{result.rounds_needed:.0f}",
             f"{result.generated_completions:,.0f}",
             f"{result.cpu_seconds:,.0f}" if result.cpu_seconds else "–",
         ]

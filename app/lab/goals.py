@@ -9,10 +9,10 @@ import msgspec
 
 from app.lab import attacks
 from app.lab.archive import Study
-from app.lab.arms import Arm
+from app.lab.arms import Arm, parse_arm
 from app.lab.regime import families_of
-from app.lab.results import ArmResult, equal_generation, summarise
-from app.lab.statistics import Estimate, estimate
+from app.lab.results import ArmResult, equal_generation, own_curve, summarise, swing
+from app.lab.statistics import Estimate, estimate, paired
 from app.sapo.recipes import RECIPES
 
 
@@ -73,19 +73,26 @@ def sharing_beats_selection(studies: Studies) -> Finding:
 def default_swings_less(studies: Studies) -> Finding:
     goal = "The default recipe at 2/6 swings less than faithful 2/6, at no lower mean"
     study, found = _of(studies, "rare", "2/6")
-    ours = study and _ours(study, "2/6")
-    if ours is None or study is None:
+    ours = None if study is None else _ours(study, "2/6")
+    if study is None or ours is None:
         return _unmeasured(goal)
-    calm, faithful = found[ours.name], found["2/6"]
-    swings = (calm.own_swing, faithful.own_swing)
-    if swings[0] is None or swings[1] is None:
+    runs, theirs = study.runs[ours.key], study.runs[parse_arm("2/6", "faithful").key]
+    swings = [
+        (calm, wild)
+        for seed in sorted(set(runs) & set(theirs))
+        if (calm := swing(own_curve(runs[seed]))) is not None
+        and (wild := swing(own_curve(theirs[seed]))) is not None
+    ]
+    if not swings:
         return _unmeasured(goal)
-    means = (calm.held_out_area.mean, faithful.held_out_area.mean)
+    less = paired([[calm] for calm, _ in swings], [[wild] for _, wild in swings])
+    heights = found[ours.name].held_out_area.mean, found["2/6"].held_out_area.mean
+    calmer = True if less.high < 0 else False if less.low > 0 else None
     return Finding(
         goal=goal,
-        measured=f"{ours.name}: swing {100 * swings[0]:.2f} against {100 * swings[1]:.2f} points, mean height "
-        f"{100 * means[0]:.1f} % against {100 * means[1]:.1f} %, {_seeds(calm.held_out_area)}",
-        met=None if calm.held_out_area.seeds < 2 else swings[0] < swings[1] and means[0] >= means[1],
+        measured=f"{ours.name}: {_points(less)} to the {100 * mean(wild for _, wild in swings):.1f} of 2/6; "
+        f"mean height {100 * heights[0]:.1f} % against {100 * heights[1]:.1f} %, {_seeds(less)}",
+        met=None if less.seeds < 2 else False if heights[0] < heights[1] else calmer,
         study=study.name,
     )
 

@@ -13,7 +13,7 @@ import msgspec
 
 from app.lab.arms import Arm
 from app.lab.plan import Probe, Round
-from app.lab.statistics import Estimate, area, area_until, estimate, gain, paired
+from app.lab.statistics import Estimate, area, area_until, estimate, gain, paired, reached
 
 Runs = Mapping[int, Sequence[Round]]
 """The finished runs of one arm by seed."""
@@ -44,10 +44,13 @@ class ArmResult(msgspec.Struct, frozen=True, kw_only=True):
     area_gain: Estimate | None
     """How much larger the area is than the baseline's, as a share of it."""
     seeds_ahead: int | None
+    rounds_needed: float | None
+    """The round in which the nodes' mean is first as high as the baseline's at the end, mean over seeds; None
+    for the baseline itself and where a seed never is."""
     pass_at_8_start: Estimate
     pass_at_8_final: Estimate
     swing: float | None
-    """How the seeds' mean curves swing in the second half of the run, see `_swing`."""
+    """How the seeds' mean curves swing in the second half of the run, see `swing`."""
     own_swing: float | None
     """The same of the share of own fresh questions solved, which every round measures."""
     cumulative_training_batch_reward: float
@@ -120,10 +123,11 @@ def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
         seeds_ahead=sum(_mean(_final(runs[seed])) > _mean(_final(baseline[seed])) for seed in shared)
         if baseline and shared
         else None,
+        rounds_needed=_rounds_needed(runs, baseline, shared),
         pass_at_8_start=estimate([probes(run)[0][1].pass_at_8_N or () for run in every]),
         pass_at_8_final=estimate([probes(run)[-1][1].pass_at_8_N or () for run in every]),
         swing=_swing([[_mean(probe.pass_at_1_N) for _, probe in probes(run)] for run in every]),
-        own_swing=_swing([[record.own_reward for record in run[1:]] for run in every]),
+        own_swing=_swing([own_curve(run) for run in every]),
         cumulative_training_batch_reward=_summed(every, lambda r, nodes: r.batch_reward * nodes),
         cumulative_own_reward=_summed(every, lambda r, nodes: r.own_reward * nodes),
         generated_completions=_summed(every, lambda r, _: r.generated),
@@ -140,6 +144,18 @@ def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
         families_start=_families([probes(run)[0][1] for run in every]),
         families_final=_families([probes(run)[-1][1] for run in every]),
     )
+
+
+def _rounds_needed(runs: Runs, baseline: Runs | None, shared: list[int]) -> float | None:
+    if baseline is None or not shared:
+        return None
+    needed = []
+    for seed in shared:
+        curve = probes(runs[seed])
+        heights = [_mean(probe.pass_at_1_N) for _, probe in curve]
+        needed.append(reached([number for number, _ in curve], heights, _mean(_final(baseline[seed]))))
+    known = [number for number in needed if number is not None]
+    return _mean(known) if len(known) == len(needed) else None
 
 
 def _final(run: Sequence[Round]) -> Sequence[float]:
@@ -187,22 +203,28 @@ def _difference(
     return paired([value(runs[seed]) for seed in shared], [value(baseline[seed]) for seed in shared])
 
 
+def own_curve(run: Sequence[Round]) -> list[float]:
+    """The share of own fresh questions solved, round by round."""
+    return [record.own_reward for record in run[1:]]
+
+
+def swing(curve: Sequence[float]) -> float | None:
+    """Standard deviation about a straight line of the smoothed second half: a curve that only rises does not
+    swing. Smoothed over five values, over fewer where there are fewer than twelve; None for a short one."""
+    width = 5 if len(curve) >= 12 else max(1, len(curve) // 3)
+    smooth = [_mean(curve[k : k + width]) for k in range(len(curve) - width + 1)]
+    half = smooth[len(smooth) // 2 :]
+    if len(half) < 3:
+        return None
+    middle, mean = (len(half) - 1) / 2, _mean(half)
+    spread = sum((k - middle) ** 2 for k in range(len(half)))
+    slope = sum((k - middle) * value for k, value in enumerate(half)) / spread
+    rest = sum((value - mean - slope * (k - middle)) ** 2 for k, value in enumerate(half))
+    return float((rest / (len(half) - 2)) ** 0.5)
+
+
 def _swing(curves: Sequence[Sequence[float]]) -> float | None:
-    """Mean over curves of the standard deviation about a straight line of the smoothed second half: a curve
-    that only rises does not swing. Smoothed over five values, over fewer where there are fewer than twelve."""
-    deviations = []
-    for curve in curves:
-        width = 5 if len(curve) >= 12 else max(1, len(curve) // 3)
-        smooth = [_mean(curve[k : k + width]) for k in range(len(curve) - width + 1)]
-        half = smooth[len(smooth) // 2 :]
-        if len(half) < 3:
-            return None
-        middle, mean = (len(half) - 1) / 2, _mean(half)
-        spread = sum((k - middle) ** 2 for k in range(len(half)))
-        slope = sum((k - middle) * value for k, value in enumerate(half)) / spread
-        rest = sum((value - mean - slope * (k - middle)) ** 2 for k, value in enumerate(half))
-        deviations.append((rest / (len(half) - 2)) ** 0.5)
-    return _mean(deviations)
+    return _known([swing(curve) for curve in curves])
 
 
 def _known(values: Sequence[float | None]) -> float | None:

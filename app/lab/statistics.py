@@ -149,3 +149,18 @@ def area(rounds: Sequence[float], values: Sequence[float]) -> float:
         return values[0]
     pieces = [(rounds[k + 1] - rounds[k]) * (values[k] + values[k + 1]) / 2 for k in range(len(rounds) - 1)]
     return sum(pieces) / (rounds[-1] - rounds[0])
+
+
+def reached(at: Sequence[float], values: Sequence[float], height: float) -> float | None:
+    """Where a curve first is as high as that, on straight lines between its points; None if it never is.
+
+    >>> reached([0, 10, 30], [0.0, 0.2, 0.4], 0.3), reached([0, 10], [0.0, 0.2], 0.3)
+    (20.0, None)
+    """
+    if values[0] >= height:
+        return float(at[0])
+    for k in range(1, len(values)):
+        if values[k] >= height:
+            share = (height - values[k - 1]) / (values[k] - values[k - 1])
+            return round(at[k - 1] + share * (at[k] - at[k - 1]), 9)
+    return None

@@ -12,7 +12,7 @@ from app.lab import report
 from app.lab.arms import Arm, parse_arms
 from app.lab.plan import Probe, Round
 from app.lab.plot import draw
-from app.lab.results import ArmResult, Results, _swing, summarise
+from app.lab.results import ArmResult, Results, summarise, swing
 from tests.lab.test_experiment import PLAN
 
 ARMS = parse_arms("8/0,4/4,2/6+ds,8/0!shuffled", "faithful")
@@ -99,9 +99,9 @@ def test_swing_is_the_deviation_of_the_smoothed_second_half_about_its_line() -> 
     # probes at .1, .3, .1 ... smoothed over five: .18, .22 alternating. The last four lie .02 off their mean;
     # their line has slope .008, which takes .00032 off the sum of squares .0016, and two degrees are left
     curve = [0.1, 0.3] * 6
-    assert _swing([curve]) == pytest.approx(0.00064**0.5)
-    assert _swing([[0.01 * k for k in range(12)]]) == pytest.approx(0.0)
-    assert _swing([[0.0, 0.1, 0.0, 0.1, 0.0, 0.3]]) is not None and _swing([curve[:4]]) is None
+    assert swing(curve) == pytest.approx(0.00064**0.5)
+    assert swing([0.01 * k for k in range(12)]) == pytest.approx(0.0)
+    assert swing([0.0, 0.1, 0.0, 0.1, 0.0, 0.3]) is not None and swing(curve[:4]) is None
 
 
 def test_only_shared_seeds_are_compared() -> None:
