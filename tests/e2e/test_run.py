@@ -61,7 +61,7 @@ def test_three_rounds_with_json(trained: Trained, model: Path) -> None:
     keys = {"informative_own", "informative_peer", "train_solved", "seconds", "worked_share", "tokens_per_s"}
     assert all(keys <= set(event) for event in rounds)
     probes = [event for event in seen if event["event"] == "probe"]
-    assert [event["round"] for event in probes] == [0, 3]
+    assert [event["round"] for event in probes] == [0, 2, 3]
     for event in probes:
         p, n = event["pass_at_1"], event["questions"]
         assert event["stderr"] == pytest.approx((p * (1 - p) / n) ** 0.5)

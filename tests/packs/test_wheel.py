@@ -12,6 +12,7 @@ import pytest
 
 from app.packs import contents, place
 from app.packs.manifest import Wheel
+from engines import remedy
 from engines.llamacpp import library
 
 ROOT = Path(__file__).parents[2]
@@ -84,7 +85,7 @@ def test_a_processor_that_the_wheel_is_not_for_is_told(tmp_path: Path, monkeypat
     monkeypatch.setattr(library, "features", lambda: ())
     monkeypatch.setattr(library.platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(library, "library", lambda: None)
-    assert library.PACK == place.MARK and library.available() == ""  # a checkout's was built here
+    assert remedy.PACK == place.MARK and library.available() == ""  # a checkout's was built here
     (tmp_path / place.MARK).touch()
     assert "needs a processor with AVX2" in library.available()
     monkeypatch.setattr(library, "features", lambda: ("avx2",))
