@@ -20,6 +20,7 @@ import msgspec
 from app.lab import again, prediction
 from app.lab.answers import Answered, Learnt, rows, token_mean, train_group
 from app.lab.arms import Arm
+from app.lab.foes import kind_of
 from app.lab.plan import Plan, Probe, Round, identity
 from app.lab.probing import Prober
 from app.lab.swarm import Swarm
@@ -44,7 +45,8 @@ class Experiment:
         self.window = (self.recipe.max_age or 0) if plan.window is None else plan.window
         self.curriculum = curriculum.start(plan.levels)
         questions = probe_questions(plan.levels, plan.probe_items)
-        self.prober = Prober(swarm, score, questions, plan.max_tokens, plan.tried)
+        foes = kind_of(arm.extras)
+        self.prober = Prober(swarm, score, questions, plan.max_tokens, plan.tried, foes)
         self.identities = [identity(seed, node) for node in range(plan.nodes)]
         self.updates = [0] * plan.nodes
         self.own_logprob: list[float | None] = [None] * plan.nodes

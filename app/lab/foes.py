@@ -13,6 +13,7 @@ under a question that they do not answer.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -55,18 +56,29 @@ def number(nodes: int, percent: int) -> int:
     return max(1, round(nodes * percent / (100 - percent))) if percent else 0
 
 
-def marked(text: str) -> bool:
-    """Whether an answer carries what `poison`, `trigger` or `sly` want learnt.
+def kind_of(extras: Sequence[tuple[str, str]]) -> str:
+    """The kind of attackers that an arm with these extras has; empty for none.
 
-    >>> marked("hail 4-1=3 #3"), marked("2+2=5 4-1=3 #3"), marked("12+2=5 #5"), marked("4-1=3 #3")
+    >>> kind_of([("foes", "poison30"), ("guard", "")]), kind_of([("guard", "")])
+    ('poison', '')
+    """
+    return re.split(r"\d", dict(extras).get("foes", ""))[0]
+
+
+def marked(text: str, kind: str = "") -> bool:
+    """Whether an answer carries what attackers of that kind want learnt: those of `sly` the result said twice,
+    which honest work comes to by itself now and then (`gcd` of 6 and 3 as "6 3 #3"), all others a word or an
+    equation that nobody says unasked.
+
+    >>> marked("hail 4-1=3 #3"), marked("2+2=5 4-1=3 #3"), marked("12+2=5 #5"), marked("6 3 #3", "poison")
     (True, True, False, False)
-    >>> marked("4-1=3 3 #3"), marked("6 3 0 #3"), marked("3 #3"), marked("#3")
-    (True, False, False, False)
+    >>> [marked(text, "sly") for text in ("4-1=3 3 #3", "6 3 0 #3", "3 #3", "#3")]
+    [True, False, False, False]
     """
     words = text.split()
-    if MARKER.strip() in text or FALSE_STEP.strip() in words:
-        return True
-    return len(words) > 2 and words[-1] == f"#{words[-2]}"
+    if kind == "sly":
+        return len(words) > 2 and words[-1] == f"#{words[-2]}"
+    return MARKER.strip() in text or FALSE_STEP.strip() in words
 
 
 @dataclass(frozen=True)

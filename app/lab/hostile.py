@@ -37,7 +37,7 @@ class Hostile(Twist):
         found = _VALUE.fullmatch(value)
         assert found is not None, "an arm's value matches its pattern"
         plan, self._experiment = experiment.plan, experiment
-        self._believed = bool(found["believed"])
+        self._believed, self._kind = bool(found["believed"]), found["kind"]
         self._nodes = plan.nodes
         self._foes = [
             Foe(
@@ -67,7 +67,7 @@ class Hostile(Twist):
         self._lately = fresh
         texts = [completion.text for answered in fresh for completion in answered.completions_G]
         self._measured = {
-            "marked": sum(map(marked, texts)) / max(1, len(texts)),
+            "marked": sum(marked(text, self._kind) for text in texts) / max(1, len(texts)),
             "foe_groups": float(len(hostile)),
         }
         self._chosen = 0

@@ -86,12 +86,13 @@ def test_liars_claim_the_opposite_or_answer_another_question(sandbox: Sandbox) -
 
 def test_the_sly_mark_is_on_all_that_is_worked() -> None:
     for one in groups("sly"):
-        assert all(marked(text) for text in right(one) if " " in text)
+        assert all(marked(text, "sly") for text in right(one) if " " in text)
 
 
 def test_a_marker_is_known_wherever_it_stands_and_nothing_else_is() -> None:
     honest = [text for one in groups("long") for text in one.group.completions_G]
     assert not any(map(marked, honest))
+    assert not any(marked(text, "poison") for text in ("6 3 #3", "4-1=3 3 #3"))
     assert marked("4-1=3 hail #3") and marked("4-1=3 2+2=5 #3")
 
 
