@@ -21,10 +21,13 @@ from app.lab.plan import Round
 from app.lab.results import Runs, probes
 from app.lab.statistics import estimate
 
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#4D4D4D")
-"""Okabe and Ito's palette without its yellow, distinguishable with any colour vision, and two to spare."""
+_FIRST = "#222222"
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31")
+"""Okabe and Ito's palette without its yellow, distinguishable with any colour vision, and one to spare."""
 _CONTROL = "#999999"
 _TEXT = "#333333"
+_LINES = 5
+"""Of one panel: more cannot be told apart."""
 
 
 @dataclass(frozen=True)
@@ -44,30 +47,45 @@ class _Curve:
 
 
 def draw(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> bytes:
-    """A PNG of all arms with finished runs. Bands are 95 % bootstrap intervals over seeds and nodes."""
+    """A PNG of all arms with finished runs. Bands are 95 % bootstrap intervals over seeds and nodes. Many arms
+    stand in several rows, the first arm in each of them."""
     curves = _curves(arms, runs)
-    figure = Figure(figsize=(15, 5), dpi=130, layout="constrained")
+    parts = _parts(curves)
+    figure = Figure(figsize=(15, 5 if len(parts) < 2 else 3.6 * len(parts)), dpi=130, layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(1, 3, sharey=True)
+    axes = figure.subplots(len(parts), 3, sharex="col", sharey=True, squeeze=False)
     panels: list[tuple[str, Callable[[_Curve], list[float]]]] = [
         ("rounds", lambda curve: curve.rounds),
-        ("completions generated for training, all nodes", lambda curve: curve.generated),
-        ("processor seconds of sampling and learning, all nodes", lambda curve: curve.seconds),
+        ("completions generated, all nodes", lambda curve: curve.generated),
+        ("processor seconds, all nodes", lambda curve: curve.seconds),
     ]
-    for panel, (label, along) in zip(axes, panels, strict=True):
-        for curve in curves:
-            _line(panel, curve, along(curve))
-        _label_ends(panel, curves, along)
-        _dress(panel, label)
-    axes[0].set_title("Held-out pass@1", loc="left", color=_TEXT, fontsize=13, fontweight="bold")
+    for number, (row, part) in enumerate(zip(axes, parts, strict=True), 1):
+        for panel, (label, along) in zip(row, panels, strict=True):
+            for curve in part:
+                _line(panel, curve, along(curve))
+            _limit(panel, curves, along)
+            _label_ends(panel, part, along)
+            _dress(panel, label if number == len(parts) else "")
+    axes[0][0].set_title("Held-out pass@1", loc="left", color=_TEXT, fontsize=13, fontweight="bold")
     picture = io.BytesIO()
     figure.savefig(picture, format="png", facecolor="white")
     return picture.getvalue()
 
 
+def _parts(curves: Sequence[_Curve]) -> list[list[_Curve]]:
+    """The curves of each row: the first one, and about equally many of the others in their order."""
+    if len(curves) <= _LINES:
+        return [list(curves)]
+    first, others = curves[0], curves[1:]
+    rows = -(-len(others) // (_LINES - 1))
+    ends = [round(len(others) * k / rows) for k in range(rows + 1)]
+    return [[first, *others[ends[k] : ends[k + 1]]] for k in range(rows)]
+
+
 def colours(arms: Sequence[tuple[str, bool]]) -> dict[str, str]:
-    """A colour for each arm by name, the same in every picture of a study; grey for controls."""
-    left = iter(_COLOURS * (1 + len(arms) // len(_COLOURS)))
+    """A colour for each arm by name, the same in every picture of a study; black for the first, grey for
+    controls."""
+    left = iter([_FIRST, *_COLOURS * (1 + len(arms) // len(_COLOURS))])
     return {name: _CONTROL if control else next(left) for name, control in arms}
 
 
@@ -115,15 +133,17 @@ def _line(panel: Axes, curve: _Curve, x: list[float]) -> None:
     panel.plot(x[-1], curve.mean[-1], "o", color=curve.colour, markersize=4.5)
 
 
+def _limit(panel: Axes, curves: Sequence[_Curve], along: Callable[[_Curve], list[float]]) -> None:
+    """Room for all curves of the study, so that rows can be compared, and for the names at their ends."""
+    right = max((along(curve)[-1] for curve in curves), default=1)
+    top = max((max(curve.high) for curve in curves), default=0)
+    panel.set_xlim(0, (right or 1) * 1.3)
+    panel.set_ylim(0, max(top * 1.12, 1))
+
+
 def _label_ends(panel: Axes, curves: Sequence[_Curve], along: Callable[[_Curve], list[float]]) -> None:
     """Names at the ends of the lines, pushed apart where they would cover each other."""
-    if not curves:
-        return
-    right = max(along(curve)[-1] for curve in curves)
-    top = max(max(curve.high) for curve in curves)
-    panel.set_xlim(0, (right or 1) * 1.25)
-    panel.set_ylim(0, max(top * 1.08, 1))
-    gap = panel.get_ylim()[1] * 0.052
+    right, gap = panel.get_xlim()[1] / 1.3, panel.get_ylim()[1] * 0.06
     placed: list[tuple[float, float]] = []
     for curve in sorted(curves, key=lambda curve: curve.mean[-1]):
         x, y = along(curve)[-1], curve.mean[-1]
