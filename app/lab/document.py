@@ -7,6 +7,7 @@ did not work.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from app.lab.archive import Study, read_study
 from app.lab.journal import write_whole
 from app.lab.plan import named
 from app.lab.plot import draw
+from app.lab.report import CSV, as_csv
 from app.lab.results import Results, equal_generation, summarise
 from app.lab.statistics import Estimate
 
@@ -61,13 +63,14 @@ _LIMITS = """\
 
 
 def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
-    """Writes the pictures into the studies' folders and the report to `out`, by default app/lab/REPORT.md.
-    Raises JournalError for a folder without a finished run."""
+    """Writes the pictures and curves.csv of all runs into the studies' folders and the report to `out`, by
+    default app/lab/REPORT.md. Raises JournalError for a folder without a finished run."""
     to = out or REPORT
     studies = [read_study(folder) for folder in folders]
     parts = [_head(studies, to)]
     for study in studies:
         results = summarise(study.arms, study.runs)
+        write_whole(study.folder / CSV, as_csv(study.arms, study.runs).encode())
         write_whole(study.folder / CURVES, draw(study.arms, study.runs))
         write_whole(study.folder / EFFECTS, effects.draw(results))
         parts.append(_section(study, results, to))
@@ -242,7 +245,7 @@ def _commands(studies: Sequence[Study], to: Path) -> str:
         "The runs, which go on where they stopped and skip what is finished:",
         "",
         "```",
-        *[study.command or f"# {study.folder}" for study in studies],
+        *map(_command, studies),
         "```",
         "",
         "Other seeds, for an independent repetition: add `--first-seed 100` and another `--out`. This page and "
@@ -254,6 +257,13 @@ def _commands(studies: Sequence[Study], to: Path) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _command(study: Study) -> str:
+    """What makes all of the study's runs; those that began it may have named fewer arms."""
+    arms = f"--arms {','.join(arm.name for arm in study.arms)}"
+    command = re.sub(r"--recipe \S+", "--recipe faithful", study.command)
+    return re.sub(r"--arms \S+", lambda _: arms, command) or f"# {study.folder}"
 
 
 def _share(value: Estimate) -> str:

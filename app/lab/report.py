@@ -22,6 +22,10 @@ from app.lab.statistics import Estimate
 _PACKAGES = ("torch", "transformers", "peft", "reasoning-gym", "numpy")
 
 
+CSV = "curves.csv"
+"""Every round of every run, one a line."""
+
+
 def write(
     folder: Path, plan: Plan, arms: Sequence[Arm], runs: Mapping[str, Runs], command: str, complete: bool
 ) -> dict[str, Any]:
@@ -30,7 +34,7 @@ def write(
     results = summarise(arms, runs)
     summary = _summary(plan, results, command, complete)
     write_whole(folder / "summary.json", msgspec.json.format(msgspec.json.encode(summary), indent=1))
-    write_whole(folder / "curves.csv", _csv(arms, runs).encode())
+    write_whole(folder / CSV, as_csv(arms, runs).encode())
     kinds = "\n".join(who.lines(plan, arms, runs, results.baseline))
     write_whole(folder / "table.md", (table(plan, results, command, complete) + kinds).encode())
     try:
@@ -116,7 +120,7 @@ def _interval(value: Estimate, mean: str, limit: str) -> str:
     return f"{mean.format(100 * value.mean)} [{low}, {high}]"
 
 
-def _csv(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> str:
+def as_csv(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> str:
     """One row per arm, seed and round. Columns are empty where nothing was measured."""
     rows: list[dict[str, Any]] = []
     for arm in arms:
