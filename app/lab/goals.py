@@ -140,16 +140,22 @@ def poison_stays_out(studies: Studies) -> Finding:
 def liars_change_nothing(studies: Studies) -> Finding:
     goal = "30 % liars change nothing outside the interval"
     for study in studies.values():
-        lied_to, clean = attacks.find(study, "liar30", None), attacks.find(study, None, None)
-        if lied_to is None or clean is None:
+        pairs = [
+            (lied_to, clean)
+            for guard in ("", None)
+            if (lied_to := attacks.find(study, "liar30", guard)) is not None
+            and (clean := attacks.find(study, None, guard)) is not None
+        ]
+        if not pairs:
             continue
-        against = attacks.difference(study, lied_to, clean)
-        believed = attacks.find(study, "liar30believed", None)
-        whom = "" if believed is None else _points(attacks.difference(study, believed, clean))
+        told = [
+            f"{_points(attacks.difference(study, lied_to, clean))} by {lied_to.name}"
+            for lied_to, clean in pairs
+        ]
+        against = attacks.difference(study, *pairs[0])
         return Finding(
             goal=goal,
-            measured=f"{_points(against)} against {clean.name}, {_seeds(against)}"
-            + (f"; {whom} where they are believed" if whom else ""),
+            measured=f"{'; '.join(told)}, each against the same without liars, {_seeds(against)}",
             met=None if against.seeds < 2 else against.low <= 0 <= against.high,
             study=study.name,
         )
