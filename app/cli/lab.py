@@ -99,7 +99,9 @@ def _experts(args: argparse.Namespace, plan: Plan, folder: Path) -> int:
     """`./shoal lab experts`: an adapter for each family instead of one for all. --rounds is their budget."""
     from functools import partial
 
+    from app.lab import archive
     from app.lab.experts import conduct, table
+    from app.lab.journal import write_whole
     from app.sapo.sandbox import Sandbox
     from app.sapo.scoring import score_group
 
@@ -114,7 +116,8 @@ def _experts(args: argparse.Namespace, plan: Plan, folder: Path) -> int:
             args.threads,
             lambda sentence: print(sentence, file=sys.stderr, flush=True),
         )
-    (args.out / "experts.md").write_text(table(made), encoding="utf-8")
+    told = msgspec.json.encode({"command": _command(args, plan, "experts")})
+    write_whole(args.out / archive.SUMMARY, msgspec.json.format(told, indent=1))
     print(table(made))
     return 0
 
@@ -210,8 +213,9 @@ def _conduct(args: argparse.Namespace, plan: Plan, arms: list[Arm], folders_N: l
     starters_N = [args.starters / starter for starter in plan.starters]
     opened = Opener(folders_N, starters_N, args.device, args.threads)
     seeds = range(args.first_seed, args.first_seed + args.seeds)
+    what = f"--arms {','.join(arm.name for arm in arms)} --recipe {args.recipe}"
     try:
-        summary = conduct(plan, arms, seeds, args.out, opened, _command(args, plan, arms))
+        summary = conduct(plan, arms, seeds, args.out, opened, _command(args, plan, what))
     except JournalError as error:
         print(f"shoal lab: {error}", file=sys.stderr)
         return 2
@@ -312,13 +316,13 @@ def _levels(families: str | None, levels: str | None, own: dict[str, int]) -> di
     return {name: given.get(name, own.get(name, 0)) for name in names}
 
 
-def _command(args: argparse.Namespace, plan: Plan, arms: list[Arm]) -> str:
-    """The command line that gives this very study, spelling out what a model's settings could change."""
+def _command(args: argparse.Namespace, plan: Plan, what: str) -> str:
+    """The command line that gives this very study, spelling out what a model's settings could change. `what`:
+    the arms and their recipe, or that it is about experts."""
     window = "" if plan.window is None else f" --window {plan.window}"
     rank = "" if plan.rank is None else f" --rank {plan.rank}"
     first = f" --first-seed {args.first_seed}" if args.first_seed else ""
-    names = ",".join(arm.name for arm in arms)
-    study = f"./shoal lab --arms {names} --recipe {args.recipe} --seeds {args.seeds}{first}"
+    study = f"./shoal lab {what} --seeds {args.seeds}{first}"
     study += f" --starters {args.starters}" if plan.starters else ""
     if plan.regime and read_regime(plan.regime) == _regime(plan):
         return f"{study} --regime {plan.regime} --out {args.out}"

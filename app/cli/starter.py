@@ -23,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     train.add_argument("--threads", type=int, default=1)
     measure = verbs.add_parser("measure", help="pass@1, pass@8, finished and worked shares on its levels")
     measure.add_argument("--model", default="starter")
+    measure.add_argument("--adapter", type=Path, help="folder of an adapter over it, for example a specialist")
     measure.add_argument("--levels", help="others than its own, for example chain_sum=2,gcd=3")
     measure.add_argument("--items", type=int, default=256)
     measure.add_argument("--seed", type=int, default=0)
@@ -72,7 +73,10 @@ def _measure(args: argparse.Namespace) -> int:
             print("shoal starter: Write --levels family=level, for example chain_sum=1,gcd=0.", file=sys.stderr)
             return 2
         levels = {name: int(level) for name, _, level in asked}
-    rows = measure(open_engine(folder), levels, args.items, settings.max_tokens, args.seed)
+    engine = open_engine(folder)
+    if args.adapter:
+        engine.load(args.adapter)
+    rows = measure(engine, levels, args.items, settings.max_tokens, args.seed)
     if args.json:
         print(msgspec.json.encode(rows).decode())
         return 0

@@ -80,7 +80,7 @@ def read_study(folder: Path) -> Study:
         plan=plan,
         arms=sorted(arms.values(), key=_order),
         runs=runs,
-        command=_summary(folder).command,
+        command=command_of(folder),
         about=about.read_text(encoding="utf-8").strip() if about.is_file() else "",
     )
 
@@ -96,8 +96,9 @@ def _order(arm: Arm) -> tuple[bool, tuple[tuple[str, str], ...], int, bool, int]
     return arm.shuffled, arm.extras, list(RECIPES).index(arm.recipe), arm.dynamic, -arm.own
 
 
-def _summary(folder: Path) -> _Summary:
+def command_of(folder: Path) -> str:
+    """The command line that made what lies in `folder`, empty where its summary does not say."""
     try:
-        return msgspec.json.decode((folder / SUMMARY).read_bytes(), type=_Summary)
+        return msgspec.json.decode((folder / SUMMARY).read_bytes(), type=_Summary).command
     except (OSError, msgspec.MsgspecError):
-        return _Summary()
+        return ""

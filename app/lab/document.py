@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.lab import attacks, effects, goals, who
+from app.lab import attacks, effects, ensemble, goals, who
 from app.lab.archive import Study, read_study
 from app.lab.journal import write_whole
 from app.lab.plan import named
@@ -66,7 +66,8 @@ def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
     """Writes the pictures and curves.csv of all runs into the studies' folders and the report to `out`, by
     default app/lab/REPORT.md. Raises JournalError for a folder without a finished run."""
     to = out or REPORT
-    studies = [read_study(folder) for folder in folders]
+    ensembles = [ensemble.read_ensemble(folder) for folder in folders if ensemble.is_ensemble(folder)]
+    studies = [read_study(folder) for folder in folders if not ensemble.is_ensemble(folder)]
     parts = [_head(studies, to)]
     for study in studies:
         results = summarise(study.arms, study.runs)
@@ -74,7 +75,11 @@ def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
         write_whole(study.folder / CURVES, draw(study.arms, study.runs))
         write_whole(study.folder / EFFECTS, effects.draw(results))
         parts.append(_section(study, results, to))
-    parts += ["## Limits\n", _LIMITS, _commands(studies, to)]
+    for experts in ensembles:
+        write_whole(experts.folder / ensemble.CSV, ensemble.as_csv(experts).encode())
+        parts.append(ensemble.section(experts))
+    commands = [*map(_command, studies), *(experts.command for experts in ensembles)]
+    parts += ["## Limits\n", _LIMITS, _commands(commands, folders, to)]
     write_whole(to, "\n".join(parts).encode())
     return to
 
@@ -236,16 +241,16 @@ def _families(results: Results) -> list[str]:
     return lines
 
 
-def _commands(studies: Sequence[Study], to: Path) -> str:
+def _commands(commands: Sequence[str], folders: Sequence[Path], to: Path) -> str:
     shown = to if not to.is_absolute() else Path(os.path.relpath(to))
-    report = f"./shoal lab report {' '.join(str(study.folder) for study in studies)}"
+    report = f"./shoal lab report {' '.join(map(str, folders))}"
     lines = [
         "## Every number again",
         "",
         "The runs, which go on where they stopped and skip what is finished:",
         "",
         "```",
-        *map(_command, studies),
+        *commands,
         "```",
         "",
         "Other seeds, for an independent repetition: add `--first-seed 100` and another `--out`. This page and "

@@ -18,7 +18,7 @@ from app.lab.arms import parse_arm
 from app.lab.experiment import Experiment, Score
 from app.lab.journal import write_whole
 from app.lab.plan import Plan, identity
-from app.sapo import seeds
+from app.sapo import recipes, seeds
 from app.sapo.groups import Group
 from app.sapo.probe import probe_questions
 from app.sapo.prompts import extract_answer, messages
@@ -28,6 +28,10 @@ from engines.torch_lora import TorchSwarm, open_swarm
 
 RANKS = (4, 8, 16)
 """Of the easiest, the middle and the hardest third; equal experts have the middle one."""
+ALONE = f"8/0+steps={recipes.RECIPES['default'].groups_per_step}"
+"""What every expert and the generalist do: rounds of the app's recipe without peers."""
+FILE = "experts.json"
+"""The plan, in the folder of the results."""
 WAYS = ("generalist", "generalist, vote", "by family", "by prompt", "by vote")
 
 
@@ -163,7 +167,7 @@ def conduct(
 ) -> list[Trained]:
     """Every allocation with every seed, each kept in a file of its own and not made again."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / "experts.json", msgspec.json.format(msgspec.json.encode(plan), indent=1))
+    write_whole(folder / FILE, msgspec.json.format(msgspec.json.encode(plan), indent=1))
     made = []
     for seed in run_seeds:
         several: list[list[Completion]] = []
@@ -225,7 +229,7 @@ def _alone(
             probe_items=8,
             tried=1,
         )
-        for _ in Experiment(own, parse_arm("8/0", "default"), seed, swarm, score).rounds():
+        for _ in Experiment(own, parse_arm(ALONE, "default"), seed, swarm, score).rounds():
             pass
     return swarm
 

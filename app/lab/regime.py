@@ -9,6 +9,8 @@ from pathlib import Path
 import msgspec
 
 FOLDER = Path(__file__).parent / "regimes"
+SELDOM = "seldom"
+"""The starter of a node that knows no family better than another and seldom shows its work."""
 
 
 class RegimeError(ValueError):
@@ -58,11 +60,13 @@ def read_regime(name: str, folder: Path = FOLDER) -> Regime:
 
 
 def families_of(starter: str, levels: Mapping[str, int]) -> tuple[str, ...]:
-    """The families that a specialist knows: its name joins them by `+`. Raises RegimeError.
+    """The families that a specialist knows: its name joins them by `+`. `seldom` knows none. Raises RegimeError.
 
     >>> families_of("gcd+lcm", {"gcd": 1, "lcm": 1, "chain_sum": 2})
     ('gcd', 'lcm')
     """
+    if starter == SELDOM:
+        return ()
     families = tuple(starter.split("+"))
     if not set(families) < set(levels):
         raise RegimeError(

@@ -2,7 +2,9 @@
 
 Each is the starter taught on in supervised steps: half of every batch shows worked answers of its own families,
 half shows wrong guesses of the others. So it answers its own families with work and has lost the habit of work
-elsewhere, where nothing but an improbable success or a peer can bring it back.
+elsewhere, where nothing but an improbable success or a peer can bring it back. The starter called `seldom` is
+taught the work of all families for two thirds of the steps, then wrong guesses with a few worked answers among
+them: it can do them all, and seldom does.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ class Teaching(msgspec.Struct, frozen=True, kw_only=True):
     rate: float = 2e-3
     rank: int = 16
     seed: int = 5
+    seldom: float = 0.08
+    """Share of worked answers in what `seldom` is taught last."""
 
 
 def teach(
@@ -76,7 +80,14 @@ def imitate(sequences: list[TokenSequence], rate: float) -> Batch:
 
 
 def _lessons(own: tuple[str, ...], levels: Mapping[str, int], teaching: Teaching) -> Iterator[Example]:
-    """Worked answers of the specialist's families and wrong guesses of the others, in turns."""
+    """Worked answers of the specialist's families and wrong guesses of the others, in turns; for one without
+    families first as many of both, then few worked ones."""
+    if not own:
+        mix = Mix(worked_share=0.5, slip=0.0, wrong_guess=1.0)
+        skill = _only(set(levels), levels, mix, seeds.hashed("skill", teaching.seed))
+        yield from islice(skill, 2 * teaching.steps // 3 * teaching.batch)
+        mix = msgspec.structs.replace(mix, worked_share=teaching.seldom)
+        yield from _only(set(levels), levels, mix, seeds.hashed("seldom", teaching.seed))
     worked = _only(
         set(own), levels, Mix(worked_share=1.0, slip=0.0), seeds.hashed("worked", teaching.seed, *own)
     )

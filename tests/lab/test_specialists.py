@@ -33,6 +33,15 @@ def test_its_own_families_are_worked_the_others_guessed() -> None:
     assert not any(held_out(lesson.question) for lesson in lessons)
 
 
+def test_the_seldom_one_first_learns_all_families_and_then_seldom_shows_work() -> None:
+    teaching = Teaching(steps=30, batch=20)
+    lessons = list(islice(_lessons((), LEVELS, teaching), 800))
+    shows = [shows_work(lesson.completion) for lesson in lessons]
+    assert {lesson.family for lesson in lessons} == set(LEVELS)
+    assert 0.4 < sum(shows[:400]) / 400 < 0.6 and 0.04 < sum(shows[400:]) / 400 < 0.12
+    assert not any(held_out(lesson.question) for lesson in lessons)
+
+
 def test_the_regimes_specialists_know_every_family_twice() -> None:
     regime = read_regime("specialists")
     known = [family for name in regime.starters for family in families_of(name, regime.levels)]

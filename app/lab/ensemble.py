@@ -1,0 +1,175 @@
+"""What became of the experts: the part of the report on `./shoal lab experts`, from the files it left.
+
+Every way of answering is compared with the generalist, one node that trained on all families for as many rounds
+as the experts had together. Its vote spends as many answers a question as the experts' vote does.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+import msgspec
+
+from app.lab.archive import ABOUT, JournalError, command_of
+from app.lab.experts import FILE, WAYS, Trained
+from app.lab.plan import Plan, named
+from app.lab.statistics import Estimate, estimate, paired
+
+CSV = "experts.csv"
+_SINGLE = WAYS[0]
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Everything that lies in the folder of `./shoal lab experts`."""
+
+    folder: Path
+    plan: Plan
+    made: list[Trained]
+    command: str
+    about: str
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def allocations(self) -> list[str]:
+        return list(dict.fromkeys(one.allocation for one in self.made))
+
+
+def is_ensemble(folder: Path) -> bool:
+    return (folder / FILE).is_file()
+
+
+def read_ensemble(folder: Path) -> Ensemble:
+    """Raises JournalError for a folder whose files cannot be read, or that holds no result yet."""
+    try:
+        plan = msgspec.json.decode((folder / FILE).read_bytes(), type=Plan)
+        kept = [
+            msgspec.json.decode(file.read_bytes(), type=Trained) for file in sorted(folder.glob("*.seed*.json"))
+        ]
+    except (OSError, msgspec.MsgspecError) as error:
+        raise JournalError(f"The experts in {folder} cannot be read ({error}): make them anew.") from error
+    if not kept:
+        raise JournalError(f"{folder} holds no finished experts yet: the command that began them goes on.")
+    about = folder / ABOUT
+    return Ensemble(
+        folder=folder,
+        plan=plan,
+        made=sorted(kept, key=lambda one: (one.allocation, one.seed)),
+        command=command_of(folder),
+        about=about.read_text(encoding="utf-8").strip() if about.is_file() else "",
+    )
+
+
+def section(ensemble: Ensemble) -> str:
+    """Markdown: settings, every way with its interval, who got what, and the families."""
+    plan = ensemble.plan
+    levels = ", ".join(f"{family} {level}" for family, level in plan.levels.items())
+    lines = [
+        f"## Study `{ensemble.name}`",
+        "",
+        ensemble.about or "*No remarks.*",
+        "",
+        f"{plan.rounds} rounds in all, 8 questions each, {plan.group} answers a question, learning rate "
+        f"{plan.learning_rate:g}; {named(plan)} at {levels}; {plan.probe_items} held-out questions of all "
+        "families. Intervals are over seeds; with few they are too narrow.",
+        "",
+        *_ways(ensemble),
+        "",
+        *_shares(ensemble),
+        "",
+        *_families(ensemble),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def as_csv(ensemble: Ensemble) -> str:
+    """A row for each allocation, seed, way and family, and one called `all` for the mixed questions."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("allocation", "seed", "way", "family", "held_out_pass_at_1", "rounds", "rank"))
+    for one in ensemble.made:
+        for way in WAYS:
+            writer.writerow((one.allocation, one.seed, way, "all", f"{one.solved[way]:.6g}", "", ""))
+            for family, solved in one.families[way].items():
+                share = one.shares[family]
+                writer.writerow(
+                    (one.allocation, one.seed, way, family, f"{solved:.6g}", share.rounds, share.rank)
+                )
+    return out.getvalue()
+
+
+def _ways(ensemble: Ensemble) -> list[str]:
+    lines = [
+        "| who answers | seeds | mixed held-out pass@1 | against the generalist, points | prompts sent to their "
+        "family's expert |",
+        "|---|---|---|---|---|",
+    ]
+    for allocation, made in _by_allocation(ensemble):
+        for way in WAYS:
+            single = way.startswith(_SINGLE)
+            if single and allocation != ensemble.allocations[0]:
+                continue  # the same generalist stands beside both allocations
+            cells = [
+                way if single else f"{allocation} experts, {way}",
+                str(len(made)),
+                _percent(_over(made, lambda one, way=way: one.solved[way])),  # type: ignore[misc]
+                "–" if way == _SINGLE else _points(_against(made, way)),
+                f"{100 * mean(one.routed for one in made):.0f} %" if way == "by prompt" else "–",
+            ]
+            lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def _shares(ensemble: Ensemble) -> list[str]:
+    lines = ["Rounds and rank of each expert, first seed:", ""]
+    for allocation, made in _by_allocation(ensemble):
+        told = ", ".join(
+            f"{family} {share.rounds} at rank {share.rank}" for family, share in made[0].shares.items()
+        )
+        lines.append(f"- {allocation}: {told}")
+    return lines
+
+
+def _families(ensemble: Ensemble) -> list[str]:
+    names = sorted(ensemble.plan.levels)
+    lines = ["| held out, by family | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    for allocation, made in _by_allocation(ensemble):
+        for way in WAYS:
+            single = way.startswith(_SINGLE)
+            if single and allocation != ensemble.allocations[0]:
+                continue
+            cells = [f"{100 * mean(one.families[way][name] for one in made):.1f}" for name in names]
+            lines.append(f"| {way if single else f'{allocation}, {way}'} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _by_allocation(ensemble: Ensemble) -> list[tuple[str, list[Trained]]]:
+    return [
+        (allocation, [one for one in ensemble.made if one.allocation == allocation])
+        for allocation in ensemble.allocations
+    ]
+
+
+def _over(made: Sequence[Trained], what: Callable[[Trained], float]) -> Estimate:
+    return estimate([[what(one)] for one in made])
+
+
+def _against(made: Sequence[Trained], way: str) -> Estimate:
+    return paired([[one.solved[way]] for one in made], [[one.solved[_SINGLE]] for one in made])
+
+
+def _percent(value: Estimate) -> str:
+    return f"{100 * value.mean:.1f} % [{100 * value.low:.1f}, {100 * value.high:.1f}]"
+
+
+def _points(value: Estimate) -> str:
+    return f"{100 * value.mean:+.1f} [{100 * value.low:+.1f}, {100 * value.high:+.1f}]"
