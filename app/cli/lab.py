@@ -12,6 +12,7 @@ from app.lab.arms import RECIPES, Arm, ArmError, parse_arms
 from app.lab.journal import JournalError
 from app.lab.plan import Plan, digest
 from app.lab.regime import Regime, RegimeError, read_regime, regimes
+from app.remedy import command
 from app.sapo import curriculum
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION, QuestionError
@@ -193,7 +194,7 @@ def _report(args: argparse.Namespace) -> int:
     from app.lab.journal import JournalError
 
     if args.what[0] != "report" or len(args.what) < 2:
-        print("shoal lab: Write ./shoal lab report DIR ..., with folders of studies.", file=sys.stderr)
+        print(f"shoal lab: Write {command('lab report DIR ...')}, with folders of studies.", file=sys.stderr)
         return 2
     from app.lab.document import write_report
 

@@ -11,6 +11,7 @@ import msgspec
 from app.lab.arms import RECIPES, Arm, parse_arm
 from app.lab.journal import FOLDER, STUDY, JournalError, read_run
 from app.lab.plan import Plan, Round
+from app.remedy import command
 
 ABOUT = "about.md"
 """What people wrote about a study: its question, what did not work. The figures come from the records."""
@@ -61,7 +62,8 @@ def read_study(folder: Path) -> Study:
     try:
         plan = msgspec.json.decode((folder / STUDY).read_bytes(), type=Plan)
     except (OSError, msgspec.MsgspecError) as error:
-        raise JournalError(f"{folder} holds no study ({error}): make one with ./shoal lab --out.") from error
+        how = command("lab --out")
+        raise JournalError(f"{folder} holds no study ({error}): make one with {how}.") from error
     arms: dict[str, Arm] = {}
     runs: dict[str, dict[int, list[Round]]] = {}
     for path in sorted((folder / FOLDER).glob("*.jsonl")):

@@ -12,6 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from app.remedy import command
+
 _GREY, _TEXT = "#8a8a8a", "#333333"
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 """Of Okabe and Ito, who chose them so that everybody can tell them apart."""
@@ -58,7 +60,7 @@ def read_run(path: Path) -> SoloRun:
         ]
     except (OSError, msgspec.MsgspecError) as error:
         raise CurveError(
-            f"{path} is not the output of a run ({error}): make it with ./shoal run --json."
+            f"{path} is not the output of a run ({error}): make it with {command('run --json')}."
         ) from error
     probes = [(line.round, line.pass_at_1, line.stderr) for line in lines if line.event == "probe"]
     if not probes:

@@ -60,7 +60,8 @@ def read_regime(name: str, folder: Path = FOLDER) -> Regime:
 
 
 def families_of(starter: str, levels: Mapping[str, int]) -> tuple[str, ...]:
-    """The families that a specialist knows: its name joins them by `+`. `seldom` knows none. Raises RegimeError.
+    """The families that a specialist knows: its name joins them by `+`. `seldom` knows none.
+    Raises RegimeError.
 
     >>> families_of("gcd+lcm", {"gcd": 1, "lcm": 1, "chain_sum": 2})
     ('gcd', 'lcm')

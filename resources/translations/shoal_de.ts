@@ -165,7 +165,7 @@
   </message>
   <message>
    <source>Off: Shoal never looks by itself. On: it asks while this window is open, but not while it learns alone. The page Privacy shows the request. Nothing is downloaded or installed without you.</source>
-   <translation>Aus: Shoal sieht nie von selbst nach. An: Es fragt, solange dieses Fenster offen ist, aber nicht, während es allein lernt. Die Seite Privatsphäre zeigt die Anfrage. Ohne Sie wird nichts geladen oder installiert.</translation>
+   <translation>Aus: Shoal sieht nie von selbst nach. An: Es fragt, solange dieses Fenster offen ist, aber nicht, während es allein lernt. Die Seite Privatsphäre zeigt die Anfrage. Ohne dich wird nichts geladen oder installiert.</translation>
   </message>
   <message>
    <source>update upgrade release version check download</source>
@@ -313,11 +313,11 @@
   </message>
   <message>
    <source>It ended unexpectedly: try again; what has come is kept.</source>
-   <translation>Es wurde unerwartet beendet: Versuchen Sie es noch einmal; was schon da ist, bleibt.</translation>
+   <translation>Es wurde unerwartet beendet: Versuche es noch einmal; was schon da ist, bleibt.</translation>
   </message>
   <message>
    <source>The folder could not be remembered ({why}): try another one.</source>
-   <translation>Der Ordner konnte nicht gemerkt werden ({why}): Versuchen Sie einen anderen.</translation>
+   <translation>Der Ordner konnte nicht gemerkt werden ({why}): Versuche einen anderen.</translation>
   </message>
   <message>
    <source>The engine is not installed</source>
@@ -329,7 +329,7 @@
   </message>
   <message>
    <source>Install it; what was learned so far is kept.</source>
-   <translation>Installieren Sie sie; was bisher gelernt wurde, bleibt erhalten.</translation>
+   <translation>Installiere sie; was bisher gelernt wurde, bleibt erhalten.</translation>
   </message>
   <message>
    <source>Diagnostics</source>
@@ -461,7 +461,7 @@
   </message>
   <message>
    <source>This Shoal names no engine for this computer: choose a folder that holds one.</source>
-   <translation>Dieses Shoal nennt keine Engine für diesen Computer: Wählen Sie einen Ordner, der eine enthält.</translation>
+   <translation>Dieses Shoal nennt keine Engine für diesen Computer: Wähle einen Ordner, der eine enthält.</translation>
   </message>
   <message>
    <source>This Shoal has a newer engine, {version}.</source>
@@ -1161,7 +1161,7 @@
   </message>
   <message>
    <source>The engine is being fetched, as you asked for. Whoever gives it out sees this computer's network address, and nothing of yours.</source>
-   <translation>Die Engine wird geladen, wie Sie es wollten. Wer sie ausgibt, sieht die Netzadresse dieses Computers und nichts von Ihnen.</translation>
+   <translation>Die Engine wird geladen, wie du es wolltest. Wer sie ausgibt, sieht die Netzadresse dieses Computers und nichts von dir.</translation>
   </message>
   <message>
    <source>Nothing</source>
@@ -1205,7 +1205,7 @@
   </message>
   <message>
    <source>There is no telemetry and no account. Whether there is a newer Shoal is asked only if you want it.</source>
-   <translation>Es gibt keine Telemetrie und kein Konto. Ob es ein neueres Shoal gibt, wird nur gefragt, wenn Sie es wollen.</translation>
+   <translation>Es gibt keine Telemetrie und kein Konto. Ob es ein neueres Shoal gibt, wird nur gefragt, wenn du es willst.</translation>
   </message>
   <message>
    <source>Open folder</source>
@@ -1289,7 +1289,7 @@
   </message>
   <message>
    <source>Off. {host} is asked only when you press a button that says so.</source>
-   <translation>Aus. {host} wird nur gefragt, wenn Sie einen Knopf drücken, auf dem das steht.</translation>
+   <translation>Aus. {host} wird nur gefragt, wenn du einen Knopf drückst, auf dem das steht.</translation>
   </message>
   <message>
    <source>asks how the swarm is doing</source>
@@ -1413,7 +1413,7 @@
   </message>
   <message>
    <source>an access token for models in the system's keyring, if you gave one</source>
-   <translation>ein Zugangsschlüssel für Modelle im Schlüsselbund des Systems, falls Sie einen angegeben haben</translation>
+   <translation>ein Zugangsschlüssel für Modelle im Schlüsselbund des Systems, falls du einen angegeben hast</translation>
   </message>
   <message>
    <source>{name}, which is not Shoal's</source>
@@ -1489,11 +1489,11 @@
   </message>
   <message>
    <source>the program itself; move it to the Trash: {path}</source>
-   <translation>das Programm selbst; legen Sie es in den Papierkorb: {path}</translation>
+   <translation>das Programm selbst; lege es in den Papierkorb: {path}</translation>
   </message>
   <message>
    <source>the program itself; delete it to be rid of it: {path}</source>
-   <translation>das Programm selbst; löschen Sie es, um es loszuwerden: {path}</translation>
+   <translation>das Programm selbst; lösche es, um es loszuwerden: {path}</translation>
   </message>
   <message>
    <source>Move …</source>
@@ -1850,7 +1850,7 @@
   </message>
   <message>
    <source>Shoal learns with PyTorch, which is large and no part of the app itself. It is installed once, into a folder of your own, and can be removed at any time.</source>
-   <translation>Shoal lernt mit PyTorch, das groß ist und nicht zur App selbst gehört. Es wird einmal installiert, in einen Ordner von Ihnen, und lässt sich jederzeit entfernen.</translation>
+   <translation>Shoal lernt mit PyTorch, das groß ist und nicht zur App selbst gehört. Es wird einmal installiert, in einen Ordner von dir, und lässt sich jederzeit entfernen.</translation>
   </message>
   <message>
    <source>What this computer can do</source>
@@ -2054,7 +2054,7 @@
   </message>
   <message>
    <source>Nothing can be kept in the data folder {home}: make it yours to write, or name another one with --home.</source>
-   <translation>Im Datenordner {home} lässt sich nichts speichern: Machen Sie ihn für sich beschreibbar, oder nennen Sie mit --home einen anderen.</translation>
+   <translation>Im Datenordner {home} lässt sich nichts speichern: Mache ihn für dich beschreibbar, oder nenne mit --home einen anderen.</translation>
   </message>
   <message>
    <source>shoal: Another Shoal uses {home} and does not answer; end it and start again.</source>
@@ -2321,7 +2321,7 @@
   </message>
   <message>
    <source>to fetch, once; nothing of yours is sent</source>
-   <translation>zu laden, einmal; von Ihnen wird nichts gesendet</translation>
+   <translation>zu laden, einmal; von dir wird nichts gesendet</translation>
   </message>
   <message>
    <source>of room needed meanwhile; {free} are free</source>
@@ -2683,7 +2683,7 @@
   </message>
   <message>
    <source>Asking {host}. The request says nothing about you or this computer.</source>
-   <translation>Fragt {host}. Die Anfrage sagt nichts über Sie oder diesen Computer.</translation>
+   <translation>Fragt {host}. Die Anfrage sagt nichts über dich oder diesen Computer.</translation>
   </message>
   <message>
    <source>No newer one is known. Looked {ago}.</source>
@@ -2755,7 +2755,7 @@
   </message>
   <message>
    <source>It is installed when you say so, and keeps everything that was learned.</source>
-   <translation>Sie wird installiert, wenn Sie es sagen, und behält alles Gelernte.</translation>
+   <translation>Sie wird installiert, wenn du es sagst, und behält alles Gelernte.</translation>
   </message>
   <message>
    <source>Shall Shoal look for new versions?</source>
@@ -2763,11 +2763,11 @@
   </message>
   <message>
    <source>Then it asks {host} once a day, while this window is open. The request says nothing about you or this computer. You can change your mind under Settings.</source>
-   <translation>Dann fragt es {host} einmal am Tag, solange dieses Fenster offen ist. Die Anfrage sagt nichts über Sie oder diesen Computer. Unter Einstellungen können Sie es sich anders überlegen.</translation>
+   <translation>Dann fragt es {host} einmal am Tag, solange dieses Fenster offen ist. Die Anfrage sagt nichts über dich oder diesen Computer. Unter Einstellungen kannst du es dir anders überlegen.</translation>
   </message>
   <message>
    <source>It is downloaded and checked. Learning stops at its last safe point, the system asks for your password and installs it, and Shoal opens again.</source>
-   <translation>Sie ist geladen und geprüft. Das Lernen hält an seiner letzten sicheren Stelle an, das System fragt nach Ihrem Passwort und installiert sie, und Shoal öffnet sich neu.</translation>
+   <translation>Sie ist geladen und geprüft. Das Lernen hält an seiner letzten sicheren Stelle an, das System fragt nach deinem Passwort und installiert sie, und Shoal öffnet sich neu.</translation>
   </message>
   <message>
    <source>It is downloaded and checked. Its installer opens, and Shoal ends.</source>
@@ -2775,7 +2775,7 @@
   </message>
   <message>
    <source>It is downloaded and checked. It opens, and Shoal ends: drag it into the folder Applications.</source>
-   <translation>Sie ist geladen und geprüft. Sie öffnet sich, und Shoal endet: Ziehen Sie sie in den Ordner Programme.</translation>
+   <translation>Sie ist geladen und geprüft. Sie öffnet sich, und Shoal endet: Ziehe sie in den Ordner Programme.</translation>
   </message>
   <message>
    <source>{hours} of 168 hours a week are marked, {days}.</source>
