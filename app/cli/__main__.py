@@ -21,6 +21,9 @@ from app import remedy
 COMMANDS = ("run", "swarm", "relay", "lab", "doctor", "test", "starter")
 """The order in which --help lists them; files that are not named here come after these."""
 
+SOURCE = ("test", "translations")
+"""Commands that work on Shoal's source and so are none of an installed app."""
+
 ALONE = ("run", "--solo")
 """What `./shoal` without a command does where no window can be shown, and what options without one go to: a
 node that keeps on learning."""
@@ -120,8 +123,10 @@ def _unknown(name: str) -> int:
 
 
 def commands() -> list[str]:
-    """The names of all commands that are there."""
+    """The names of all commands that this copy of Shoal has."""
     found = {file.stem for file in FOLDER.glob("*.py") if not file.stem.startswith("_")}
+    if remedy.installed():
+        found -= set(SOURCE)
     return [name for name in COMMANDS if name in found] + sorted(found - set(COMMANDS))
 
 

@@ -54,6 +54,16 @@ def test_help_lists_the_commands_and_imports_none_of_them() -> None:
     assert done.stdout.splitlines()[-1] == "0 []"
 
 
+def test_an_installed_app_has_no_commands_for_its_source(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert {"test", "translations", "run"} <= set(cli.commands())
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    assert not {"test", "translations"} & set(cli.commands()) and "run" in cli.commands()
+    assert cli.main(["test"]) == 2 and "There is no command test" in capsys.readouterr().err
+    assert "shoal test" not in cli.overview() and "shoal lab" in cli.overview()
+
+
 def test_a_command_that_cannot_be_imported_is_still_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
