@@ -31,7 +31,16 @@ Studies = Mapping[str, Study]
 
 def sharing_doubles(studies: Studies) -> Finding:
     goal = "Rare success: 4/4 has at least 94 % more area under the held-out curve than 8/0"
-    study, found = _of(studies, "rare", "4/4", "8/0")
+    return _doubling(studies, "rare", goal)
+
+
+def sharing_doubles_where_there_is_room(studies: Studies) -> Finding:
+    goal = "The same where nodes can do more than they show"
+    return _doubling(studies, "seldom", goal)
+
+
+def _doubling(studies: Studies, regime: str, goal: str) -> Finding:
+    study, found = _of(studies, regime, "4/4", "8/0")
     if study is None:
         return _unmeasured(goal)
     ours = _ours(study, "4/4")
@@ -166,7 +175,7 @@ def neighbours_knowledge_arrives(studies: Studies) -> Finding:
     goal = "Specialists: families that a node does not know rise from at most 2 % to at least 25 %"
     for study in studies.values():
         sharing, alone = _ours(study, "4/4"), study.arm("8/0")
-        if not study.plan.starters or sharing is None or alone is None:
+        if sharing is None or alone is None or not any(_known(study)):
             continue
         start, end = (foreign(study, sharing, last) for last in (False, True))
         failed = start.low > 0.02 or end.high < 0.25
@@ -181,10 +190,15 @@ def neighbours_knowledge_arrives(studies: Studies) -> Finding:
     return _unmeasured(goal)
 
 
+def _known(study: Study) -> list[tuple[str, ...]]:
+    """The families that each node's starter was taught, if they began with any."""
+    return [families_of(name, study.plan.levels) for name in study.plan.starters]
+
+
 def foreign(study: Study, arm: Arm, last: bool) -> Estimate:
     """Held-out pass@1 of the families that each node's starter was not taught, before the first round or after
     the last."""
-    known_N = [families_of(name, study.plan.levels) for name in study.plan.starters]
+    known_N = _known(study)
     values_SN = []
     for _, run in sorted(study.runs[arm.key].items()):
         probes = [record.probe for record in run if record.probe is not None]
@@ -200,6 +214,7 @@ def foreign(study: Study, arm: Arm, last: bool) -> Estimate:
 
 GOALS: tuple[Callable[[Studies], Finding], ...] = (
     sharing_doubles,
+    sharing_doubles_where_there_is_room,
     sharing_beats_selection,
     neighbours_knowledge_arrives,
     default_swings_less,

@@ -105,6 +105,16 @@ def test_a_goal_that_is_missed_says_so(tmp_path: Path) -> None:
     assert goals.sharing_doubles({"once": read_study(once)}).met is None  # one seed decides nothing
 
 
+def test_nodes_that_can_do_more_than_they_show_are_a_goal_of_their_own(tmp_path: Path) -> None:
+    low, high = run([0.1, 0.1, 0.1]), run([0.1, 0.3, 0.4])
+    seldom = msgspec.structs.replace(PLAN, regime="seldom", starters=("seldom", "seldom"))
+    study = read_study(kept(tmp_path / "seldom", {"8/0": [low, low], "4/4": [high, high]}, seldom))
+    finding = goals.sharing_doubles_where_there_is_room({"seldom": study})
+    assert finding.met is True and finding.measured.startswith("+175 %")  # areas .275 and .1
+    assert goals.sharing_doubles({"seldom": study}).measured == "not measured"
+    assert goals.neighbours_knowledge_arrives({"seldom": study}).measured == "not measured"
+
+
 def test_the_report_holds_every_study_and_its_pictures_lie_beside_the_records(
     folder: Path, tmp_path: Path
 ) -> None:

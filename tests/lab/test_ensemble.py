@@ -10,7 +10,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from app.lab.ensemble import as_csv, is_ensemble, read_ensemble, section
+from app.lab.document import write_report
+from app.lab.ensemble import CSV, as_csv, is_ensemble, read_ensemble, section
 from app.lab.experts import FILE, WAYS, Share, Trained
 from app.lab.journal import JournalError
 from tests.lab.test_experts import PLAN
@@ -60,6 +61,13 @@ def test_the_raw_numbers_have_a_row_each(folder: Path) -> None:
         if (row["allocation"], row["seed"], row["way"], row["family"]) == ("equal", "1", "by vote", "gcd")
     ]
     assert float(row["held_out_pass_at_1"]) == pytest.approx(0.6) and row["rank"] == "16"
+
+
+def test_the_whole_report_has_the_experts_behind_the_studies(folder: Path, tmp_path: Path) -> None:
+    out = write_report([folder], tmp_path / "REPORT.md")
+    text = out.read_text(encoding="utf-8")
+    assert text.index("by vote") < text.index("## Limits") < text.index("./shoal lab experts --seeds 2")
+    assert f"./shoal lab report {folder}" in text and (folder / CSV).is_file()
 
 
 def test_a_folder_without_results_or_with_a_broken_one_is_refused(folder: Path, tmp_path: Path) -> None:
