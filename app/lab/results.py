@@ -86,13 +86,19 @@ def summarise(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> Results:
     """`runs` maps an arm's key to its finished runs; arms without any are left out. Raises ValueError when none
     has.
 
-    The baseline is the first arm without peers and with nothing added, else the first arm.
+    The baseline is the first arm without peers and with nothing added, else with optimiser steps alone
+    added, else the first arm.
     """
     present = [arm for arm in arms if runs.get(arm.key)]
     if not present:
         raise ValueError("There is no finished run to summarise.")
     plain = [arm for arm in present if arm.plain]
-    baseline = (plain or present)[0]
+    alone = [
+        arm
+        for arm in present
+        if not (arm.peer or arm.dynamic or arm.shuffled) and set(dict(arm.extras)) <= {"steps"}
+    ]
+    baseline = (plain or alone or present)[0]
     found = [_arm(arm, runs[arm.key], None if arm is baseline else runs[baseline.key]) for arm in present]
     shuffled = {arm.name for arm in present if arm.shuffled}
     return Results(baseline=baseline.name, arms=found, verdict=_verdict(baseline.name, found, shuffled))

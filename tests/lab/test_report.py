@@ -95,6 +95,13 @@ def test_differences_are_paired_by_seed() -> None:
     assert dynamic.difference is not None and not dynamic.difference.excludes_zero and dynamic.seeds_ahead == 0
 
 
+def test_without_a_plain_arm_being_alone_with_steps_is_what_others_are_held_against() -> None:
+    arms = parse_arms("16/8@default+guard+steps=2,16/0@default+steps=2,16/0@default+ds", "faithful")
+    runs = {arm.key: {0: run([0.1, 0.2, 0.3])} for arm in arms}
+    assert summarise(arms, runs).baseline == "16/0@default+steps=2"
+    assert summarise(arms[:1], {arms[0].key: runs[arms[0].key]}).baseline == arms[0].name
+
+
 def test_swing_is_the_deviation_of_the_smoothed_second_half_about_its_line() -> None:
     # probes at .1, .3, .1 ... smoothed over five: .18, .22 alternating. The last four lie .02 off their mean;
     # their line has slope .008, which takes .00032 off the sum of squares .0016, and two degrees are left
