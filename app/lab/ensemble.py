@@ -21,7 +21,7 @@ from app.lab.plan import Plan, named
 from app.lab.statistics import Estimate, estimate, paired
 
 CSV = "experts.csv"
-_SINGLE = WAYS[0]
+_SINGLE, _ELECTED = WAYS[:2]
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ def as_csv(ensemble: Ensemble) -> str:
 
 def _ways(ensemble: Ensemble) -> list[str]:
     lines = [
-        "| who answers | seeds | mixed held-out pass@1 | against the generalist, points | prompts sent to "
-        "their family's expert |",
-        "|---|---|---|---|---|",
+        "| who answers | seeds | mixed held-out pass@1 | against the generalist, points | against its vote, points "
+        "| prompts sent to their family's expert |",
+        "|---|---|---|---|---|---|",
     ]
     for allocation, made in _by_allocation(ensemble):
         for way in WAYS:
@@ -122,7 +122,8 @@ def _ways(ensemble: Ensemble) -> list[str]:
                 way if single else f"{allocation} experts, {way}",
                 str(len(made)),
                 _percent(_over(made, lambda one, way=way: one.solved[way])),  # type: ignore[misc]
-                "–" if way == _SINGLE else _points(_against(made, way)),
+                "–" if way == _SINGLE else _points(_against(made, way, _SINGLE)),
+                "–" if single else _points(_against(made, way, _ELECTED)),
                 f"{100 * mean(one.routed for one in made):.0f} %" if way == "by prompt" else "–",
             ]
             lines.append("| " + " | ".join(cells) + " |")
@@ -163,8 +164,8 @@ def _over(made: Sequence[Trained], what: Callable[[Trained], float]) -> Estimate
     return estimate([[what(one)] for one in made])
 
 
-def _against(made: Sequence[Trained], way: str) -> Estimate:
-    return paired([[one.solved[way]] for one in made], [[one.solved[_SINGLE]] for one in made])
+def _against(made: Sequence[Trained], way: str, other: str) -> Estimate:
+    return paired([[one.solved[way]] for one in made], [[one.solved[other]] for one in made])
 
 
 def _percent(value: Estimate) -> str:
