@@ -109,8 +109,8 @@ def as_csv(ensemble: Ensemble) -> str:
 
 def _ways(ensemble: Ensemble) -> list[str]:
     lines = [
-        "| who answers | seeds | mixed held-out pass@1 | against the generalist, points | against its vote, points "
-        "| prompts sent to their family's expert |",
+        "| who answers | seeds | mixed held-out pass@1 | against the generalist, points | against its vote, "
+        "points | prompts sent to their family's expert |",
         "|---|---|---|---|---|---|",
     ]
     for allocation, made in _by_allocation(ensemble):
