@@ -87,18 +87,15 @@ def summarise(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> Results:
     has.
 
     The baseline is the first arm without peers and with nothing added, else with optimiser steps alone
-    added, else the first arm.
+    added, else one with peers of which that is true, else the first arm.
     """
     present = [arm for arm in arms if runs.get(arm.key)]
     if not present:
         raise ValueError("There is no finished run to summarise.")
     plain = [arm for arm in present if arm.plain]
-    alone = [
-        arm
-        for arm in present
-        if not (arm.peer or arm.dynamic or arm.shuffled) and set(dict(arm.extras)) <= {"steps"}
-    ]
-    baseline = (plain or alone or present)[0]
+    bare = [arm for arm in present if not (arm.dynamic or arm.shuffled) and set(dict(arm.extras)) <= {"steps"}]
+    alone = [arm for arm in bare if not arm.peer]
+    baseline = (plain or alone or bare or present)[0]
     found = [_arm(arm, runs[arm.key], None if arm is baseline else runs[baseline.key]) for arm in present]
     shuffled = {arm.name for arm in present if arm.shuffled}
     return Results(baseline=baseline.name, arms=found, verdict=_verdict(baseline.name, found, shuffled))

@@ -99,7 +99,10 @@ def test_without_a_plain_arm_being_alone_with_steps_is_what_others_are_held_agai
     arms = parse_arms("16/8@default+guard+steps=2,16/0@default+steps=2,16/0@default+ds", "faithful")
     runs = {arm.key: {0: run([0.1, 0.2, 0.3])} for arm in arms}
     assert summarise(arms, runs).baseline == "16/0@default+steps=2"
-    assert summarise(arms[:1], {arms[0].key: runs[arms[0].key]}).baseline == arms[0].name
+    attacked = parse_arms("2/2@default+foes=copy30+steps=2,2/2@default+steps=2", "faithful")
+    runs = {arm.key: {0: run([0.1, 0.2, 0.3])} for arm in attacked}
+    assert summarise(attacked, runs).baseline == "2/2@default+steps=2"
+    assert summarise(attacked[:1], runs).baseline == attacked[0].name
 
 
 def test_swing_is_the_deviation_of_the_smoothed_second_half_about_its_line() -> None:
