@@ -56,7 +56,7 @@ _LIMITS = """\
 - Short runs: tens of rounds, where the paper made 2,000. A recipe that pays later, or that breaks down
   later, is not seen.
 - The learning rate was tuned for no arm and is the same in all.
-- Two or three seeds. The bootstrap over so few is too narrow; the t interval over seeds is the thin line in
+- One to three seeds. The bootstrap over so few is too narrow; the t interval over seeds is the thin line in
   the second picture of each study.
 - All arms are measured on the same held-out questions; the intervals do not contain the choice of those.
 """
