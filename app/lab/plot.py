@@ -18,7 +18,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from app.lab.arms import Arm
 from app.lab.plan import Round
-from app.lab.results import Runs, probes
+from app.lab.results import Runs, baseline_first, probes
 from app.lab.statistics import estimate
 
 _FIRST = "#222222"
@@ -48,8 +48,8 @@ class _Curve:
 
 def draw(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> bytes:
     """A PNG of all arms with finished runs. Bands are 95 % bootstrap intervals over seeds and nodes. Many arms
-    stand in several rows, the first arm in each of them."""
-    curves = _curves(arms, runs)
+    stand in several rows, the baseline in each of them. Names stand in the first panel of a row."""
+    curves = _curves(baseline_first(arms, runs), runs)
     parts = _parts(curves)
     figure = Figure(figsize=(15, 5 if len(parts) < 2 else 3.6 * len(parts)), dpi=130, layout="constrained")
     FigureCanvasAgg(figure)
@@ -64,8 +64,8 @@ def draw(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> bytes:
             for curve in part:
                 _line(panel, curve, along(curve))
             _limit(panel, curves, along)
-            _label_ends(panel, part, along)
             _dress(panel, label if number == len(parts) else "")
+        _label_ends(row[0], part, panels[0][1])
     axes[0][0].set_title("Held-out pass@1", loc="left", color=_TEXT, fontsize=13, fontweight="bold")
     picture = io.BytesIO()
     figure.savefig(picture, format="png", facecolor="white")
@@ -91,12 +91,10 @@ def colours(arms: Sequence[tuple[str, bool]]) -> dict[str, str]:
 
 def _curves(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> list[_Curve]:
     curves = []
-    paint = colours([(arm.name, arm.shuffled) for arm in arms if runs.get(arm.key)])
+    paint = colours([(arm.name, arm.shuffled) for arm in arms])
     most = max((len(found) for found in runs.values()), default=0)
     for arm in arms:
-        every = [run for _, run in sorted(runs.get(arm.key, {}).items())]
-        if not every:
-            continue
+        every = [run for _, run in sorted(runs[arm.key].items())]
         bands = [
             estimate([probe.pass_at_1_N for _, probe in measured])
             for measured in zip(*map(probes, every), strict=True)
@@ -134,16 +132,16 @@ def _line(panel: Axes, curve: _Curve, x: list[float]) -> None:
 
 
 def _limit(panel: Axes, curves: Sequence[_Curve], along: Callable[[_Curve], list[float]]) -> None:
-    """Room for all curves of the study, so that rows can be compared, and for the names at their ends."""
+    """Room for all curves of the study, so that rows can be compared."""
     right = max((along(curve)[-1] for curve in curves), default=1)
     top = max((max(curve.high) for curve in curves), default=0)
-    panel.set_xlim(0, (right or 1) * 1.3)
+    panel.set_xlim(0, (right or 1) * 1.03)
     panel.set_ylim(0, max(top * 1.12, 1))
 
 
 def _label_ends(panel: Axes, curves: Sequence[_Curve], along: Callable[[_Curve], list[float]]) -> None:
     """Names at the ends of the lines, pushed apart where they would cover each other."""
-    right, gap = panel.get_xlim()[1] / 1.3, panel.get_ylim()[1] * 0.06
+    right, gap = panel.get_xlim()[1], panel.get_ylim()[1] * 0.07
     placed: list[tuple[float, float]] = []
     for curve in sorted(curves, key=lambda curve: curve.mean[-1]):
         x, y = along(curve)[-1], curve.mean[-1]

@@ -83,22 +83,27 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summarise(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> Results:
-    """`runs` maps an arm's key to its finished runs; arms without any are left out. Raises ValueError when none
-    has.
-
-    The baseline is the first arm without peers and with nothing added, else with optimiser steps alone
-    added, else one with peers of which that is true, else the first arm.
-    """
-    present = [arm for arm in arms if runs.get(arm.key)]
+    """`runs` maps an arm's key to its finished runs; arms without any are left out, the baseline comes first.
+    Raises ValueError when none has."""
+    present = baseline_first(arms, runs)
     if not present:
         raise ValueError("There is no finished run to summarise.")
-    plain = [arm for arm in present if arm.plain]
-    bare = [arm for arm in present if not (arm.dynamic or arm.shuffled) and set(dict(arm.extras)) <= {"steps"}]
-    alone = [arm for arm in bare if not arm.peer]
-    baseline = (plain or alone or bare or present)[0]
+    baseline = present[0]
     found = [_arm(arm, runs[arm.key], None if arm is baseline else runs[baseline.key]) for arm in present]
     shuffled = {arm.name for arm in present if arm.shuffled}
     return Results(baseline=baseline.name, arms=found, verdict=_verdict(baseline.name, found, shuffled))
+
+
+def baseline_first(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> list[Arm]:
+    """The arms with finished runs in their order, but first of all the one that others are held against: an
+    arm without peers and with nothing added, else with optimiser steps alone added, else one with peers of
+    which that is true, else the first."""
+    present = [arm for arm in arms if runs.get(arm.key)]
+    plain = [arm for arm in present if arm.plain]
+    bare = [arm for arm in present if not (arm.dynamic or arm.shuffled) and set(dict(arm.extras)) <= {"steps"}]
+    alone = [arm for arm in bare if not arm.peer]
+    first = (plain or alone or bare or present)[:1]
+    return first + [arm for arm in present if arm not in first]
 
 
 def probes(run: Sequence[Round]) -> list[tuple[int, Probe]]:
