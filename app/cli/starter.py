@@ -74,6 +74,9 @@ def _measure(args: argparse.Namespace) -> int:
             return 2
         levels = {name: int(level) for name, _, level in asked}
     engine = open_engine(folder)
+    if args.adapter and not args.adapter.is_dir():
+        print(f"shoal starter: There is no adapter in {args.adapter}: give its folder.", file=sys.stderr)
+        return 1
     if args.adapter:
         engine.load(args.adapter)
     rows = measure(engine, levels, args.items, settings.max_tokens, args.seed)

@@ -25,20 +25,27 @@ class _Summary(msgspec.Struct, frozen=True):
     command: str = ""
 
 
-@dataclass(frozen=True)
-class Study:
-    """A study as it lies in its folder. `runs` holds finished runs only, by the arm's key and the seed."""
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """What lies in a folder of results, whatever was studied: the plan, the command that made it, and what
+    people wrote about it."""
 
     folder: Path
     plan: Plan
-    arms: list[Arm]
-    runs: dict[str, dict[int, list[Round]]]
     command: str
     about: str
 
     @property
     def name(self) -> str:
         return self.folder.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study(Kept):
+    """A study as it lies in its folder. `runs` holds finished runs only, by the arm's key and the seed."""
+
+    arms: list[Arm]
+    runs: dict[str, dict[int, list[Round]]]
 
     @property
     def finished(self) -> int:
@@ -76,14 +83,13 @@ def read_study(folder: Path) -> Study:
         runs.setdefault(arm.key, {})[int(match["seed"])] = records
     if not runs:
         raise JournalError(f"{folder} holds no finished run yet: the command that began it goes on.")
-    about = folder / ABOUT
     return Study(
         folder=folder,
         plan=plan,
         arms=sorted(arms.values(), key=_order),
         runs=runs,
         command=command_of(folder),
-        about=about.read_text(encoding="utf-8").strip() if about.is_file() else "",
+        about=about_of(folder),
     )
 
 
@@ -104,3 +110,9 @@ def command_of(folder: Path) -> str:
         return msgspec.json.decode((folder / SUMMARY).read_bytes(), type=_Summary).command
     except (OSError, msgspec.MsgspecError):
         return ""
+
+
+def about_of(folder: Path) -> str:
+    """What people wrote about what lies in `folder`, empty where they did not."""
+    about = folder / ABOUT
+    return about.read_text(encoding="utf-8").strip() if about.is_file() else ""

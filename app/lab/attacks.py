@@ -14,6 +14,7 @@ from app.lab.arms import Arm
 from app.lab.plan import Round
 from app.lab.results import probes
 from app.lab.statistics import Estimate, estimate, paired
+from app.lab.wording import share
 from app.sapo.recipes import RECIPES
 
 LATE = 25
@@ -74,7 +75,7 @@ def lines(study: Study) -> list[str]:
         one = attacked(study, arm)
         cells = [
             one.arm,
-            interval(one.marked),
+            share(one.marked),
             _percent(one.marked_own),
             f"{one.length:.1f}",
             _percent(one.finished),
@@ -108,10 +109,6 @@ def difference(study: Study, arm: Arm, other: Arm) -> Estimate:
         [probes(ours[seed])[-1][1].pass_at_1_N for seed in shared],
         [probes(theirs[seed])[-1][1].pass_at_1_N for seed in shared],
     )
-
-
-def interval(value: Estimate) -> str:
-    return f"{100 * value.mean:.1f} % [{100 * value.low:.1f}, {100 * value.high:.1f}]"
 
 
 def _of(arm: Arm, name: str) -> str | None:

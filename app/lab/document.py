@@ -18,7 +18,7 @@ from app.lab.plan import named
 from app.lab.plot import draw
 from app.lab.report import CSV, as_csv
 from app.lab.results import Results, equal_generation, summarise
-from app.lab.statistics import Estimate
+from app.lab.wording import growth, points, share
 
 REPORT = Path(__file__).parent / "REPORT.md"
 CURVES, EFFECTS = "curves.png", "effects.png"
@@ -158,10 +158,10 @@ def _table(results: Results) -> list[str]:
         cells = [
             result.arm,
             str(len(result.seeds)),
-            _share(result.held_out_area),
-            "–" if result.area_gain is None else _gain(result.area_gain),
-            "–" if result.area_difference is None else _points(result.area_difference),
-            _share(result.held_out_final),
+            share(result.held_out_area),
+            growth(result.area_gain),
+            points(result.area_difference),
+            share(result.held_out_final),
             "–" if base or result.difference is None else f"{result.seeds_ahead} of {result.difference.seeds}",
             "–" if result.rounds_needed is None else f"{result.rounds_needed:.0f}",
             f"{result.generated_completions:,.0f}",
@@ -182,7 +182,7 @@ def _generation(study: Study, results: Results) -> list[str]:
         ):
             continue
         cells = [
-            "–" if arm is other or found is None else f"{_points(found[0])} up to {found[1]:,.0f}"
+            "–" if arm is other or found is None else f"{points(found[0])} up to {found[1]:,.0f}"
             for other, found in zip(opponents, outcomes, strict=True)
         ]
         lines.append(f"| {arm.name} | " + " | ".join(cells) + " |")
@@ -269,18 +269,6 @@ def _command(study: Study) -> str:
     arms = f"--arms {','.join(arm.name for arm in study.arms)}"
     command = re.sub(r"--recipe \S+", "--recipe faithful", study.command)
     return re.sub(r"--arms \S+", lambda _: arms, command) or f"# {study.folder}"
-
-
-def _share(value: Estimate) -> str:
-    return f"{100 * value.mean:.1f} % [{100 * value.low:.1f}, {100 * value.high:.1f}]"
-
-
-def _points(value: Estimate) -> str:
-    return f"{100 * value.mean:+.1f} [{100 * value.low:+.1f}, {100 * value.high:+.1f}]"
-
-
-def _gain(value: Estimate) -> str:
-    return f"{100 * value.mean:+.0f} % [{100 * value.low:+.0f}, {100 * value.high:+.0f}]"
 
 
 def _number(value: float | None) -> str:

@@ -54,7 +54,7 @@ def _differences(panel: Axes, results: Results, paint: dict[str, str]) -> None:
     limits = [abs(100 * value) for a in arms if (d := a.area_difference) for value in (d.low, d.high)]
     reach = 1.6 * max(limits, default=1.0)
     panel.set_xlim(-reach, reach)
-    _dress(panel, f"Mean height of the held-out curve, difference to {results.baseline}")
+    _dress(panel, f"Mean height of the held-out curve,\ndifference to {results.baseline}")
     panel.set_xlabel("points of pass@1; thick: bootstrap over seeds and nodes, thin: t over seeds", color=_TEXT)
     panel.grid(axis="x", color=_LIGHT, linewidth=0.8)
 
@@ -70,7 +70,7 @@ def _counts(panel: Axes, arms: list[ArmResult], paint: dict[str, str]) -> None:
     panel.set_yticks(range(len(arms)), [result.arm for result in reversed(arms)])
     panel.set_ylim(-0.7, len(arms) - 0.3)
     panel.set_xlim(left=0)
-    _dress(panel, "Informative groups of a node and round")
+    _dress(panel, "Informative groups\nof a node and round")
     panel.set_xlabel("full: own, pale: of peers; line: what success rates alone predict", color=_TEXT)
     panel.grid(axis="x", color=_LIGHT, linewidth=0.8)
 

@@ -15,28 +15,22 @@ from statistics import mean
 
 import msgspec
 
-from app.lab.archive import ABOUT, JournalError, command_of
+from app.lab.archive import Kept, about_of, command_of
 from app.lab.experts import FILE, WAYS, Trained
+from app.lab.journal import JournalError
 from app.lab.plan import Plan, named
 from app.lab.statistics import Estimate, estimate, paired
+from app.lab.wording import points, share
 
 CSV = "experts.csv"
 _SINGLE, _ELECTED = WAYS[:2]
 
 
-@dataclass(frozen=True)
-class Ensemble:
+@dataclass(frozen=True, kw_only=True)
+class Ensemble(Kept):
     """Everything that lies in the folder of `./shoal lab experts`."""
 
-    folder: Path
-    plan: Plan
     made: list[Trained]
-    command: str
-    about: str
-
-    @property
-    def name(self) -> str:
-        return self.folder.name
 
     @property
     def allocations(self) -> list[str]:
@@ -58,13 +52,12 @@ def read_ensemble(folder: Path) -> Ensemble:
         raise JournalError(f"The experts in {folder} cannot be read ({error}): make them anew.") from error
     if not kept:
         raise JournalError(f"{folder} holds no finished experts yet: the command that began them goes on.")
-    about = folder / ABOUT
     return Ensemble(
         folder=folder,
         plan=plan,
         made=sorted(kept, key=lambda one: (one.allocation, one.seed)),
         command=command_of(folder),
-        about=about.read_text(encoding="utf-8").strip() if about.is_file() else "",
+        about=about_of(folder),
     )
 
 
@@ -121,9 +114,9 @@ def _ways(ensemble: Ensemble) -> list[str]:
             cells = [
                 way if single else f"{allocation} experts, {way}",
                 str(len(made)),
-                _percent(_over(made, lambda one, way=way: one.solved[way])),  # type: ignore[misc]
-                "–" if way == _SINGLE else _points(_against(made, way, _SINGLE)),
-                "–" if single else _points(_against(made, way, _ELECTED)),
+                share(_over(made, lambda one, way=way: one.solved[way])),  # type: ignore[misc]
+                "–" if way == _SINGLE else points(_against(made, way, _SINGLE)),
+                "–" if single else points(_against(made, way, _ELECTED)),
                 f"{100 * mean(one.routed for one in made):.0f} %" if way == "by prompt" else "–",
             ]
             lines.append("| " + " | ".join(cells) + " |")
@@ -166,11 +159,3 @@ def _over(made: Sequence[Trained], what: Callable[[Trained], float]) -> Estimate
 
 def _against(made: Sequence[Trained], way: str, other: str) -> Estimate:
     return paired([[one.solved[way]] for one in made], [[one.solved[other]] for one in made])
-
-
-def _percent(value: Estimate) -> str:
-    return f"{100 * value.mean:.1f} % [{100 * value.low:.1f}, {100 * value.high:.1f}]"
-
-
-def _points(value: Estimate) -> str:
-    return f"{100 * value.mean:+.1f} [{100 * value.low:+.1f}, {100 * value.high:+.1f}]"

@@ -13,6 +13,7 @@ from app.lab.arms import Arm, parse_arm
 from app.lab.regime import families_of
 from app.lab.results import ArmResult, equal_generation, own_curve, summarise, swing
 from app.lab.statistics import Estimate, estimate, paired
+from app.lab.wording import growth, points, share
 from app.sapo.recipes import RECIPES
 
 
@@ -51,7 +52,7 @@ def _doubling(studies: Studies, regime: str, goal: str) -> Finding:
     best = max(gains.values(), key=lambda gain: gain.mean)
     return Finding(
         goal=goal,
-        measured="; ".join(f"{_percent(gain)} by {name}, {_seeds(gain)}" for name, gain in gains.items()),
+        measured="; ".join(f"{growth(gain)} by {name}, {_seeds(gain)}" for name, gain in gains.items()),
         met=None if best.seeds < 2 else True if best.low >= 0.94 else False if best.high < 0.94 else None,
         study=study.name,
     )
@@ -71,7 +72,7 @@ def sharing_beats_selection(studies: Studies) -> Finding:
         ahead, end = outcome
         return Finding(
             goal=goal,
-            measured=f"{_points(ahead)} mean height by {sharing.name} up to {end:,.0f} completions, "
+            measured=f"{points(ahead, ' points')} mean height by {sharing.name} up to {end:,.0f} completions, "
             f"{_seeds(ahead)}",
             met=None if ahead.seeds < 2 else True if ahead.low > 0 else False if ahead.high <= 0 else None,
             study=study.name,
@@ -107,7 +108,8 @@ def _calmer(studies: Studies, regime: str, goal: str) -> Finding:
     calmer = True if less.high < 0 else False if less.low > 0 else None
     return Finding(
         goal=goal,
-        measured=f"{ours.name}: {_points(less)} to the {100 * mean(wild for _, wild in swings):.1f} of 2/6; "
+        measured=f"{ours.name}: {points(less, ' points')} to the "
+        f"{100 * mean(wild for _, wild in swings):.1f} of 2/6; "
         f"mean height {100 * heights[0]:.1f} % against {100 * heights[1]:.1f} %, {_seeds(less)}",
         met=None if less.seeds < 2 else False if heights[0] < heights[1] else calmer,
         study=study.name,
@@ -122,7 +124,7 @@ def noise_teaches_nothing(studies: Studies) -> Finding:
                 start, end = result.held_out_start, result.held_out_final
                 return Finding(
                     goal=goal,
-                    measured=f"{100 * start.mean:.1f} %, {_interval(end)} at the end, {_seeds(end)}",
+                    measured=f"{100 * start.mean:.1f} %, {share(end)} at the end, {_seeds(end)}",
                     met=end.low <= start.high and end.high >= start.low,
                     study=study.name,
                 )
@@ -143,11 +145,11 @@ def poison_stays_out(studies: Studies) -> Finding:
         against = attacks.difference(study, guarded, alone)
         out = with_them.marked.high <= 0.01 and study.plan.rounds >= 200
         failed = with_them.marked.low > 0.01 or against.high < 0
-        without = "" if bare is None else f", {_interval(attacks.attacked(study, bare).marked)} without them"
+        without = "" if bare is None else f", {share(attacks.attacked(study, bare).marked)} without them"
         return Finding(
             goal=goal,
-            measured=f"{_interval(with_them.marked)} by {guarded.name}{without}, after {study.plan.rounds} "
-            f"rounds; held out {_points(against)} against {alone.name}, {_seeds(against)}",
+            measured=f"{share(with_them.marked)} by {guarded.name}{without}, after {study.plan.rounds} "
+            f"rounds; held out {points(against, ' points')} against {alone.name}, {_seeds(against)}",
             met=None if against.seeds < 2 else False if failed else True if out and against.mean >= 0 else None,
             study=study.name,
         )
@@ -166,7 +168,7 @@ def liars_change_nothing(studies: Studies) -> Finding:
         if not pairs:
             continue
         told = [
-            f"{_points(attacks.difference(study, lied_to, clean))} by {lied_to.name}"
+            f"{points(attacks.difference(study, lied_to, clean), ' points')} by {lied_to.name}"
             for lied_to, clean in pairs
         ]
         against = attacks.difference(study, *pairs[0])
@@ -190,8 +192,8 @@ def neighbours_knowledge_arrives(studies: Studies) -> Finding:
         reached = start.mean <= 0.02 and end.low >= 0.25
         return Finding(
             goal=goal,
-            measured=f"{_interval(start)} to {_interval(end)} by {sharing.name}, to "
-            f"{_interval(foreign(study, alone, True))} by {alone.name}, {_seeds(end)}",
+            measured=f"{share(start)} to {share(end)} by {sharing.name}, to "
+            f"{share(foreign(study, alone, True))} by {alone.name}, {_seeds(end)}",
             met=None if end.seeds < 2 else False if failed else True if reached else None,
             study=study.name,
         )
@@ -254,18 +256,6 @@ def _results(study: Study) -> dict[str, ArmResult]:
 
 def _unmeasured(goal: str) -> Finding:
     return Finding(goal=goal, measured="not measured", met=None)
-
-
-def _percent(value: Estimate) -> str:
-    return f"{100 * value.mean:+.0f} % [{100 * value.low:+.0f}, {100 * value.high:+.0f}]"
-
-
-def _points(value: Estimate) -> str:
-    return f"{100 * value.mean:+.1f} points [{100 * value.low:+.1f}, {100 * value.high:+.1f}]"
-
-
-def _interval(value: Estimate) -> str:
-    return f"{100 * value.mean:.1f} % [{100 * value.low:.1f}, {100 * value.high:.1f}]"
 
 
 def _seeds(value: Estimate) -> str:

@@ -17,7 +17,7 @@ from app.lab.arms import Arm
 from app.lab.journal import write_whole
 from app.lab.plan import Plan, Round, named
 from app.lab.results import ArmResult, Results, Runs, summarise
-from app.lab.statistics import Estimate
+from app.lab.wording import points, share
 
 _PACKAGES = ("torch", "transformers", "peft", "reasoning-gym", "numpy")
 
@@ -104,8 +104,8 @@ def _row(result: ArmResult, base: ArmResult) -> str:
         f"{reward:.1f}",
         gain,
         f"{result.cumulative_own_reward:.1f}",
-        _interval(result.held_out_final, "{:.1f} %", "{:.1f}"),
-        "–" if result.difference is None else _interval(result.difference, "{:+.1f}", "{:+.1f}"),
+        share(result.held_out_final),
+        points(result.difference),
         "–" if result.difference is None else f"{result.seeds_ahead} of {result.difference.seeds}",
         f"{100 * result.held_out_area.mean:.1f} %",
         f"{100 * result.worked_start:.0f} → {100 * result.worked_final:.0f} %",
@@ -113,11 +113,6 @@ def _row(result: ArmResult, base: ArmResult) -> str:
         f"{result.seconds:,.0f}",
     ]
     return "| " + " | ".join(cells) + " |"
-
-
-def _interval(value: Estimate, mean: str, limit: str) -> str:
-    low, high = limit.format(100 * value.low), limit.format(100 * value.high)
-    return f"{mean.format(100 * value.mean)} [{low}, {high}]"
 
 
 def as_csv(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> str:

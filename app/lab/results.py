@@ -14,6 +14,7 @@ import msgspec
 from app.lab.arms import Arm
 from app.lab.plan import Probe, Round
 from app.lab.statistics import Estimate, area, area_until, estimate, gain, paired, reached
+from app.lab.wording import share
 
 Runs = Mapping[int, Sequence[Round]]
 """The finished runs of one arm by seed."""
@@ -262,7 +263,7 @@ def _verdict(baseline: str, found: Sequence[ArmResult], shuffled: set[str]) -> s
     """Which arm wins by held-out pass@1, whether that is more than noise, and what the controls did."""
     arms = [result for result in found if result.arm not in shuffled] or list(found)
     best = max(arms, key=lambda result: result.held_out_final.mean)
-    final = _percent(best.held_out_final)
+    final = share(best.held_out_final)
     if len(arms) < 2:
         sentences = [
             f"There is only {best.arm}, with held-out pass@1 {final} at the last round: nothing to compare."
@@ -305,10 +306,6 @@ def _compared(result: ArmResult, baseline: str) -> str:
     if difference.excludes_zero and not difference.t_excludes_zero:
         return text + ", though a t interval over the few seeds does not."
     return text + "."
-
-
-def _percent(value: Estimate) -> str:
-    return f"{100 * value.mean:.1f} % [{100 * value.low:.1f}, {100 * value.high:.1f}]"
 
 
 def _mean(values: Sequence[float]) -> float:

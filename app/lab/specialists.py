@@ -80,14 +80,21 @@ def imitate(sequences: list[TokenSequence], rate: float) -> Batch:
 
 
 def _lessons(own: tuple[str, ...], levels: Mapping[str, int], teaching: Teaching) -> Iterator[Example]:
-    """Worked answers of the specialist's families and wrong guesses of the others, in turns; for one without
-    families first as many of both, then few worked ones."""
-    if not own:
-        mix = Mix(worked_share=0.5, slip=0.0, wrong_guess=1.0)
-        skill = _only(set(levels), levels, mix, seeds.hashed("skill", teaching.seed))
-        yield from islice(skill, 2 * teaching.steps // 3 * teaching.batch)
-        mix = msgspec.structs.replace(mix, worked_share=teaching.seldom)
-        yield from _only(set(levels), levels, mix, seeds.hashed("seldom", teaching.seed))
+    """What a specialist of these families is taught, or a node that seldom shows its work."""
+    return _special(own, levels, teaching) if own else _seldom(levels, teaching)
+
+
+def _seldom(levels: Mapping[str, int], teaching: Teaching) -> Iterator[Example]:
+    """Of all families: as many worked answers as wrong guesses for two thirds of the steps, then few worked."""
+    mix = Mix(worked_share=0.5, slip=0.0, wrong_guess=1.0)
+    skill = _only(set(levels), levels, mix, seeds.hashed("skill", teaching.seed))
+    yield from islice(skill, 2 * teaching.steps // 3 * teaching.batch)
+    mix = msgspec.structs.replace(mix, worked_share=teaching.seldom)
+    yield from _only(set(levels), levels, mix, seeds.hashed("seldom", teaching.seed))
+
+
+def _special(own: tuple[str, ...], levels: Mapping[str, int], teaching: Teaching) -> Iterator[Example]:
+    """Worked answers of the specialist's families and wrong guesses of the others, in turns."""
     worked = _only(
         set(own), levels, Mix(worked_share=1.0, slip=0.0), seeds.hashed("worked", teaching.seed, *own)
     )

@@ -15,6 +15,7 @@ from app.lab.plan import Plan
 from app.lab.results import Runs, areas, probes
 from app.lab.statistics import Estimate, estimate, paired
 from app.lab.twists import PACE, STAY, paced, staying
+from app.lab.wording import points, share
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,10 +104,10 @@ def lines(plan: Plan, arms: Sequence[Arm], runs: Mapping[str, Runs], baseline: s
             f"{len(fate.kind.nodes)} {fate.kind.name}",
             f"{fate.kind.rounds:.1f}".removesuffix(".0"),
             f"{100 * fate.start.mean:.1f} %",
-            _share(fate.height),
-            _points(fate.height_difference),
-            _share(fate.final),
-            _points(fate.final_difference),
+            share(fate.height),
+            points(fate.height_difference),
+            share(fate.final),
+            points(fate.final_difference),
             fate.against or "–",
         ]
         rows.append("| " + " | ".join(cells) + " |")
@@ -151,13 +152,3 @@ def _bare(arm: Arm) -> tuple[int, int, str, bool, bool]:
 
 def _rounds(acting: Sequence[set[int]], node: int) -> int:
     return sum(node in here for here in acting)
-
-
-def _share(value: Estimate) -> str:
-    return f"{100 * value.mean:.1f} % [{100 * value.low:.1f}, {100 * value.high:.1f}]"
-
-
-def _points(value: Estimate | None) -> str:
-    if value is None:
-        return "–"
-    return f"{100 * value.mean:+.1f} [{100 * value.low:+.1f}, {100 * value.high:+.1f}]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import islice
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+from app.cli import __main__ as cli
 from app.lab.regime import RegimeError, families_of, read_regime
 from app.lab.specialists import Teaching, _lessons, teach
 from app.sapo.prompts import shows_work
@@ -85,9 +87,27 @@ def test_the_goal_counts_the_families_that_a_node_was_not_taught() -> None:
     def study(start: float, end: float) -> Study:
         plan = msgspec.structs.replace(PLAN, levels=LEVELS, nodes=2, starters=starters)
         run = [Round(round=0, probe=probe(start)), Round(round=1, probe=probe(end))]
-        return Study(Path("specialists"), plan, arms, {arm.key: {0: run, 1: run} for arm in arms}, "", "")
+        runs = {arm.key: {0: run, 1: run} for arm in arms}
+        return Study(folder=Path("specialists"), plan=plan, arms=arms, runs=runs, command="", about="")
 
     assert neighbours_knowledge_arrives({"one": study(0.01, 0.3)}).met is True
     assert neighbours_knowledge_arrives({"one": study(0.05, 0.3)}).met is False
     assert neighbours_knowledge_arrives({"one": study(0.01, 0.2)}).met is False
     assert neighbours_knowledge_arrives({}).met is None
+
+
+def test_what_a_specialist_can_do_is_measured_over_the_starter(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    taught = Teaching(steps=30, batch=16)
+    (made,) = teach(locate("starter"), ("gcd",), {"gcd": 1, "lcm": 1}, tmp_path, taught, threads=1)
+    asked = ["starter", "measure", "--items", "12", "--levels", "gcd=1", "--json"]
+
+    def worked(*more: str) -> float:
+        assert cli.main([*asked, *more]) == 0
+        return float(json.loads(capsys.readouterr().out)["gcd"]["worked"])
+
+    assert worked("--adapter", str(made)) > worked() + 0.3
+    assert cli.main([*asked, "--adapter", str(tmp_path / "nobody")]) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "nobody" in said and "There is no adapter" in said
