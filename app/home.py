@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from app.common import files
+
 POINTER = "data-folder.json"
 
 
@@ -72,14 +74,8 @@ def remember(where: Moved | None) -> None:
     if where is None:
         path.unlink(missing_ok=True)
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
     content = {"home": str(where.to), **({"leaving": str(where.leaving)} if where.leaving else {})}
-    fresh = path.with_name(f".{path.name}-{os.getpid()}")
-    with fresh.open("w", encoding="utf-8") as file:
-        file.write(json.dumps(content, indent=2) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+    files.write_json(path, content)
 
 
 def pointer() -> Path:

@@ -1,22 +1,36 @@
-"""Being asked to stop: the signals that mean it, on every system."""
+"""Being asked to stop: the signals that mean it, on every system, and who does not hear them."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Sequence
+from typing import Any
 
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
+
+
+def meant() -> Sequence[int]:
+    """The signals that ask this process to stop. Left out are those that whoever started it has it ignore:
+    nohup does so with SIGHUP, and a script's `&` with SIGINT, so that Ctrl-C ends the script alone."""
+    known = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
+    return [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 def when_asked_to_stop(stop: Callable[[], None]) -> None:
     """Calls `stop` in the running event loop at every such signal. Raises RuntimeError outside of a loop."""
     loop = asyncio.get_running_loop()
-    for name in _NAMES:
-        number = getattr(signal, name, None)
-        if number is None:
-            continue
+    for number in meant():
         try:
             loop.add_signal_handler(number, stop)
         except NotImplementedError:  # Windows has no such call in its loop
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
+
+
+def out_of_reach() -> dict[str, Any]:
+    """For subprocess: keeps the terminal's Ctrl-C away from a child, which its parent ends in order."""
+    if os.name == "nt":
+        return {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
+    return {"start_new_session": True}

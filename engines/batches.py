@@ -6,12 +6,17 @@ Prompts are computed once for all completions behind them, so a micro-batch hold
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import TypeVar
 
-from engines.contract import Batch, EngineError, Row
+from engines.contract import Batch, EngineError, Row, StepStats
 
 Tokens = list[int]
+Done = TypeVar("Done")
+NO_STEP = StepStats(loss=0.0, grad_norm=0.0, rows=0, tokens=0, micro_batches=0, seconds=0.0)
+"""Of a batch without a row that carries weight."""
 
 
 @dataclass
@@ -42,6 +47,97 @@ class Limits:
             self.checkpointing = True
             return "Memory ran short: the learner now computes layers twice instead of keeping them."
         return None
+
+
+@dataclass(frozen=True)
+class Memory:
+    """How an engine tells that an error means too little memory, and how it gives memory back."""
+
+    ran_out: Callable[[Exception], bool]
+    release: Callable[[], None]
+
+    def learning(self, work: Callable[[], Done], limits: Limits, notice: Callable[[str], None]) -> Done:
+        """Does the work, with smaller limits whenever memory runs out, and says so. Raises EngineError when
+        nothing smaller is left."""
+        while True:
+            try:
+                return work()
+            except (RuntimeError, MemoryError) as error:
+                if not self.ran_out(error):
+                    raise
+                sentence = limits.step_down()
+                if sentence is None:
+                    raise EngineError(
+                        "The learner does not fit into the memory: choose a smaller model or shorter answers."
+                    ) from error
+                notice(sentence)
+            self.release()
+
+    def sampling(
+        self, work: Callable[[slice], None], prompts: int, at_once: int, n: int, max_tokens: int
+    ) -> int:
+        """Does the work for slices of the prompts: at first `at_once`, half as many whenever memory runs out.
+        Returns how many they were at last. Raises EngineError when not even one fits."""
+        size, first = max(1, at_once), 0
+        while first < prompts:
+            try:
+                work(slice(first, first + size))
+                first += size
+                continue
+            except (RuntimeError, MemoryError) as error:
+                if not self.ran_out(error):
+                    raise
+                if size == 1:
+                    raise EngineError(
+                        f"{n} completions of {max_tokens} tokens do not fit into the free memory: "
+                        "choose a smaller model, fewer completions or shorter ones."
+                    ) from error
+            size //= 2
+            self.release()
+        return size
+
+
+def check_finite(loss: float, norm: float) -> None:
+    """Raises EngineError where a step would spoil the adapter."""
+    if not (math.isfinite(loss) and math.isfinite(norm)):
+        raise EngineError(
+            f"The step was not made, because its loss ({loss}) or gradient ({norm}) is not a finite number: "
+            "go back to an earlier checkpoint if this comes again."
+        )
+
+
+def step_stats(
+    rows: Sequence[Row], loss: float, norm: float, pieces: int, apart: Sequence[float], seconds: float
+) -> StepStats:
+    """`apart`: sum of |learner's - sampler's| log-probs (nats), tokens at the cap, tokens counted."""
+    distance, capped, sampled = apart
+    return StepStats(
+        loss=loss,
+        grad_norm=norm,
+        rows=len(rows),
+        tokens=sum(len(row.completion_T) for row in rows),
+        micro_batches=pieces,
+        seconds=seconds,
+        mismatch=distance / sampled if sampled else None,
+        capped=capped / sampled if sampled else None,
+    )
+
+
+def scored(
+    sequences_S: Sequence[tuple[Tokens, Tokens]],
+    tokens: int,
+    logprobs: Callable[[list[tuple[Tokens, Tokens]], list[int]], list[float]],
+) -> list[list[float]]:
+    """Log-probabilities of every completion's tokens, in micro-batches: `logprobs` gives those of some
+    sequences, and of all their completions' tokens, one after another."""
+    results: list[list[float]] = [[] for _ in sequences_S]
+    filled = [index for index, (_, completion) in enumerate(sequences_S) if completion]
+    for piece in micro_batches([sequences_S[index] for index in filled], tokens):
+        part = [sequences_S[filled[index]] for index in piece]
+        found = iter(logprobs(part, [token for _, completion in part for token in completion]))
+        for index in piece:
+            results[filled[index]] = list(islice(found, len(sequences_S[filled[index]][1])))
+    return results
 
 
 def weighted_rows(batch: Batch, vocabulary: int) -> list[Row]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 import msgspec
 
@@ -63,10 +63,6 @@ class TokenSequence(msgspec.Struct, frozen=True, kw_only=True):
     completion_T: list[int]
 
 
-SAMPLER_CAP = 2.0
-"""The most by which a token's weight grows to make up for a sampler that found it less likely."""
-
-
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One training sequence. The step minimises `-sum_t weights_T[t] * log pi(completion_T[t])`.
 
@@ -74,8 +70,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     `old_logprobs_T` the ratio to it is clipped as in PPO by `Batch.clip`; without it the ratio is 1.
 
     With `sampler_logprobs_T`, mu, which is for rows that another program than the learner sampled, each token's
-    weight is first multiplied by min(exp(log pi - mu), SAMPLER_CAP), taken as a constant: truncated importance
-    sampling (Yao et al. 2025, "Your efficient RL framework secretly brings you off-policy RL training").
+    weight is first multiplied by min(exp(log pi - mu), `Batch.sampler_cap`), taken as a constant: truncated
+    importance sampling (Yao et al. 2025, "Your efficient RL framework secretly brings you off-policy RL
+    training").
     """
 
     prompt_T: list[int]
@@ -91,6 +88,8 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     rows_S: list[Row]
     learning_rate: float
     clip: tuple[float, float] | None = None
+    sampler_cap: float | None = None
+    """The most by which a token's weight grows to make up for a sampler that found it less likely."""
 
 
 class StepStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,6 +106,20 @@ class StepStats(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     mismatch: float | None = None
     capped: float | None = None
+
+
+class Options(TypedDict, total=False):
+    """How an engine is opened, whichever it is."""
+
+    rank: int | None
+    """Without one the model's shoal.json says it, else it is 16 (8 on a processor from 50 M parameters on)."""
+    device: str
+    """"auto", or what the engine knows: "cpu", "cuda", "cuda:1", "mps", "gpu"."""
+    threads: int | None
+    thread_share: float | None
+    """Of the cores, where no number of `threads` is given."""
+    batch_share: float
+    """Of the measured budget of tokens: so much is learned from at once."""
 
 
 class Engine(Protocol):

@@ -8,7 +8,6 @@ import importlib.util
 import os
 import platform
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
+from engines.files import free
 from engines.memory import MB, container_room
 from engines.remedy import repair
 
@@ -80,7 +80,7 @@ def gather(folder: Path | None = None) -> Facts:
         driver=driver,
         driver_problem=problem,
         cuda=_torch_cuda(),
-        packages={name: version for name in PACKAGES if (version := _version(name))},
+        packages={name: version for name in PACKAGES if (version := package_version(name))},
     )
 
 
@@ -126,8 +126,7 @@ def _sysctl(name: str) -> str:
 
 
 def _disk_mb(folder: Path) -> int:
-    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    return shutil.disk_usage(there).free // MB
+    return free(folder) // MB
 
 
 def _nvidia() -> tuple[tuple[Card, ...], str, str]:
@@ -179,7 +178,7 @@ def _torch_cuda() -> str:
     return ""
 
 
-def _version(package: str) -> str:
+def package_version(package: str) -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

@@ -10,12 +10,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Unpack
 
 from engines import facts as computer
 from engines import trials
 from engines.choice import Choice, Size, choose
-from engines.contract import Engine, EngineError
+from engines.contract import Engine, EngineError, Options
 from engines.models import locate
 from engines.models.folder import count_parameters, fingerprint, open_folder
 from engines.remedy import command, installed, repair
@@ -72,34 +72,21 @@ def missing(name: str) -> str:
     return said or f"llama.cpp is not installed: {repair('llamacpp', ', which builds it')}."
 
 
-def open_engine(
-    name: str,
-    model: str | Path,
-    *,
-    rank: int | None = None,
-    seed: int = 0,
-    device: str = "auto",
-    threads: int | None = None,
-    thread_share: float | None = None,
-    batch_share: float = 1.0,
-) -> Engine:
+def open_engine(name: str, model: str | Path, *, seed: int = 0, **options: Unpack[Options]) -> Engine:
     """Opens the engine of that name, or with "auto" the one that suits this computer and the model; the other
     arguments are those of every engine's own `open_engine`.
 
     Raises EngineError. A named engine that cannot run is never replaced by another one; one that was chosen is,
     and its `notes` say so."""
-    options: dict[str, Any] = dict(
-        rank=rank, seed=seed, device=device, threads=threads, thread_share=thread_share, batch_share=batch_share
-    )
     if name == AUTO:
-        return _open_chosen(model, options)
+        return _open_chosen(model, seed, options)
     if reason := available(name):
         raise EngineError(reason)
-    engine: Engine = _package(name).open_engine(model, **options)
+    engine: Engine = _package(name).open_engine(model, seed=seed, **options)
     return engine
 
 
-def _open_chosen(model: str | Path, options: dict[str, Any]) -> Engine:
+def _open_chosen(model: str | Path, seed: int, options: Options) -> Engine:
     """The best one; where that fails to open, the next."""
     problems: dict[str, str] = {}
     while True:
@@ -109,7 +96,7 @@ def _open_chosen(model: str | Path, options: dict[str, Any]) -> Engine:
         try:
             if reason := available(engine):
                 raise EngineError(reason)
-            opened: Engine = _package(engine).open_engine(model, **options)
+            opened: Engine = _package(engine).open_engine(model, seed=seed, **options)
         except EngineError as error:
             if engine == "torch":
                 raise

@@ -6,15 +6,14 @@ can be deleted at any time, and one that cannot be read counts as none.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
 import time
 from pathlib import Path
 
 import msgspec
 
 from engines.facts import Facts
+from engines.files import read_json, write_json
 
 FILE = "trials.json"
 _KEPT = 50
@@ -71,19 +70,8 @@ def remember(home: Path, key: str, trials: dict[str, Trial]) -> None:
     before = known.get(key)
     known[key] = _Kept(at=time.time(), trials={**(before.trials if before else {}), **trials})
     newest = dict(sorted(known.items(), key=lambda pair: -pair[1].at)[:_KEPT])
-    home.mkdir(parents=True, exist_ok=True)
-    fresh = home / f".{FILE}-{os.getpid()}"
-    try:
-        fresh.write_bytes(msgspec.json.format(msgspec.json.encode(newest), indent=1))
-        fresh.replace(home / FILE)
-    except OSError:
-        with contextlib.suppress(OSError):
-            fresh.unlink(missing_ok=True)
-        raise
+    write_json(home / FILE, newest)
 
 
 def _read(home: Path) -> dict[str, _Kept]:
-    try:
-        return msgspec.json.decode((home / FILE).read_bytes(), type=dict[str, _Kept])
-    except (OSError, msgspec.MsgspecError):
-        return {}
+    return read_json(home / FILE, dict[str, _Kept]) or {}

@@ -6,6 +6,12 @@ asserts a time: a figure is printed, with the budget it is held against.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+
+Tell = Callable[[str], None]
+"""Takes lines for people."""
+
 BENCHMARKS = {
     "sampler": "app.bench.sampler",
     "learner": "app.bench.learner",
@@ -18,6 +24,14 @@ BENCHMARKS = {
 }
 """Name to module. A module has SUMMARY, add_arguments(parser) and run(args, tell) -> figures; `tell` takes
 lines for people while it runs, and `table(figures)` of the module gives those for the end."""
+
+
+def busy(tell: Tell) -> float:
+    """The load before, by others than us; says so where it spoils the figures."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    if load > 0.5:
+        tell(f"This computer is doing something else (load {load:.1f}): the figures will be too high.")
+    return load
 
 
 class BenchError(Exception):

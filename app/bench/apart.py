@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -22,14 +22,13 @@ from typing import Any
 import msgspec
 import psutil
 
-from app.bench import BenchError
+from app.arguments import whole
+from app.bench import BenchError, Tell, busy
 from app.bench.shapes import SHAPES
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 3600
 INSTALL = "./shoal setup --bench installs it"
-
-Tell = Callable[[str], None]
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,23 +82,19 @@ def add_arguments(parser: argparse.ArgumentParser, candidates: Sequence[str]) ->
         metavar="MODEL",
         help=f"{', '.join(SHAPES)} (random weights), starter, or a folder (default: %(default)s)",
     )
-    add("--rows", type=_count, default=8, metavar="N", help="completions of the prompt (default: %(default)s)")
-    add("--prompt", type=_count, default=128, metavar="N", help="tokens of the prompt (default: %(default)s)")
-    add("--new", type=_count, default=128, metavar="N", help="tokens of a completion (default: %(default)s)")
-    add("--threads", type=_count, metavar="N", help="for everyone (default: all physical cores)")
-    add("--repeats", type=_count, default=3, metavar="N", help="of everyone; medians (default: %(default)s)")
+    add(
+        "--rows", type=whole(1), default=8, metavar="N", help="completions of the prompt (default: %(default)s)"
+    )
+    add("--prompt", type=whole(1), default=128, metavar="N", help="tokens of the prompt (default: %(default)s)")
+    add("--new", type=whole(1), default=128, metavar="N", help="tokens of a completion (default: %(default)s)")
+    add("--threads", type=whole(1), metavar="N", help="for everyone (default: all physical cores)")
+    add("--repeats", type=whole(1), default=3, metavar="N", help="of everyone; medians (default: %(default)s)")
     add(
         "--only",
         type=lambda text: text.split(","),
         metavar="NAME,NAME",
         help=f"of {', '.join(candidates)}",
     )
-
-
-def _count(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no number of at least 1")
-    return int(text)
 
 
 def measure(
@@ -112,9 +107,7 @@ def measure(
             raise BenchError(f"There is no candidate {min(unknown)}: take of {', '.join(candidates)}.")
         wanted = [name for name in candidates if name in args.only]
     threads = args.threads or psutil.cpu_count(logical=False) or 1
-    busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    if busy > 0.5:
-        tell(f"This computer is doing something else (load {busy:.1f}): all seconds will be too many.")
+    load = busy(tell)
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as name:
         place = Path(name)
         environment = surroundings(threads, place)
@@ -140,7 +133,7 @@ def measure(
         "new_tokens": ready["new"],
         "threads": threads,
         "repeats": args.repeats,
-        "machine": f"{processor()}, {os.cpu_count()} cores, load {busy:.1f} before",
+        "machine": f"{processor()}, {os.cpu_count()} cores, load {load:.1f} before",
     }
     return {name: medians(every) for name, every in found.items()}, about
 

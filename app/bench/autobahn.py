@@ -16,20 +16,18 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from app.bench import BenchError
+from app.bench import BenchError, Tell
 
 SUMMARY = "the relay's websocket in the Autobahn conformance suite, beside aiohttp alone (needs Python 2.7)"
 SUITE = "autobahntestsuite==25.10.1"
 LEFT_OUT = ("9.*", "12.*", "13.*")
 _RANK = {"OK": 0, "INFORMATIONAL": 0, "NON-STRICT": 1}
 _FAILED = 2
-
-Tell = Callable[[str], None]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 import psutil
 
+from app.bench import Tell
 from app.bench.spoiling import NOW_MS, SWARM, Spoiler, from_client, from_relay
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
@@ -40,8 +41,6 @@ TAKEN = "taken"
 _WARM = 10
 """Memory is compared from after one case in so many on."""
 _REPORTED = 5
-
-Tell = Callable[[str], None]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from app.bench import BenchError
+from app.bench import BenchError, Tell
 from app.bench.shapes import SHAPES
 
 SUMMARY = "converted models: agreement of llama.cpp on a GGUF file with transformers on the checkpoint"
@@ -32,7 +32,6 @@ STARTER = "starter"
 _SEQUENCE = 160
 """Tokens of one sequence; the starter reads 192."""
 
-Tell = Callable[[str], None]
 Array = np.ndarray[Any, Any]
 
 
@@ -144,7 +143,7 @@ def _sequences(name: str, folder: Path, positions: int) -> Iterator[list[int]]:
     """Token ids: puzzles with their answers for the starter, random ones for random models."""
     if name == STARTER:
         from app.lab.starter.corpus import Mix, examples
-        from app.sapo.prompts import messages
+        from app.sapo.asking import messages
         from engines.models.folder import open_folder
         from engines.models.tokens import ChatTokenizer
 

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from app.bench import apart
-from app.bench.apart import Tell, ratio
+from app.bench import Tell, apart
+from app.bench.apart import ratio
 
 SUMMARY = "one optimiser step, beside TRL's update and a plain one by hand"
 BUDGET = {"peak_mb": 4096}

@@ -25,6 +25,7 @@ import msgspec
 
 from app.bench import BenchError
 from app.bench.joining import masked
+from app.common.files import replace
 
 SOURCE = Path(__file__).with_name("load.c")
 HEAD = struct.Struct("=8sIIQdddQ")
@@ -130,7 +131,7 @@ def generator(cache: Path) -> tuple[Path | None, str]:
                 None,
                 f"{compiler} says: {done.stderr.strip().splitlines()[0][:200] if done.stderr else 'no'}",
             )
-        os.replace(made, program)
+        replace(Path(made), Path(program))
     return program, "compiled"
 
 

@@ -25,7 +25,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from app.bench import BenchError
+from app.arguments import whole
+from app.bench import BenchError, Tell, busy
+from app.bench.apart import processor
 from app.bench.groups import FAMILIES, SWARM, published
 from app.bench.joining import Wire, join
 from app.bench.loading import Load, generator, percentile_ms, put_on
@@ -48,25 +50,21 @@ batches."""
 GONE_KEYS = 40
 """Nodes that publish and leave before a small swarm's bytes are counted: there is always enough to draw."""
 
-Tell = Callable[[str], None]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--connections", type=_number(2, 60_000), default=5_000, help="of the open load (default: %(default)s)")
-    add(
-        "--rate", type=_number(1, 100_000), default=500, help="rounds/s of the open load (default: %(default)s)"
-    )
-    add("--seconds", type=_number(1, 600), default=10, help="of one open load (default: %(default)s)")
-    add("--rounds", type=_number(1, 10**6), default=6_000, help="of one saturated load (default: %(default)s)")
-    add("--busy", type=_number(2, 10_000), default=200, help="connections of it (default: %(default)s)")
+    add("--connections", type=whole(2, 60_000), default=5_000, help="of the open load (default: %(default)s)")
+    add("--rate", type=whole(1, 100_000), default=500, help="rounds/s of the open load (default: %(default)s)")
+    add("--seconds", type=whole(1, 600), default=10, help="of one open load (default: %(default)s)")
+    add("--rounds", type=whole(1, 10**6), default=6_000, help="of one saturated load (default: %(default)s)")
+    add("--busy", type=whole(2, 10_000), default=200, help="connections of it (default: %(default)s)")
     add(
         "--fill",
-        type=_number(0, 10**5),
+        type=whole(0, 10**5),
         default=10_000,
         help="groups in the window before (default: %(default)s)",
     )
-    add("--repeats", type=_number(1, 99), default=5, help="of every load; medians count (default: %(default)s)")
+    add("--repeats", type=whole(1, 99), default=5, help="of every load; medians count (default: %(default)s)")
     add(
         "--sizes",
         type=_sizes,
@@ -88,9 +86,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     program, how = (None, "asked for") if args.no_compiler else generator(home(args.home) / "cache")
     if program is None:
         tell(f"The load comes from Python processes ({how}): it costs more than the relay and holds it up.")
-    busy_s = os.getloadavg()[0]
-    if busy_s > 0.5:
-        tell(f"This computer is doing something else (load {busy_s:.1f}): the figures will be too high.")
+    load = busy(tell)
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as name:
         put = Putting(Path(name), program)
         tell("Groups are being written and signed ...")
@@ -112,7 +108,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         "repeats": args.repeats,
         **{name: _round(figure) for name, figure in figures.items()},
         "load_generator": put.how,
-        "machine": _machine(busy_s),
+        "machine": _machine(load),
         "budget": BUDGET,
     }
 
@@ -356,14 +352,8 @@ def _descriptors() -> int:
 
 
 def _machine(load: float) -> str:
-    model = platform.processor() or platform.machine()
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                model = line.partition(":")[2].strip()
-                break
     return (
-        f"{model}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, "
+        f"{processor()}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, "
         f"aiohttp {version('aiohttp')}, load before {load:.2f}"
     )
 
@@ -376,14 +366,5 @@ def _now() -> float:
     return time.perf_counter()
 
 
-def _number(least: int, most: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if not text.isdigit() or not least <= int(text) <= most:
-            raise argparse.ArgumentTypeError(f"a whole number from {least} to {most}")
-        return int(text)
-
-    return read
-
-
 def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(_number(2, 60_000)(part) for part in text.split(",") if part)
+    return tuple(whole(2, 60_000)(part) for part in text.split(",") if part)

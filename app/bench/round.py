@@ -9,8 +9,8 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from app.bench import apart
-from app.bench.apart import Measured, Tell, ratio
+from app.bench import Tell, apart
+from app.bench.apart import Measured, ratio
 
 SUMMARY = "a whole round of sampling and learning, beside TRL's GRPOTrainer"
 BUDGET = {"speedup_vs_trl": 2.0, "peak_memory_ratio_vs_trl": 0.5, "swap_share": 0.05}

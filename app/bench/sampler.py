@@ -10,8 +10,8 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from app.bench import apart
-from app.bench.apart import Measured, Tell, ratio
+from app.bench import Tell, apart
+from app.bench.apart import Measured, ratio
 
 SUMMARY = "sampling, beside transformers' generate and llama.cpp's own batched limit"
 BUDGET = {"speedup_vs_transformers": 1.5, "share_of_llamacpp_limit": 0.85}

@@ -34,15 +34,15 @@ from aiohttp import WSMsgType, web
 
 from app.bench import BenchError
 from app.bench.groups import SWARM, key_of, published
+from app.common.rate import Rate
 from app.relay.desk import Desk
-from app.relay.quota import Quotas, Rate
+from app.relay.quota import Quotas
 from app.relay.server import open_socket
 from app.relay.serving import serve
 from app.swarm.body import body_id
 from app.swarm.protocol import SOCKET_PATH, Pub
 from app.swarm.signing import verifies
 
-START_S = 60.0
 _WIDE = Rate(10_000_000, 10_000_000)
 _BYTES = Rate(10e12, 10e12)
 _KINDS = ("publish", "sample", "connect", "new-key", "report", "stats")

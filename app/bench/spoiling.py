@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
+from app.sapo.asking import extract_answer
 from app.sapo.families import FAMILIES
-from app.sapo.prompts import extract_answer
 from app.sapo.questions import VERSION, QuestionError, draw
 from app.sapo.seeds import training_seed
 from app.swarm import signing

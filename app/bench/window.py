@@ -18,12 +18,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from app.bench import BenchError
+from app.bench import BenchError, Tell, busy
 
 SUMMARY = "the window: time to its first frame, memory, processor time while paused, frames of a long curve"
 BUDGET = {
@@ -54,8 +54,6 @@ _NAMES = {
     "pan_worst_ms": "100,000 points, slowest frame (ms)",
 }
 
-Tell = Callable[[str], None]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--starts", type=int, default=5, metavar="N", help="starts to the first frame (5)")
@@ -63,9 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     """The figures. Raises BenchError where no window can be shown."""
-    busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    if busy > 0.5:
-        tell(f"This computer is doing something else (load {busy:.1f}): the figures will be too high.")
+    load = busy(tell)
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as name, display(os.environ) as (where, shown_on):
         home = Path(name)
         prepare(home)
@@ -83,7 +79,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         **rounded,
         "first_frame_cold_s": round(first[0], 2),
         "shown_on": shown_on,
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {busy:.1f} before",
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {load:.1f} before",
         "budget": BUDGET,
     }
 

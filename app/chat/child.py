@@ -17,6 +17,7 @@ from typing import BinaryIO, NoReturn
 
 from app.chat import messages
 from app.chat.talking import Chat
+from app.node.channel import own_standard_output, send
 from engines.contract import EngineError
 
 
@@ -30,7 +31,7 @@ def serve(open_chat: Callable[[], Chat], attached: bool) -> NoReturn:
 def _serve(open_chat: Callable[[], Chat], attached: bool) -> int:
     if attached:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the window decides
-    channel = _own_standard_output()
+    channel = own_standard_output()
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(lines, attached), daemon=True).start()
     try:
@@ -88,15 +89,5 @@ def _listen(lines: queue.SimpleQueue[bytes], attached: bool) -> None:
     lines.put(b"")
 
 
-def _own_standard_output() -> BinaryIO:
-    """Standard output for messages alone: what any library prints goes to standard error."""
-    channel = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    return channel
-
-
 def _send(channel: BinaryIO, message: messages.Reply) -> None:
-    left = memoryview(messages.to_line(message))
-    while left:
-        left = left[channel.write(left) :]
+    send(channel, messages.to_line(message))

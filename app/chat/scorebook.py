@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.node import whole
+from app.common import files
 
 FILE = "puzzles.json"
 
@@ -53,10 +53,10 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
 
 def read(home: Path) -> tuple[Scores, str]:
     """The scores so far, and a sentence where the file was damaged, which is then moved aside."""
-    found, complaint = whole.read(home / FILE, Scores)
+    found, complaint = files.kept_json(home / FILE, Scores)
     return found or Scores(), complaint
 
 
 def write(home: Path, scores: Scores) -> None:
     """Raises OSError."""
-    whole.write(home / FILE, scores)
+    files.write_json(home / FILE, scores)

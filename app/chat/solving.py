@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.text import Text
 
 from app.chat import scorebook
-from app.chat.clean import clean
 from app.chat.puzzles import Puzzle, Verdicts, draw
 from app.chat.terminal import busy
+from app.common.text import safe
+from app.sapo.asking import MAX_ANSWER
 from app.sapo.families import FAMILIES
-from app.sapo.prompts import MAX_ANSWER
 
 _LEAVE = ("/quit", "/exit", "/q")
 _SKIP = ("", "/skip")
@@ -43,7 +43,7 @@ def solve(
             if answer is None or answer in _LEAVE:
                 break
             if answer in _SKIP:
-                console.print(Text(f"skipped; it is {clean(puzzle.solution)}", style="bright_black"))
+                console.print(Text(f"skipped; it is {safe(puzzle.solution)}", style="bright_black"))
                 continue
             with busy(console, "Judging"):
                 solved = verdicts.solved(puzzle, answer)
@@ -76,7 +76,7 @@ def closing(scores: scorebook.Scores, begun: scorebook.Tally) -> str:
 def _show(puzzle: Puzzle, console: Console) -> None:
     console.print()
     console.print(Text(f"{puzzle.title}, level {puzzle.level + 1} of {puzzle.levels}", style="bold cyan"))
-    console.print(Text(clean(puzzle.text)))
+    console.print(Text(safe(puzzle.text)))
 
 
 def _answer(asks: bool, source: TextIO) -> str | None:
@@ -97,5 +97,5 @@ def _tell(puzzle: Puzzle, solved: bool, scores: scorebook.Scores, console: Conso
         row = f", {scores.streak} in a row" if scores.streak > 1 else ""
         console.print(Text.assemble(("✓ right", "bold green"), (f"  {so_far}{row}", "bright_black")))
     else:
-        right = clean(puzzle.solution)
+        right = safe(puzzle.solution)
         console.print(Text.assemble(("✗ wrong", "red"), f"  it is {right}", (f"  {so_far}", "bright_black")))

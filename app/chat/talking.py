@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from app.chat import messages
-from app.chat.clean import clean
 from app.chat.learned import Learned
 from app.chat.messages import MAX_TEXT, Side
 from app.chat.puzzles import Puzzle, Verdicts, draw
+from app.common.text import safe
 from app.node.state import State
-from app.sapo import prompts
+from app.sapo import asking
 from app.sapo.groups import binary_rewards
 from app.sapo.questions import QuestionError
 from app.sapo.sandbox import SandboxError
@@ -79,7 +79,7 @@ class Chat:
                     puzzle = self._puzzle(request.puzzle)
                     answer = request.answer.strip()
                     yield messages.Judged(number=number, solved=self._verdicts.solved(puzzle, answer))
-                    yield messages.Solution(number=number, text=clean(puzzle.solution))
+                    yield messages.Solution(number=number, text=safe(puzzle.solution))
                 case messages.Forget():
                     self._turns = {"before": [], "after": []}
             for note in self._notes():
@@ -125,12 +125,13 @@ class Chat:
         """Asked as in practice, so that the answer is what practice made of it."""
         self._refresh()
         seed = secrets.randbits(48)
+        way = self._state.way if self._state is not None else asking.TAGGED
         for side in ("before", "after"):
-            said = self._answer(number, side, prompts.messages(puzzle.text), self._puzzle_tokens, seed)
-            right = self._verdicts.solved(puzzle, prompts.extract_answer(said.text))
+            said = self._answer(number, side, asking.messages(puzzle.text, way), self._puzzle_tokens, seed)
+            right = self._verdicts.solved(puzzle, asking.extract_answer(said.text))
             solved = binary_rewards([float(right)], [said.finished])[0] == 1
             yield _said(number, side, said, self._round, solved)
-        yield messages.Solution(number=number, text=clean(puzzle.solution))
+        yield messages.Solution(number=number, text=safe(puzzle.solution))
 
     def _answer(self, number: int, side: Side, prompt: Turns, max_tokens: int, seed: int) -> _Answer:
         started = time.monotonic()
@@ -150,7 +151,7 @@ class Chat:
             title=puzzle.title,
             level=puzzle.level,
             levels=puzzle.levels,
-            text=clean(puzzle.text),
+            text=safe(puzzle.text),
             unseen=puzzle.unseen,
         )
 
@@ -180,7 +181,7 @@ def _said(
     return messages.Said(
         number=number,
         side=side,
-        text=clean(answer.text),
+        text=safe(answer.text),
         finished=answer.finished,
         tokens=answer.tokens,
         seconds=round(answer.seconds, 3),

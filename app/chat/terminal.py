@@ -16,9 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from app.chat import messages
-from app.chat.clean import clean
 from app.chat.messages import MAX_TEXT
 from app.chat.talking import Chat
+from app.common.text import safe
 from app.sapo.families import FAMILIES
 
 HELP = """\
@@ -129,13 +129,13 @@ def _show(chat: Chat, console: Console, request: messages.Request) -> messages.D
             case messages.Solution():
                 console.print(Text.assemble((" right: ", "bright_black"), reply.text))
             case messages.Noted() | messages.Failed():
-                console.print(Text(clean(reply.sentence), style="yellow"))
+                console.print(Text(safe(reply.sentence), style="yellow"))
 
 
 def greeting(opened: messages.Opened) -> RenderableType:
     engine = opened.engine
     line = Text.assemble(
-        (" Shoal ", "bold black on cyan"), f" {clean(opened.model)}", f" · {engine.name} on {engine.device}"
+        (" Shoal ", "bold black on cyan"), f" {safe(opened.model)}", f" · {engine.name} on {engine.device}"
     )
     line.append(
         f" · after {opened.learned} rounds" if opened.learned is not None else " · nothing learned here yet",

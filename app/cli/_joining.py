@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from app import remedy
+from app.arguments import whole
 from app.cli import _operator
 from app.relay.access import MOST_WORK_BITS, WORK_BITS, Access, AccessError, Invited, Knowing, Listed, Open
 from app.swarm.invite import Invite, where
@@ -47,7 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"only who knows six words; they are asked for, or read from {PRIVATE} or standard input",
     )  # fmt: skip
     parser.add_argument(
-        "--pow-bits", type=_bits, metavar="N", help=f"ask for work of 2^N hashes a day ({WORK_BITS} with pow)"
+        "--pow-bits",
+        type=whole(0, MOST_WORK_BITS, f"work has 0 to {MOST_WORK_BITS} bits"),
+        metavar="N",
+        help=f"ask for work of 2^N hashes a day ({WORK_BITS} with pow)",
     )
     parser.add_argument("--invite-key", metavar="KEY", help="one more public key that may sign invites")
     parser.add_argument("--allow", type=Path, metavar="FILE", help="keys that may join, one a line")
@@ -221,9 +225,3 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return ipaddress.ip_address(host.strip("[]"))
     except ValueError:
         return None
-
-
-def _bits(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,2}", text) or int(text) > MOST_WORK_BITS:
-        raise argparse.ArgumentTypeError(f"work has 0 to {MOST_WORK_BITS} bits")
-    return int(text)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import secrets
 import sys
@@ -20,6 +19,10 @@ import urllib.request
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from app.arguments import whole
+from app.common import files
+from app.common.text import exact_span, safe_line
 
 if TYPE_CHECKING:
     from app.relay.operator import Act, Doing, Reply
@@ -57,7 +60,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="public key, 64 hex digits, that may give orders; may be repeated",
     )
     parser.add_argument("--contact", default="", help="how to reach the operator, for the status page")
-    parser.add_argument("--connections", type=_count, metavar="N", help="most open connections")
+    parser.add_argument(
+        "--connections",
+        type=whole(1, 999_999, "a number from 1 on is needed"),
+        metavar="N",
+        help="most open connections",
+    )
     parser.add_argument("--no-checks", action="store_true", help="do not score some of the groups again")
 
 
@@ -136,7 +144,7 @@ def opened(args: argparse.Namespace, rules: Rules, url: str) -> dict[str, str]:
     """What the first line says besides; and in the relay's folder, where it is."""
     if args.state is not None:
         try:
-            _write(args.state / PLACE_FILE, json.dumps({"url": url}).encode())
+            files.write(args.state / PLACE_FILE, json.dumps({"url": url}).encode(), private=True)
         except OSError as error:
             raise OperatorError(f"It cannot write in {args.state}: {error.strerror or error}.") from error
     if rules.metrics is None:
@@ -252,7 +260,7 @@ def _made(file: Path) -> bytes:
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not file.exists():
-            _write(file, secrets.token_bytes(32).hex().encode() + b"\n")
+            files.write(file, secrets.token_bytes(32).hex().encode() + b"\n", private=True)
     except OSError as error:
         raise OperatorError(f"It cannot write in {file.parent}: {error.strerror or error}.") from error
     return _read(file)
@@ -269,25 +277,15 @@ def _read(file: Path) -> bytes:
     return bytes.fromhex(text)
 
 
-def _write(file: Path, content: bytes) -> None:
-    """Whole or not at all."""
-    draft = file.with_name(file.name + ".new")
-    draft.unlink(missing_ok=True)
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(draft, file)
-
-
 def _told(reply: Reply, order: str) -> str:
     """An answer as text for people."""
     if reply.status is not None:
         return _status(reply.status)
     if order == "bans":
         rows = [
-            f"{ban.target:<64}  {_left(ban.until):>8}  {'shadow' if ban.shadow else 'shut out'}"
-            f"  by {_plain(ban.by)}: {_plain(ban.reason) or 'no reason given'}"
+            f"{ban.target:<64}  {exact_span(ban.until - time.time()):>8}  "
+            f"{'shadow' if ban.shadow else 'shut out'}  "
+            f"by {safe_line(ban.by)}: {safe_line(ban.reason) or 'no reason given'}"
             for ban in sorted(reply.bans, key=lambda ban: ban.until)
         ]
         return "\n".join(rows) or "Nobody is shut out."
@@ -295,13 +293,11 @@ def _told(reply: Reply, order: str) -> str:
 
 
 def _status(doing: Doing) -> str:
-    from app.relay.page import duration
-
     def counts(found: dict[str, int]) -> str:
         return ", ".join(f"{name} {count}" for name, count in sorted(found.items())) or "none"
 
     lines = [
-        f"{doing.relay} of the swarm {doing.swarm}, {doing.software}, up for {duration(doing.uptime_s)}"
+        f"{doing.relay} of the swarm {doing.swarm}, {doing.software}, up for {exact_span(doing.uptime_s)}"
         + ("" if doing.ready else ", NOT READY: its backplane does not answer"),
         f"peers {doing.peers}, connections {doing.connections}",
         f"groups {doing.window}, ever stored {doing.stored}",
@@ -321,17 +317,6 @@ def _status(doing: Doing) -> str:
     return "\n".join(lines)
 
 
-def _left(until: float) -> str:
-    from app.relay.page import duration
-
-    return duration(max(0.0, until - time.time()))
-
-
-def _plain(text: str) -> str:
-    """For a terminal: what cannot be printed is left out."""
-    return "".join(letter for letter in text if letter.isprintable())
-
-
 def _period(text: str) -> int:
     found = re.fullmatch(r"([0-9]{1,6})([smhdw])", text)
     if not found or not 0 < (seconds := int(found[1]) * _UNITS[found[2]]) <= 3650 * 86_400:
@@ -346,9 +331,3 @@ def _place(text: str) -> tuple[str, int]:
     if not host or not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > 65_535:
         raise OperatorError(f"{text[:80]!r} is no HOST:PORT, such as 127.0.0.1:9464.", 2)
     return host.strip("[]"), int(port)
-
-
-def _count(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,6}", text) or int(text) < 1:
-        raise argparse.ArgumentTypeError("a number from 1 on is needed")
-    return int(text)

@@ -10,6 +10,8 @@ import threading
 
 import psutil
 
+from app.stopping import meant
+
 
 def stop_quietly(command: str, attached: bool) -> None:
     """From now on a request to stop ends this process and its children with a sentence. `attached`: the end of
@@ -24,8 +26,7 @@ def stop_quietly(command: str, attached: bool) -> None:
                 child.kill()
         os._exit(1)
 
-    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), stop)
+    for number in meant():
+        signal.signal(number, stop)
     if attached:
         threading.Thread(target=lambda: stop(os.read(0, 1)), daemon=True).start()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.common.text import in_bytes
 from app.home import home
 
 SUMMARY = "tell where everything is kept and how large it is, or move it to another folder"
@@ -34,7 +35,7 @@ def main(args: argparse.Namespace) -> int:
         return 0
     print(folder)
     for size in sizes:
-        print(f"  {size.bytes / 1e6:>9,.1f} MB  {size.label}")
+        print(f"  {in_bytes(size.bytes):>12}  {size.label}")
     return 0
 
 

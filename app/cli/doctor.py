@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import os
 import platform
-import shutil
 import sys
 from pathlib import Path
 
 import msgspec
 
 from app import home
+from app.cli.identity import told as told_key
+from app.common import files
 from app.desktop import Gatherer, Row
+from app.swarm.identity import IdentityError
+from app.swarm.keeping import whereabouts
 from engines import opening
 from engines.choice import Judged
-from engines.facts import Facts, gather
+from engines.facts import Facts, gather, package_version
 from engines.models import locate
 from engines.models.folder import fingerprint, open_folder
 from engines.trials import Trial, key, recall
@@ -72,6 +74,8 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     driver: str
     memory: dict[str, int]
     disk: dict[str, str | int]
+    identity: dict[str, str]
+    """Name among other Shoals, and where its key is kept; empty where there is none yet. No secret."""
     python: dict[str, str]
     packages: dict[str, str | None]
     sources: list[Row]
@@ -116,12 +120,13 @@ def examine(data: Path | None, model: str) -> Findings:
         driver=facts.driver,
         memory=_memory(),
         disk=_disk(place),
+        identity=_identity(place),
         python={
             "version": platform.python_version(),
             "executable": sys.executable,
             "system": platform.platform(),
         },
-        packages={name: _version(name) for name in PACKAGES},
+        packages={name: package_version(name) or None for name in PACKAGES},
         sources=_sources(),
     )
 
@@ -146,8 +151,15 @@ def _memory() -> dict[str, int]:
 
 
 def _disk(folder: Path) -> dict[str, str | int]:
-    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    return {"home": str(folder), "free_mb": shutil.disk_usage(there).free // MB}
+    return {"home": str(folder), "free_mb": files.free(folder) // MB}
+
+
+def _identity(place: Path) -> dict[str, str]:
+    try:
+        found = whereabouts(place)
+    except IdentityError as error:
+        return {"name": "", "key": str(error)}
+    return {"name": found.name, "key": f"{told_key(found.kept, found.file)}."} if found.name else {}
 
 
 def _sources() -> list[Row]:
@@ -185,11 +197,10 @@ def told(row: Row) -> str:
     return f"{said} ({row.source})"
 
 
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+def _told_identity(found: dict[str, str]) -> str:
+    if not found:
+        return "none yet: made when Shoal first learns with others"
+    return f"{found['name']}, its key is {found['key']}" if found["name"] else found["key"]
 
 
 def _show(findings: Findings) -> None:
@@ -217,6 +228,7 @@ def _show(findings: Findings) -> None:
         )
     table.add_row("Memory", f"{memory['available_mb']:,} of {memory['total_mb']:,} MB free")
     table.add_row("Data", f"{disk['home']}, {disk['free_mb']:,} MB free")
+    table.add_row("Identity", _told_identity(findings.identity))
     table.add_row("Python", f"{findings.python['version']} on {findings.python['system']}")
     table.add_row(
         "Packages", ", ".join(f"{name} {version or 'missing'}" for name, version in findings.packages.items())

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.arguments import whole
 from app.cli._operator import KEY_FILE
 from app.swarm import signing
 from app.swarm.admission import ANYBODY, mint
@@ -29,7 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--state", type=Path, metavar="DIR", help="the relay's folder, where its operator's key is"
     )
     signs.add_argument("--key", type=Path, metavar="FILE", help="or the key that signs, from --new-key")
-    parser.add_argument("--days", type=_days, default=DAYS, help=f"how long the invite holds ({DAYS})")
+    parser.add_argument(
+        "--days",
+        type=whole(1, 9999, "an invite holds from 1 to 9999 days"),
+        default=DAYS,
+        help=f"how long the invite holds ({DAYS})",
+    )
     parser.add_argument("--for", dest="who", type=_key, metavar="KEY", help="the one node key that may use it")
     parser.add_argument("--swarm", help="the swarm's id, where the address does not say it")
     parser.add_argument("--new-key", type=Path, metavar="FILE", help="make a key that signs: FILE and FILE.pub")
@@ -90,12 +96,6 @@ def _read(path: Path) -> bytes:
 def _wrong(sentence: str) -> int:
     print(f"shoal invite: {sentence}", file=sys.stderr)
     return 2
-
-
-def _days(text: str) -> int:
-    if not re.fullmatch(r"[1-9][0-9]{0,3}", text):
-        raise argparse.ArgumentTypeError("an invite holds from 1 to 9999 days")
-    return int(text)
 
 
 def _key(text: str) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from app.lab.arms import RECIPES, Arm, ArmError, parse_arms
 from app.lab.journal import JournalError
 from app.lab.plan import Plan, digest
-from app.lab.regime import Regime, RegimeError, read_regime, regimes
+from app.lab.regime import Regime, RegimeError, read_levels, read_regime, regimes
 from app.remedy import command
 from app.sapo import curriculum
 from app.sapo.families import FAMILIES
@@ -43,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--arms",
         default="8/0,6/2,4/4,2/6,8/0+ds",
         help="own/peer groups a round; +ds: dynamic sampling; @default or @faithful: the arm's own recipe; "
-        "+paces=4: half of the nodes slow; +churn=10: half away in turns; !shuffled: shuffled rewards "
+        "-guard: without defences; +steps=1: one step a round; +paces=4: half of the nodes slow; +churn=10: "
+        "half away in turns; !shuffled: shuffled rewards "
         "(default: %(default)s)",
     )
     add("--nodes", type=int, help=f"nodes of the swarm (default: {_ORDINARY.nodes})")
@@ -88,7 +89,7 @@ def main(args: argparse.Namespace) -> int:
         _check_numbers(args)
         arms = _arms(args)
         folder, folders_N = _folders(args)
-        _check_models(args, folders_N, arms)
+        _check_models(args, folders_N)
         plan = _plan(args, folder, folders_N, starters)
     except (UsageError, ArmError, RegimeError, QuestionError, EngineError) as error:
         print(f"shoal lab: {error}", file=sys.stderr)
@@ -100,9 +101,9 @@ def _experts(args: argparse.Namespace, plan: Plan, folder: Path) -> int:
     """`./shoal lab experts`: an adapter for each family instead of one for all. --rounds is their budget."""
     from functools import partial
 
+    from app.common import files
     from app.lab import archive
     from app.lab.experts import conduct, table
-    from app.lab.journal import write_whole
     from app.sapo.sandbox import Sandbox
     from app.sapo.scoring import score_group
 
@@ -117,8 +118,7 @@ def _experts(args: argparse.Namespace, plan: Plan, folder: Path) -> int:
             args.threads,
             lambda sentence: print(sentence, file=sys.stderr, flush=True),
         )
-    told = msgspec.json.encode({"command": _command(args, plan, "experts")})
-    write_whole(args.out / archive.SUMMARY, msgspec.json.format(told, indent=1))
+    files.write_json(args.out / archive.SUMMARY, {"command": _command(args, plan, "experts")})
     print(table(made))
     return 0
 
@@ -127,11 +127,8 @@ def _settle(args: argparse.Namespace) -> tuple[str, ...]:
     """Fills what no option says from the regime, else with the ordinary. Gives the regime's starters."""
     regime = read_regime(args.regime) if args.regime else _ORDINARY
     _settle_models(args, regime)
-    for name in ("model", "nodes", "rounds", "group", "probe_every", "probe_items", "tried", "attempts"):
-        if getattr(args, name) is None:
-            setattr(args, name, getattr(regime, name))
-    for name in ("learning_rate", "rank", "max_tokens", "window"):
-        if getattr(args, name) is None:
+    for name in Regime.__struct_fields__:
+        if name not in ("levels", "starters", "models") and getattr(args, name) is None:
             setattr(args, name, getattr(regime, name))
     if regime.levels and not (args.levels or args.families):
         args.levels = ",".join(f"{family}={level}" for family, level in regime.levels.items())
@@ -172,7 +169,7 @@ def _folders(args: argparse.Namespace) -> tuple[Path, list[Path]]:
     return folder, [locate(name, data_folder()) for name in args.models] or [folder] * args.nodes
 
 
-def _check_models(args: argparse.Namespace, folders_N: list[Path], arms: list[Arm]) -> None:
+def _check_models(args: argparse.Namespace, folders_N: list[Path]) -> None:
     """Different models must be able to live in one lab swarm."""
     from app.lab.opening import read_alike
 
@@ -181,12 +178,6 @@ def _check_models(args: argparse.Namespace, folders_N: list[Path], arms: list[Ar
             raise UsageError(
                 f"The models {args.models[0]} and {name} read text differently: give models with the same "
                 "tokenizer."
-            )
-    for arm in arms:
-        if args.models and "average" in dict(arm.extras):
-            raise UsageError(
-                f"Adapters of different models cannot be averaged: leave the arm {arm.name} out, or --models "
-                "away."
             )
 
 
@@ -217,7 +208,7 @@ def _conduct(args: argparse.Namespace, plan: Plan, arms: list[Arm], folders_N: l
     what = f"--arms {','.join(arm.name for arm in arms)} --recipe {args.recipe}"
     try:
         summary = conduct(plan, arms, seeds, args.out, opened, _command(args, plan, what))
-    except JournalError as error:
+    except (JournalError, ArmError) as error:
         print(f"shoal lab: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -299,16 +290,7 @@ def _plan(args: argparse.Namespace, folder: Path, folders_N: list[Path], starter
 
 def _levels(families: str | None, levels: str | None, own: dict[str, int]) -> dict[str, int]:
     """Families and levels asked for. `--levels` alone chooses the families too; the rest is the model's."""
-    given: dict[str, int] = {}
-    for part in (levels or "").split(","):
-        name, _, level = part.strip().partition("=")
-        if not name and not level:
-            continue
-        if not level.strip().isdecimal():
-            raise UsageError(
-                f"{part.strip()!r} is no level: write --levels family=level, for example chain_sum=1."
-            )
-        given[name.strip()] = int(level)
+    given = read_levels(levels or "")
     own = own or dict.fromkeys(FAMILIES, 0)
     names = [name.strip() for name in families.split(",") if name.strip()] if families else list(given or own)
     stray = sorted(set(given) - set(names))

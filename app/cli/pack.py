@@ -10,12 +10,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
 from app import remedy
 from app.cli._stopped import stop_quietly
+from app.cli._terminal import Line, agreed, json_line
+from app.common import files
+from app.common.text import in_bytes
 from app.desktop.gpu import card_present
-from app.packs import manifest, place, soundness, stages
+from app.packs import manifest, place, soundness
 from app.packs.errors import PackError
 from app.packs.events import Done, Event, Failed, Progress, Standing, Waiting
 from app.packs.manifest import Signed
@@ -60,7 +61,7 @@ def main(args: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 2
-    tell = _json_line if args.json else _Line(sys.stderr.isatty())
+    tell = json_line if args.json else _Lines().show
     try:
         if args.verb == "list":
             return _list(args.json)
@@ -87,7 +88,7 @@ def main(args: argparse.Namespace) -> int:
             installer.install(*_wanted(args, keys, offline))
     except PackError as error:
         if args.json:
-            _json_line(Failed(sentence=str(error)))
+            json_line(Failed(sentence=str(error)))
         raise
     return 0
 
@@ -161,7 +162,7 @@ def _standing() -> Standing:
         packs=packs,
         offers=offers,
         newer=newer(offers, place.current(root).current),
-        free=stages.free(root),
+        free=files.free(root),
         problem=problem,
     )
 
@@ -169,16 +170,16 @@ def _standing() -> Standing:
 def _list(as_json: bool) -> int:
     standing = _standing()
     if as_json:
-        sys.stdout.buffer.write(msgspec.json.encode(standing) + b"\n")
+        json_line(standing)
         return 0
     for pack in standing.packs:
         use = {"current": "in use", "previous": "kept for going back"}.get(pack.use, "")
         state = use if pack.whole else "unfinished"
-        print(f"{pack.pack:20} {pack.bytes / 1e6:>9,.1f} MB  {state:20} {pack.title}")
+        print(f"{pack.pack:20} {in_bytes(pack.bytes):>12}  {state:20} {pack.title}")
     if not standing.packs:
         print("No engine is installed here; a checkout has its own in .venv.")
     for offer in standing.offers:
-        size = f"{offer.bytes / 1e6:,.1f} MB, {offer.disk / 1e9:.1f} GB of room" if offer.bytes else ""
+        size = f"{in_bytes(offer.bytes)}, {in_bytes(offer.disk)} of room" if offer.bytes else ""
         print(f"Can be installed: {remedy.command(f'pack install {offer.name}')}  {offer.title}  {size}")
     return 0
 
@@ -186,56 +187,29 @@ def _list(as_json: bool) -> int:
 def _remove(installer: Installer, args: argparse.Namespace) -> int:
     what = args.pack or "every engine"
     if not args.yes:
-        if not sys.stdin.isatty():
+        said = agreed(f"Remove {what} from {installer.root}?")
+        if said is None:
             raise PackError("Removing asks first, and nobody can answer here: add --yes.")
-        print(f"Remove {what} from {installer.root}? [y/N] ", end="", file=sys.stderr, flush=True)
-        if sys.stdin.readline().strip().casefold() not in ("y", "yes"):
+        if not said:
             print("Nothing was removed.", file=sys.stderr)
             return 1
     freed = installer.remove(args.pack)
     if args.json:
-        sys.stdout.buffer.write(
-            msgspec.json.encode({"event": "removed", "pack": args.pack, "freed": freed}) + b"\n"
-        )
+        json_line({"event": "removed", "pack": args.pack, "freed": freed})
     else:
-        print(f"Removed {what}; {freed / 1e6:,.1f} MB are free again.", file=sys.stderr)
+        print(f"Removed {what}; {in_bytes(freed)} are free again.", file=sys.stderr)
     return 0
 
 
-def _json_line(event: Event) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(event) + b"\n")
-    sys.stdout.buffer.flush()
+class _Lines(Line):
+    """An installation for people."""
 
-
-class _Line:
-    """Progress on one line of a terminal, or now and then a line where it is none."""
-
-    def __init__(self, live: bool) -> None:
-        self._live, self._said = live, ""
-
-    def __call__(self, event: Event) -> None:
+    def show(self, event: Event) -> None:
         match event:
             case Progress():
-                size = f" {event.have / 1e6:,.0f} of {event.total / 1e6:,.0f} MB" if event.total else ""
-                if self._live:
-                    print(
-                        f"\r\x1b[K{event.percent:3} % {event.sentence}{size}",
-                        end="",
-                        file=sys.stderr,
-                        flush=True,
-                    )
-                elif event.sentence != self._said:
-                    print(f"{event.percent:3} % {event.sentence}{size}", file=sys.stderr, flush=True)
-                self._said = event.sentence
+                size = f" {in_bytes(event.have)} of {in_bytes(event.total)}" if event.total else ""
+                self.progress(f"{event.percent:3} % {event.sentence}{size}", event.sentence)
             case Waiting():
-                self._end()
-                print(
-                    f"{event.sentence} Going on in at most {event.seconds:.0f} s.", file=sys.stderr, flush=True
-                )
+                self.say(f"{event.sentence} Going on in at most {event.seconds:.0f} s.")
             case Done():
-                self._end()
-                print(event.sentence, file=sys.stderr)
-
-    def _end(self) -> None:
-        if self._live:
-            print(file=sys.stderr)
+                self.say(event.sentence)

@@ -6,6 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from app.arguments import whole
+
 SUMMARY = "solve the puzzles yourself, judged as the model is"
 
 
@@ -17,8 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "nothing about how likely a model is to find it. No network socket is opened."
     )
     parser.add_argument("--family", metavar="F", help="one family of puzzles, for example gcd (any)")
-    parser.add_argument("--level", type=_positive, metavar="L", help="its level, from 1 (1)")
-    parser.add_argument("--count", type=_positive, metavar="N", help="stop after N answers")
+    parser.add_argument("--level", type=whole(1), metavar="L", help="its level, from 1 (1)")
+    parser.add_argument("--count", type=whole(1), metavar="N", help="stop after N answers")
     parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
 
 
@@ -46,9 +48,3 @@ def main(args: argparse.Namespace) -> int:
 def _wrong(sentence: str) -> int:
     print(f"shoal puzzle: {sentence}", file=sys.stderr)
     return 2
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
-    return int(text)

@@ -10,6 +10,7 @@ import secrets
 import sys
 from pathlib import Path
 
+from app.arguments import whole
 from app.cli import _joining, _operator
 
 SUMMARY = "run a relay, where nodes leave their groups and pick up those of others"
@@ -21,7 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--host", help=f"address to listen at (default {HOST}: this computer only; with --lan all networks)"
     )
-    parser.add_argument("--port", type=_port, default=PORT, help=f"port, 0 for any free one (default {PORT})")
+    parser.add_argument(
+        "--port",
+        type=whole(0, 65_535, "a port is a number from 0 to 65535"),
+        default=PORT,
+        help=f"port, 0 for any free one (default {PORT})",
+    )
     parser.add_argument(
         "--backplane",
         type=_servers,
@@ -110,12 +116,6 @@ def main(args: argparse.Namespace) -> int:
         return 1
     print("The relay is closed.", file=sys.stderr)
     return 0
-
-
-def _port(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) > 65_535:
-        raise argparse.ArgumentTypeError("a port is a number from 0 to 65535")
-    return int(text)
 
 
 def _servers(text: str) -> tuple[str, ...]:

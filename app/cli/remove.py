@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from app import remedy
+from app.common.text import in_bytes
 from app.home import home
 
 SUMMARY = "remove everything that Shoal keeps on this computer"
@@ -55,17 +56,17 @@ def told(plan: object) -> list[str]:
     from app.node.leaving import Plan
 
     assert isinstance(plan, Plan)
-    lines = [f"This goes, and cannot be had back ({plan.bytes / 1e6:,.1f} MB):", f"  {plan.folder}"]
-    lines += [f"    {size.label}: {size.bytes / 1e6:,.1f} MB" for size in plan.sizes]
+    lines = [f"This goes, and cannot be had back ({in_bytes(plan.bytes)}):", f"  {plan.folder}"]
+    lines += [f"    {size.label}: {in_bytes(size.bytes)}" for size in plan.sizes]
     if plan.key:
         lines.append(f"  the key of {plan.key} in the system's keyring (entry Shoal)")
     lines.append("  an access token for models in the system's keyring (entry Shoal), if you gave one")
     if plan.login:
         lines.append(f"  the entry that starts Shoal at login ({plan.login})")
     if plan.engine:
-        lines.append(f"  the engine in {plan.engine} ({plan.engine_bytes / 1e6:,.1f} MB)")
+        lines.append(f"  the engine in {plan.engine} ({in_bytes(plan.engine_bytes)})")
     if plan.unpacked:
-        lines.append(f"  what the single file unpacked, {plan.unpacked} ({plan.unpacked_bytes / 1e6:,.1f} MB)")
+        lines.append(f"  what the single file unpacked, {plan.unpacked} ({in_bytes(plan.unpacked_bytes)})")
     lines += [f"  {path}, by which links and menus find Shoal" for path in plan.links]
     if plan.pointer:
         lines.append(f"  {plan.pointer}, which remembers where the data folder is")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from rich.console import Console
 
 from app import remedy
+from app.arguments import whole
 from app.home import home as data_folder
 from app.node import commands, events, settings, solo
 from app.node.attached import SnapshotLines, listen
@@ -26,11 +27,14 @@ from app.node.home import folder, held, identity
 from app.node.node import Node
 from app.node.peers import Swarm, default_external
 from app.node.quiet import sentence
+from app.node.records import Probe
 from app.node.terminal import Terminal, closing
 from app.priority import step_back
 from app.sapo.recipes import RECIPES
 from app.stopping import when_asked_to_stop
 from engines.models import locate, read_settings
+from engines.models.catalogue import full_name
+from engines.models.gguf_shelf import is_gguf
 from engines.opening import AUTO, CHOICES
 
 if TYPE_CHECKING:
@@ -38,8 +42,6 @@ if TYPE_CHECKING:
 
 SUMMARY = "run a node that learns, with a view in this terminal or JSON lines"
 
-PASSPHRASE = "SHOAL_PASSPHRASE"
-"""Environment variable that opens, or makes, a key file where the system has no keyring."""
 _REFRESH_S = 0.25
 _LAST_RESORT_S = 2.5
 """A stop that takes longer than this ends the process anyway: everything worth keeping is on the disk."""
@@ -62,10 +64,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a private swarm: its six words are asked for, or read from SHOAL_PRIVATE or standard input",
     )
     parser.add_argument(
-        "--rounds", type=_positive, metavar="N", help="stop after N rounds; without it, go on until Ctrl-C"
+        "--rounds", type=whole(1), metavar="N", help="stop after N rounds; without it, go on until Ctrl-C"
     )
     parser.add_argument(
-        "--model", default="starter", help="starter, the name of a downloaded model, or a folder"
+        "--model", default="starter", help="starter, the name of a downloaded model, a folder or a .gguf file"
     )
     parser.add_argument(
         "--engine",
@@ -74,21 +76,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"what samples and learns; auto takes what suits this computer ({doctor} says why)",
     )
     parser.add_argument(
-        "--local", type=_positive, metavar="I", help="own questions a round (the model's own setting)"
+        "--local", type=whole(1), metavar="I", help="own questions a round (the model's own setting)"
     )
     parser.add_argument(
-        "--external", type=_natural, metavar="J", help="peers' groups a round (half of I, at most 8)"
+        "--external", type=whole(0), metavar="J", help="peers' groups a round (half of I, at most 8)"
     )
     parser.add_argument("--recipe", choices=tuple(RECIPES), default="default")
     parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
     parser.add_argument("--families", metavar="A,B", help="puzzle families to learn (the model's own setting)")
     parser.add_argument(
+        "--no-placement",
+        action="store_true",
+        help="begin at once, without finding out what a new model can begin with",
+    )
+    parser.add_argument(
         "--rest", type=_factor, metavar="F", default=0.0, help="rest F round lengths after each round (0)"
     )
-    parser.add_argument("--seed", type=_natural, metavar="S", help="make the run repeatable")
+    parser.add_argument("--seed", type=whole(0), metavar="S", help="make the run repeatable")
     parser.add_argument(
         "--probe-every",
-        type=_positive,
+        type=whole(1),
         metavar="K",
         default=10,
         help="rounds between measurements (10); two come before the first",
@@ -116,7 +123,8 @@ def main(args: argparse.Namespace) -> int:
     try:
         _refuse(args)
         joins = None if args.solo else _joins(args)
-        model = locate(args.model, data_folder(args.home))
+        args.model = full_name(args.model)
+        model = locate(args.model, data_folder(args.home), _reading(args.model))
         if not (model / "config.json").is_file():
             raise NodeError(f"There is no model in {model}: it needs a config.json and weights beside it.")
         plan = _settings(args, model)
@@ -129,7 +137,7 @@ def main(args: argparse.Namespace) -> int:
         stamp_format(home)
         own = identity(home, args.seed)
         live = sys.stderr.isatty() and not (args.json and output.isatty()) and not args.snapshots
-        write = events.JsonLines(output) if args.json or args.snapshots else None
+        write = events.JsonLines(output, args.snapshots) if args.json or args.snapshots else None
         if args.snapshots:
             step_back()
 
@@ -141,7 +149,7 @@ def main(args: argparse.Namespace) -> int:
 
         def hear(event: events.Event) -> None:
             tell(event)
-            if governor is not None and isinstance(event, events.Checkpointed | events.ProbeDone):
+            if governor is not None and isinstance(event, events.Checkpointed | Probe):
                 governor.round_finished()
 
         node = Node(
@@ -323,6 +331,7 @@ def _joins(args: argparse.Namespace) -> Joins:
 
 def _swarm(plan: settings.Settings, home: Path, joins: Joins) -> Swarm:
     from app.node.swarming import Swarming
+    from app.swarm.keeping import PASSPHRASE
 
     return Swarming(
         home,
@@ -334,11 +343,23 @@ def _swarm(plan: settings.Settings, home: Path, joins: Joins) -> Swarm:
     )
 
 
+def _reading(model: str) -> Callable[[float], None]:
+    """Says once that a file is being read, which takes a minute where it is large."""
+    said: list[float] = []
+
+    def tell(share: float) -> None:
+        if not said:
+            print(f"Reading {Path(model).name}; this happens once.", file=sys.stderr, flush=True)
+        said.append(share)
+
+    return tell
+
+
 def _public_name(model: str) -> str:
     """What peers are told of `--model`. A folder's name is nobody's business."""
-    from engines.models.locate import STARTER
+    from engines.models.catalogue import STARTER
 
-    if model != STARTER and Path(model).expanduser().exists():
+    if model != STARTER and (is_gguf(model) or Path(model).expanduser().exists()):
         return "local"
     return model
 
@@ -350,7 +371,7 @@ def _settings(args: argparse.Namespace, model: Path) -> settings.Settings:
         families = settings.chosen_families(args.families, own.families)
     groups = args.local or own.groups
     return settings.Settings(
-        model=model.name if Path(args.model).exists() else args.model,
+        model=model.name if Path(args.model).exists() or is_gguf(args.model) else args.model,
         engine=args.engine,
         public_model=_public_name(args.model),
         families=families,
@@ -367,6 +388,7 @@ def _settings(args: argparse.Namespace, model: Path) -> settings.Settings:
         seed=args.seed,
         shuffled_rewards=args.shuffled_rewards,
         rest=args.rest,
+        place=not own.families and not args.no_placement,
     )
 
 
@@ -374,14 +396,6 @@ def _external(args: argparse.Namespace, groups: int) -> int:
     if args.solo:
         return 0
     return default_external(groups) if args.external is None else args.external
-
-
-def _positive(text: str) -> int:
-    return _number(text, 1)
-
-
-def _natural(text: str) -> int:
-    return _number(text, 0)
 
 
 def _factor(text: str) -> float:
@@ -392,9 +406,3 @@ def _factor(text: str) -> float:
     if not 0 <= factor <= 1000:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1000")
     return factor
-
-
-def _number(text: str, least: int) -> int:
-    if not text.isdecimal() or int(text) < least:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} up")
-    return int(text)

@@ -60,19 +60,18 @@ def _train(args: argparse.Namespace) -> int:
 
 def _measure(args: argparse.Namespace) -> int:
     from app.home import home as data_folder
+    from app.lab.regime import RegimeError, read_levels
     from app.lab.starter.measure import measure
     from engines.models import locate, read_settings
     from engines.torch_lora import open_engine
 
     folder = locate(args.model, data_folder())
     settings = read_settings(folder)
-    levels = settings.families
-    if args.levels:
-        asked = [part.strip().partition("=") for part in args.levels.split(",")]
-        if not all(level.isdecimal() for _, _, level in asked):
-            print("shoal starter: Write --levels family=level, for example chain_sum=1,gcd=0.", file=sys.stderr)
-            return 2
-        levels = {name: int(level) for name, _, level in asked}
+    try:
+        levels = read_levels(args.levels or "") or settings.families
+    except RegimeError as error:
+        print(f"shoal starter: {error}", file=sys.stderr)
+        return 2
     engine = open_engine(folder)
     if args.adapter and not args.adapter.is_dir():
         print(f"shoal starter: There is no adapter in {args.adapter}: give its folder.", file=sys.stderr)

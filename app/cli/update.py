@@ -15,6 +15,8 @@ import msgspec
 
 from app import remedy
 from app.cli._stopped import stop_quietly
+from app.cli._terminal import Line, agreed, json_line
+from app.common.text import in_bytes
 from app.home import home
 from app.updates import asking, bringing, feed, handing, installed, known
 from app.updates.errors import UpdateError
@@ -51,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """0 when done or when there is nothing newer, 1 with a sentence when not."""
-    tell: Tell = _json_line if args.json else _Lines(sys.stderr.isatty())
+    tell: Tell = json_line if args.json else _Lines().show
     if args.attached:
         stop_quietly("update", attached=True)
     try:
@@ -138,12 +140,11 @@ def _checked(offer: Offer | None) -> dict[str, object]:
 
 
 def _agreed(version: str, path: Path) -> bool:
-    if not sys.stdin.isatty():
+    if (said := agreed(f"Install Shoal {version} now?")) is None:
         raise UpdateError(
             f"Version {version} lies in {path}; installing asks first, and nobody can answer here: add --yes."
         )
-    print(f"Install Shoal {version} now? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().casefold() in ("y", "yes")
+    return said
 
 
 class _Progress:
@@ -163,30 +164,15 @@ def _waits(tell: Tell) -> Callable[[str, float], None]:
     return lambda sentence, seconds: tell({"event": "waiting", "sentence": sentence, "seconds": seconds})
 
 
-def _json_line(event: dict[str, object]) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(event) + b"\n")
-    sys.stdout.buffer.flush()
+class _Lines(Line):
+    """For people: bytes on one line of a terminal, everything else on a line of its own."""
 
-
-class _Lines:
-    """For people: progress on one line of a terminal, everything else on a line of its own."""
-
-    def __init__(self, live: bool) -> None:
-        self._live, self._open = live, False
-
-    def __call__(self, event: dict[str, object]) -> None:
+    def show(self, event: dict[str, object]) -> None:
         if event["event"] == "progress":
-            if self._live:
-                have, total = float(str(event["have"])), float(str(event["total"]))
-                text = f"{have / 1e6:,.1f} of {total / 1e6:,.1f} MB"
-                print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-                self._open = True
-            return
-        if self._open:
-            print(file=sys.stderr)
-            self._open = False
-        for line in _told(event):
-            print(line, file=sys.stderr, flush=True)
+            have, total = float(str(event["have"])), float(str(event["total"]))
+            self.progress(f"{in_bytes(have)} of {in_bytes(total)}")
+        else:
+            self.say(*_told(event))
 
 
 def _told(event: dict[str, object]) -> list[str]:
@@ -194,7 +180,7 @@ def _told(event: dict[str, object]) -> list[str]:
         case {"event": "checked", "version": version, "offer": None}:
             return [f"Shoal {version} is the newest there is."]
         case {"event": "checked", "version": version, "offer": dict(offer)}:
-            size = f", {offer['size'] / 1e6:,.1f} MB" if offer["size"] else ""
+            size = f", {in_bytes(offer['size'])}" if offer["size"] else ""
             lines = [f"Shoal {offer['version']} of {offer['date']} is there{size}; this is {version}."]
             lines += [f"  {line}" for line in known.notes(offer["notes"], [])]
             return lines + [offer["obstacle"]] * bool(offer["obstacle"])

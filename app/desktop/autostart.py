@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol
+
+from app.common import files
 
 NAME = "Shoal"
 COMMENT = "Lets a small reasoning model learn while nobody uses this computer"
@@ -28,6 +31,36 @@ class Autostart(Protocol):
 
     def turn_off(self) -> None:
         """Nothing starts any more, and nothing of it is left. Also where nothing was there."""
+
+
+class InFile:
+    """By a file that the system reads at login: `read` finds the command in it, `make` writes one."""
+
+    def __init__(
+        self, file: Path, read: Callable[[bytes], list[str] | None], make: Callable[[Sequence[str]], bytes]
+    ) -> None:
+        self._file, self._read, self._make = file, read, make
+        self.where = str(file)
+
+    def command(self) -> list[str] | None:
+        try:
+            return self._read(self._file.read_bytes())
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise AutostartError(f"{self._file} cannot be read ({error.strerror}).") from error
+
+    def turn_on(self, command: Sequence[str]) -> None:
+        try:
+            files.write(self._file, self._make(command))
+        except OSError as error:
+            raise AutostartError(f"{self._file} cannot be written ({error.strerror}).") from error
+
+    def turn_off(self) -> None:
+        try:
+            self._file.unlink(missing_ok=True)
+        except OSError as error:
+            raise AutostartError(f"{self._file} cannot be removed ({error.strerror}).") from error
 
 
 class NoAutostart:

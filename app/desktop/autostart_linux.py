@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from app.desktop.autostart import COMMENT, NAME, AutostartError
+from app.desktop.autostart import COMMENT, NAME, AutostartError, InFile
 
 FILE = "shoal.desktop"
 _DELAY_S = 10
@@ -23,34 +23,13 @@ def folder(environment: Mapping[str, str], user: Path) -> Path:
     return (Path(config) if config.startswith("/") else user / ".config") / "autostart"
 
 
-class LinuxAutostart:
+class LinuxAutostart(InFile):
     def __init__(self, place: Path | None = None) -> None:
-        self._file = (place or folder(os.environ, Path.home())) / FILE
-        self.where = str(self._file)
-
-    def command(self) -> list[str] | None:
-        try:
-            text = self._file.read_text(encoding="utf-8", errors="replace")
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise AutostartError(f"{self._file} cannot be read ({error.strerror}).") from error
-        return read_entry(text)
-
-    def turn_on(self, command: Sequence[str]) -> None:
-        fresh = self._file.with_suffix(".new")
-        try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            fresh.write_text(entry(command), encoding="utf-8")
-            fresh.replace(self._file)
-        except OSError as error:
-            raise AutostartError(f"{self._file} cannot be written ({error.strerror}).") from error
-
-    def turn_off(self) -> None:
-        try:
-            self._file.unlink(missing_ok=True)
-        except OSError as error:
-            raise AutostartError(f"{self._file} cannot be removed ({error.strerror}).") from error
+        super().__init__(
+            (place or folder(os.environ, Path.home())) / FILE,
+            lambda content: read_entry(content.decode("utf-8", "replace")),
+            lambda command: entry(command).encode(),
+        )
 
 
 def entry(command: Sequence[str]) -> str:

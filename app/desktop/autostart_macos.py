@@ -6,40 +6,17 @@ import plistlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.desktop.autostart import AutostartError
+from app.desktop.autostart import AutostartError, InFile
 
 LABEL = "shoal.background"
 
 
-class MacAutostart:
+class MacAutostart(InFile):
     """Does not see what the owner switched off under System Settings > Login Items: only launchd knows that."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._file = (folder or Path.home() / "Library" / "LaunchAgents") / f"{LABEL}.plist"
-        self.where = str(self._file)
-
-    def command(self) -> list[str] | None:
-        try:
-            return read_agent(self._file.read_bytes())
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise AutostartError(f"{self._file} cannot be read ({error.strerror}).") from error
-
-    def turn_on(self, command: Sequence[str]) -> None:
-        fresh = self._file.with_suffix(".new")
-        try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            fresh.write_bytes(agent(command))
-            fresh.replace(self._file)
-        except OSError as error:
-            raise AutostartError(f"{self._file} cannot be written ({error.strerror}).") from error
-
-    def turn_off(self) -> None:
-        try:
-            self._file.unlink(missing_ok=True)
-        except OSError as error:
-            raise AutostartError(f"{self._file} cannot be removed ({error.strerror}).") from error
+        file = (folder or Path.home() / "Library" / "LaunchAgents") / f"{LABEL}.plist"
+        super().__init__(file, read_agent, agent)
 
 
 def agent(command: Sequence[str]) -> bytes:

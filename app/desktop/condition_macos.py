@@ -39,25 +39,29 @@ class ProcessInfo:
         return int(self.get(self._object, b"thermalState", ctypes.c_long))
 
 
-class MacSaver:
-    name = "low-power mode (macOS)"
+class _Asked:
+    """The process's own object, made when first asked."""
 
     def __init__(self, info: ProcessInfo | None = None) -> None:
-        self._info = info
+        self._given = info
+
+    @property
+    def _info(self) -> ProcessInfo:
+        self._given = self._given or ProcessInfo()
+        return self._given
+
+
+class MacSaver(_Asked):
+    name = "low-power mode (macOS)"
 
     def read(self) -> bool:
         """Raises SourceError."""
-        self._info = self._info or ProcessInfo()
         return self._info.low_power()
 
 
-class MacHeat:
+class MacHeat(_Asked):
     name = "thermal state (macOS)"
-
-    def __init__(self, info: ProcessInfo | None = None) -> None:
-        self._info = info
 
     def read(self) -> bool:
         """Raises SourceError."""
-        self._info = self._info or ProcessInfo()
         return self._info.thermal_state() >= _SERIOUS

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from app.common import files
 from app.desktop.autostart import NAME, AutostartError
 from app.desktop.autostart_linux import exec_line, read_entry
 from app.desktop.autostart_windows import CurrentUser, Registry, split
@@ -72,12 +73,9 @@ class DesktopEntry:
             gone = there is not None and not Path(there[0]).exists()
             if before == wanted or not (self._register or gone):
                 return False
-            for path in (self._file, self._icon):
-                path.parent.mkdir(parents=True, exist_ok=True)
+            self._icon.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(_DRAWING, self._icon)
-            fresh = self._file.with_name(f".{FILE}.new")
-            fresh.write_text(wanted, encoding="utf-8")
-            fresh.replace(self._file)
+            files.write(self._file, wanted.encode())
             self._tell()
             return True
         return False

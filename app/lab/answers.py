@@ -1,17 +1,19 @@
-"""What a node answered in a round, and how that becomes rows to learn from.
-
-Shapes: `_G` completions of a group, `_S` sequences, `_T` tokens.
-"""
+"""What a node answered in a round, and what its step used. Shapes: `_G` completions of a group, `_T` tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from app.sapo import recipes
-from app.sapo.groups import ScoredGroup
-from app.sapo.recipes import TrainGroup
-from engines.contract import Completion, Messages, Row, TokenSequence
+import msgspec
+
+from app.sapo.groups import Group, ScoredGroup
+from app.sapo.questions import Coordinates
+from engines.contract import Completion, Messages
+
+if TYPE_CHECKING:
+    from app.learning.lesson import Weighed
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,11 @@ class Answered:
     dealt_G: tuple[int, ...]
     """The rewards that are trained on: the verifier's, or shuffled ones in the control."""
 
+    @property
+    def dealt(self) -> ScoredGroup:
+        """The group with the rewards that are trained on."""
+        return msgspec.structs.replace(self.scored, rewards_G=self.dealt_G)
+
 
 @dataclass(frozen=True)
 class Learnt:
@@ -37,43 +44,17 @@ class Learnt:
     peer: int
     batch_reward: float
     steps: int
-    weighed: recipes.Weighed
+    weighed: Weighed
     peer_logprob: float | None = None
 
 
-def rows(
-    sequences: Sequence[Sequence[TokenSequence]],
-    weights: Sequence[recipes.Weights],
-    old: Sequence[TrainGroup] | None,
-) -> list[list[Row]]:
-    """Sequences with a weight, as rows of each group that has any. `old` brings the sampler's log-probs,
-    against which ratios are clipped."""
-    olds: Sequence[TrainGroup | None] = old or [None] * len(sequences)
-    groups = [
-        [
-            Row(
-                prompt_T=sequence.prompt_T,
-                completion_T=sequence.completion_T,
-                weights_T=list(weights_T),
-                old_logprobs_T=list(group.logprobs_GT[g]) if group and group.logprobs_GT else None,
-            )
-            for g, (sequence, weights_T) in enumerate(zip(sequences_G, weights_GT, strict=True))
-            if any(weights_T)
-        ]
-        for sequences_G, weights_GT, group in zip(sequences, weights, olds, strict=True)
-    ]
-    return [rows_G for rows_G in groups if rows_G]
-
-
-def train_group(
-    answered: Answered, sequences_G: Sequence[TokenSequence], logprobs_GT: list[list[float]] | None
-) -> TrainGroup:
-    """A group as its trainer sees it: rewards, lengths, and log-probabilities where they are known."""
-    return TrainGroup(
-        rewards_G=answered.dealt_G,
-        finished_G=answered.scored.group.finished_G,
-        lengths_G=tuple(len(sequence.completion_T) for sequence in sequences_G),
-        logprobs_GT=None if logprobs_GT is None else tuple(map(tuple, logprobs_GT)),
+def group_of(coordinates: Coordinates, completions_G: Sequence[Completion], model: str) -> Group:
+    """What a model answered to one question, as it is published and scored."""
+    return Group(
+        coordinates=coordinates,
+        completions_G=tuple(completion.text for completion in completions_G),
+        finished_G=tuple(completion.finished for completion in completions_G),
+        model=model,
     )
 
 

@@ -8,15 +8,14 @@ from pathlib import Path
 
 import msgspec
 
-from app.lab.arms import RECIPES, Arm, parse_arm
-from app.lab.journal import FOLDER, STUDY, JournalError, read_run
+from app.common.files import read_json
+from app.lab.arms import FORMER, RECIPES, Arm, parse_arm
+from app.lab.journal import FOLDER, NAME, STUDY, SUMMARY, JournalError, read_run, renew
 from app.lab.plan import Plan, Round
 from app.remedy import command
 
 ABOUT = "about.md"
 """What people wrote about a study: its question, what did not work. The figures come from the records."""
-SUMMARY = "summary.json"
-_RUN = re.compile(r"(?P<own>\d+)-(?P<peer>\d+)(?P<rest>.*)\.seed(?P<seed>\d+)\.jsonl")
 
 
 class _Summary(msgspec.Struct, frozen=True):
@@ -67,6 +66,7 @@ class Study(Kept):
 def read_study(folder: Path) -> Study:
     """Raises JournalError for a folder that holds no study, or none with a finished run."""
     try:
+        renew(folder)
         plan = msgspec.json.decode((folder / STUDY).read_bytes(), type=Plan)
     except (OSError, msgspec.MsgspecError) as error:
         how = command("lab --out")
@@ -74,7 +74,7 @@ def read_study(folder: Path) -> Study:
     arms: dict[str, Arm] = {}
     runs: dict[str, dict[int, list[Round]]] = {}
     for path in sorted((folder / FOLDER).glob("*.jsonl")):
-        match = _RUN.fullmatch(path.name)
+        match = NAME.fullmatch(path.name)
         records = read_run(path, plan.rounds) if match else None
         if match is None or records is None:
             continue
@@ -101,15 +101,13 @@ def _arm(match: re.Match[str]) -> Arm:
 
 def _order(arm: Arm) -> tuple[bool, tuple[tuple[str, str], ...], int, bool, int]:
     """Controls last, then by what is added, recipe, dynamic sampling, and from alone to sharing most."""
-    return arm.shuffled, arm.extras, list(RECIPES).index(arm.recipe), arm.dynamic, -arm.own
+    return arm.shuffled, arm.extras, [*RECIPES, *FORMER].index(arm.recipe), arm.dynamic, -arm.own
 
 
 def command_of(folder: Path) -> str:
     """The command line that made what lies in `folder`, empty where its summary does not say."""
-    try:
-        return msgspec.json.decode((folder / SUMMARY).read_bytes(), type=_Summary).command
-    except (OSError, msgspec.MsgspecError):
-        return ""
+    found = read_json(folder / SUMMARY, _Summary)
+    return found.command if found else ""
 
 
 def about_of(folder: Path) -> str:

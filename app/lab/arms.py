@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 
-from app.sapo import recipes as sapo_recipes
+from app.sapo.recipes import RECIPES, Recipe
 
-RECIPES = {
-    name: msgspec.structs.replace(recipe, groups_per_step=None)
-    for name, recipe in {**sapo_recipes.RECIPES, **sapo_recipes.CANDIDATES}.items()
-}
-"""Those of the app and those that are still being tried, as weights alone: one step a round unless an arm says
-`+steps`, and no checks of peers' text unless it says `+guard`."""
-
-_OPTION = re.compile(r"\+[a-z]+(?:=[a-z0-9.-]+)?|@[a-z]+|!shuffled")
+_OPTION = re.compile(r"[+-][a-z]+(?:=[a-z0-9.]+)?|@[a-z]+|!shuffled")
 _ARM = re.compile(rf"(?P<own>\d{{1,4}})/(?P<peer>\d{{1,4}})(?P<options>(?:{_OPTION.pattern})*)")
+_CHECKS = RECIPES["default"].checks
+_DEFENCES = (*_CHECKS, "trust")
+
+FORMER = ("adaptive", "frontier")
+"""Recipes of committed studies that did not pay (LOG.md). They can be read about and no longer be played."""
 
 
 class ArmError(ValueError):
@@ -28,36 +27,33 @@ class Extra(msgspec.Struct, frozen=True, kw_only=True):
     Its value must match `pattern`; one that matches the empty string may be left out."""
 
     pattern: str
-    example: str
+    example: str = ""
 
 
+_ANY = "|".join(_DEFENCES)
 EXTRAS: dict[str, Extra] = {
-    "paces": Extra(pattern=r"|[1-9]\d?", example="+paces=4"),
-    "average": Extra(pattern=r"|[1-9]\d?", example="+average=10"),
+    "guard": Extra(pattern=rf"off|(?:{_ANY})(?:\.(?:{_ANY}))*|", example="-guard"),
+    "steps": Extra(pattern=r"[1-9]\d?", example="+steps=1"),
+    "average": Extra(pattern=r"|[1-9]\d?"),
     "churn": Extra(pattern=r"|[1-9]\d?", example="+churn=10"),
     "foes": Extra(
         pattern=r"(?:poison|trigger|sly|long|copy|liar)[1-9]\d?(?:believed)?", example="+foes=poison30"
     ),
-    "guard": Extra(
-        pattern=r"(?:tokens|form|length|trust)(?:\.(?:tokens|form|length|trust))*|",
-        example="+guard=tokens.form",
-    ),
-    "rollback": Extra(pattern="", example="+rollback"),
-    "steps": Extra(pattern=r"[1-9]\d?", example="+steps=2"),
+    "paces": Extra(pattern=r"|[1-9]\d?", example="+paces=4"),
+    "rollback": Extra(pattern=""),
 }
-"""By name. `+paces=4`: half of the nodes act in every fourth round only. `+churn=10`: half of them are away in
-turns, for ten rounds each. `+average=10`: nodes average their adapters in pairs every ten rounds.
-`+foes=poison30`: attackers besides, 30 % of all (`app.lab.foes`). `+guard=tokens`: defences
-(`app.sapo.defences`), all of them without a value; the app's recipe has them all, an arm only when it says so.
-`+rollback`: a node that gets worse goes back to its running mean. `+steps=2`: an optimiser step for every two
-groups that have something to teach (`app.sapo.minibatches`), not one for all."""
+"""By name. The first two change the arm's recipe. `-guard`: no defences against peers' text (`sapo.defences`);
+`+guard=tokens.form`: only these. `+steps=1`: one optimiser step a round; `+steps=2`: one for every two groups
+that have something to teach (`sapo.minibatches`). `+paces=4`: half of the nodes act in every fourth round only.
+`+churn=10`: half of them are away in turns, for ten rounds each. `+foes=poison30`: attackers besides, 30 % of
+all (`app.lab.foes`). Those without an example did not pay (LOG.md): studies that have them can be read."""
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
     """A way to make a round: `own` questions answered and shared, up to `peer` groups taken in."""
 
     name: str
-    """As written, in one order: I/J, +ds, @recipe, extras by name, !shuffled."""
+    """As written, in one order: I/J, +ds, @recipe, extras as in EXTRAS, !shuffled."""
     own: int
     peer: int
     recipe: str
@@ -66,7 +62,7 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     shuffled: bool = False
     """Control: rewards are dealt out at random, so nothing can be learnt and the curve must stay flat."""
     extras: tuple[tuple[str, str], ...] = ()
-    """Names of EXTRAS with their values, sorted."""
+    """Names of EXTRAS with their values, in that order; none that says what the recipe says anyway."""
 
     @property
     def key(self) -> str:
@@ -81,29 +77,35 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
         return "".join(parts)
 
     @property
-    def rules(self) -> sapo_recipes.Recipe:
-        """The arm's recipe, with its number of steps."""
-        recipe = RECIPES[self.recipe]
-        steps = dict(self.extras).get("steps")
-        return msgspec.structs.replace(recipe, groups_per_step=int(steps)) if steps else recipe
+    def rules(self) -> Recipe:
+        """The app's recipe, changed as the arm says. Raises ArmError for what is no longer played."""
+        if self.recipe in FORMER or any(not EXTRAS[name].example for name, _ in self.extras):
+            raise ArmError(f"The arm {self.name} did not pay and is no longer played: app/lab/LOG.md has it.")
+        return _changed(RECIPES[self.recipe], self.extras)
 
     @property
     def plain(self) -> bool:
         """Whether it is what a node does alone: no peers, no selection, nothing added."""
         return not (self.peer or self.dynamic or self.shuffled or self.extras)
 
+    @property
+    def ordinary(self) -> bool:
+        """Whether nothing is added but to its recipe."""
+        return {name for name, _ in self.extras} <= {"guard", "steps"}
+
 
 def parse_arms(text: str, recipe: str) -> list[Arm]:
     """The arms of a comma-separated list; `recipe` is for those that name none. Raises ArmError."""
-    arms = [parse_arm(part.strip(), recipe) for part in text.split(",") if part.strip()]
-    if not arms:
+    written = [part.strip() for part in text.split(",") if part.strip()]
+    if not written:
         raise ArmError("There are no arms: name at least one, for example --arms 8/0,4/4.")
-    seen: dict[str, str] = {}
-    for arm in arms:
-        if arm.key in seen:
-            raise ArmError(f"The arms {seen[arm.key]} and {arm.name} are the same: leave one out.")
-        seen[arm.key] = arm.name
-    return arms
+    arms: dict[str, tuple[str, Arm]] = {}
+    for part in written:
+        arm = parse_arm(part, recipe)
+        if arm.key in arms:
+            raise ArmError(f"The arms {arms[arm.key][0]} and {part} are the same: leave one out.")
+        arms[arm.key] = part, arm
+    return [arm for _, arm in arms.values()]
 
 
 def parse_arm(text: str, recipe: str) -> Arm:
@@ -122,18 +124,16 @@ def parse_arm(text: str, recipe: str) -> Arm:
     options = _OPTION.findall(match["options"])
     recipes = [option[1:] for option in options if option.startswith("@")]
     for name in recipes or [recipe]:
-        if name not in RECIPES:
+        if name not in (*RECIPES, *FORMER):
             raise ArmError(f"There is no recipe called {name!r}: choose one of {', '.join(RECIPES)}.")
-    extras = [_extra(option) for option in options if option.startswith("+") and option != "+ds"]
+    extras = [_extra(option) for option in options if option[0] in "+-" and option != "+ds"]
     names = [name for name, _ in extras]
     if len(recipes) > 1 or len(set(options)) < len(options) or len(set(names)) < len(names):
         raise ArmError(f"The arm {text!r} says something twice: keep one of each option.")
     if not 1 <= own <= 256 or peer > 256:
         raise ArmError(f"The arm {text!r} needs 1 to 256 own groups and at most 256 of peers.")
     dynamic, shuffled = "+ds" in options, "!shuffled" in options
-    if shuffled and RECIPES[(recipes or [recipe])[0]].frontier:
-        raise ArmError(f"The arm {text!r} has no control: questions answered again keep their true rewards.")
-    added = tuple(sorted(extras))
+    added = _telling((recipes or [recipe])[0], peer, extras)
     suffix = (
         "+ds" * dynamic
         + "".join(f"@{name}" for name in recipes)
@@ -153,14 +153,54 @@ def parse_arm(text: str, recipe: str) -> Arm:
 
 def _extra(option: str) -> tuple[str, str]:
     name, _, value = option[1:].partition("=")
-    if name not in EXTRAS:
-        examples = ", ".join(extra.example for extra in EXTRAS.values())
+    if option == "-guard":
+        return name, "off"
+    if name not in EXTRAS or option[0] == "-":
+        examples = ", ".join(extra.example for extra in EXTRAS.values() if extra.example)
         raise ArmError(f"An arm knows no {option!r}: choose among +ds, {examples}.")
-    if not re.fullmatch(EXTRAS[name].pattern, value):
+    if value == "off" or not re.fullmatch(EXTRAS[name].pattern, value):
         raise ArmError(f"The option {option!r} of an arm has no such value: write {EXTRAS[name].example}.")
     return name, value
 
 
+def _telling(recipe: str, peer: int, extras: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Extras in one order, without those that change nothing: what the recipe does anyway, and defences where
+    there are no peers."""
+    rules = RECIPES[recipe if recipe in RECIPES else "default"]
+    return tuple(
+        extra
+        for extra in sorted(extras, key=lambda extra: list(EXTRAS).index(extra[0]))
+        if extra[0] not in ("guard", "steps") or _changed(rules, [extra]) != rules
+        if extra[0] != "guard" or peer
+    )
+
+
+def _changed(recipe: Recipe, extras: Sequence[tuple[str, str]]) -> Recipe:
+    given = dict(extras)
+    if (guard := given.get("guard")) is not None:
+        named = _DEFENCES if guard == "" else guard.split(".")
+        recipe = msgspec.structs.replace(
+            recipe, checks=tuple(check for check in _CHECKS if check in named), by_record="trust" in named
+        )
+    if steps := given.get("steps"):
+        recipe = msgspec.structs.replace(recipe, groups_per_step=None if steps == "1" else int(steps))
+    return recipe
+
+
 def _written(extra: tuple[str, str]) -> str:
     name, value = extra
-    return f"+{name}={value}" if value else f"+{name}"
+    return f"-{name}" if value == "off" else f"+{name}={value}" if value else f"+{name}"
+
+
+def renewed(text: str) -> str:
+    """An arm of a study from when `@default` stood for its weights alone, in today's words: defences and steps
+    had to be asked for, and are now taken away.
+
+    >>> [renewed(arm) for arm in ("4/4@default", "4/4@default+guard+steps=2", "8/0@default+steps=2", "4/4")]
+    ['4/4@default-guard+steps=1', '4/4@default', '8/0@default', '4/4']
+    """
+    if "@" not in text or "@faithful" in text:
+        return text
+    text += "" if "+guard" in text else "-guard"
+    text += "" if "+steps" in text else "+steps=1"
+    return parse_arm(text, "faithful").name

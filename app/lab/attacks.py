@@ -1,6 +1,6 @@
 """What a study with attackers found: how far their mark got into the nodes, and what was kept out beside it.
 
-Pure functions over the records of `+foes` and `+guard`.
+Pure functions over the records of `+foes`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from app.lab.arms import Arm
 from app.lab.plan import Round
 from app.lab.results import probes
 from app.lab.statistics import Estimate, estimate, paired
-from app.lab.wording import share
-from app.sapo.recipes import RECIPES
+from app.lab.wording import percent, share, table
 
 LATE = 25
 """Last rounds over which the nodes' own samples are counted."""
@@ -47,7 +46,7 @@ def attacked(study: Study, arm: Arm) -> Attacked:
     late = [record for run in runs for record in run[1:][-LATE:]]
     every = [record for run in runs for record in run[1:]]
     tokens, answers = sum(r.generated_tokens for r in late), sum(r.generated for r in late)
-    peers = sum(r.informative_peer * (r.active or study.plan.nodes) for r in every)
+    peers = sum(r.taken * (r.active or study.plan.nodes) for r in every)
     return Attacked(
         arm=arm.name,
         marked=estimate([_marked(run, study.plan.nodes) for run in runs]),
@@ -62,43 +61,42 @@ def attacked(study: Study, arm: Arm) -> Attacked:
 
 
 def lines(study: Study) -> list[str]:
-    """A Markdown table of a study that has attackers or defences; empty for another one."""
-    if not any(_of(arm, name) is not None for arm in study.arms for name in ("foes", "guard")):
+    """A Markdown table of a study whose records tell of attackers or defences; empty for another one."""
+    every = [record for runs in study.runs.values() for run in runs.values() for record in run]
+    if not (_has(every, "honest_taken") or any("foes" in dict(arm.extras) for arm in study.arms)):
         return []
-    rows = [
+    head = (
         "| arm | answers with the mark, held out, last round | own samples with it, last "
         f"{LATE} rounds | tokens an answer | finished | attackers' part of groups chosen "
-        "| right answers kept out: honest peers' | attackers' |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for arm in study.arms:
-        one = attacked(study, arm)
-        cells = [
+        "| right answers kept out: honest peers' | attackers' |"
+    )
+    rows = [
+        (
             one.arm,
             share(one.marked),
-            _percent(one.marked_own),
+            percent(one.marked_own),
             f"{one.length:.1f}",
-            _percent(one.finished),
-            _percent(one.chosen),
-            _percent(one.kept_out_honest),
-            _percent(one.kept_out_foe),
-        ]
-        rows.append("| " + " | ".join(cells) + " |")
-    return [*rows, ""]
+            percent(one.finished),
+            percent(one.chosen),
+            percent(one.kept_out_honest),
+            percent(one.kept_out_foe),
+        )
+        for one in (attacked(study, arm) for arm in study.arms)
+    ]
+    return [*table(head, rows), ""]
 
 
 def find(study: Study, foes: str | None, guard: str | None, *, alone: bool = False) -> Arm | None:
-    """The arm of the default recipe with just these extras; `alone`: without peers. With the app's number of
-    steps if that was run, else with one."""
+    """The arm of the default recipe with just these attackers and defences (`+guard`'s value, None: the
+    recipe's); `alone`: without peers. With the app's number of steps if that was run, else with one."""
     wanted = {name: value for name, value in (("foes", foes), ("guard", guard)) if value is not None}
-    app = str(RECIPES["default"].groups_per_step)
     fitting = [
         arm
         for arm in study.arms
         if arm.recipe == "default" and (arm.peer == 0) == alone and not arm.dynamic
-        if {name: value for name, value in arm.extras if (name, value) != ("steps", app)} == wanted
+        if {name: value for name, value in arm.extras if name != "steps"} == wanted
     ]
-    return max(fitting, key=lambda arm: "steps" in dict(arm.extras), default=None)
+    return min(fitting, key=lambda arm: "steps" in dict(arm.extras), default=None)
 
 
 def difference(study: Study, arm: Arm, other: Arm) -> Estimate:
@@ -109,10 +107,6 @@ def difference(study: Study, arm: Arm, other: Arm) -> Estimate:
         [probes(ours[seed])[-1][1].pass_at_1_N for seed in shared],
         [probes(theirs[seed])[-1][1].pass_at_1_N for seed in shared],
     )
-
-
-def _of(arm: Arm, name: str) -> str | None:
-    return dict(arm.extras).get(name)
 
 
 def _marked(run: Sequence[Round], nodes: int) -> tuple[float, ...]:
@@ -130,7 +124,3 @@ def _extra(records: Sequence[Round], name: str) -> float:
 def _share(records: Sequence[Round], who: str) -> float | None:
     taken, kept_out = _extra(records, f"{who}_taken"), _extra(records, f"{who}_kept_out")
     return kept_out / (taken + kept_out) if taken + kept_out else None
-
-
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f} %"

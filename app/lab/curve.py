@@ -3,20 +3,15 @@ it."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
+from app.lab.figure import COLOURS, GREY, TEXT, canvas, dress, per_cent, png
 from app.remedy import command
 
-_GREY, _TEXT = "#8a8a8a", "#333333"
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
-"""Of Okabe and Ito, who chose them so that everybody can tell them apart."""
 _LEARNING, _CONTROL = "learning", "control: shuffled rewards"
 _SMOOTH = 5
 """Rounds in the moving average of the share of worked answers."""
@@ -38,6 +33,7 @@ class _Line(msgspec.Struct, frozen=True):
     pass_at_1: float = 0.0
     stderr: float = 0.0
     worked_share: float = 0.0
+    lesson: int = 0
     shuffled_rewards: bool = False
     engine: _Engine = _Engine()
 
@@ -65,7 +61,7 @@ def read_run(path: Path) -> SoloRun:
     probes = [(line.round, line.pass_at_1, line.stderr) for line in lines if line.event == "probe"]
     if not probes:
         raise CurveError(f"{path} holds no probe: let the run go on until it has measured itself once.")
-    worked = [(line.round, line.worked_share) for line in lines if line.event == "round"]
+    worked = [(line.round, line.worked_share) for line in lines if line.event == "round" and not line.lesson]
     engine = next((line.engine.name for line in lines if line.event == "start"), "")
     return SoloRun(any(line.shuffled_rewards for line in lines), probes, worked, engine)
 
@@ -73,14 +69,13 @@ def read_run(path: Path) -> SoloRun:
 def draw(runs: Sequence[SoloRun]) -> bytes:
     """A PNG with two panels; bands are one standard error of each probe. Runs of several engines have a colour
     each, controls with shuffled rewards are grey."""
-    figure = Figure(figsize=(10, 4.2), dpi=130, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = canvas(10, 4.2)
     left, right = figure.subplots(1, 2)
     kinds = _kinds(runs)
     learning = dict.fromkeys(kind for kind in kinds if kind != _CONTROL)
-    colours = {**dict(zip(learning, _COLOURS, strict=False)), _CONTROL: _GREY}
+    colours = {**dict(zip(learning, COLOURS, strict=False)), _CONTROL: GREY}
     for run, kind in zip(runs, kinds, strict=True):
-        colour = colours.get(kind, _TEXT)
+        colour = colours.get(kind, TEXT)
         rounds = [at for at, _, _ in run.probes]
         mean = [100 * p for _, p, _ in run.probes]
         error = [100 * e for _, _, e in run.probes]
@@ -93,9 +88,7 @@ def draw(runs: Sequence[SoloRun]) -> bytes:
     _dress(left, "Held-out questions solved")
     _dress(right, "Answers that show their work")
     _name(left, kinds, colours)
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", facecolor="white")
-    return picture.getvalue()
+    return png(figure)
 
 
 def _smoothed(values: Sequence[float]) -> list[float]:
@@ -119,19 +112,14 @@ def _name(panel: Axes, kinds: Sequence[str], colours: Mapping[str, str]) -> None
             (0.98, 0.06 + 0.08 * place),
             xycoords="axes fraction",
             ha="right",
-            color=colours.get(kind, _TEXT),
+            color=colours.get(kind, TEXT),
             fontweight="bold",
         )
 
 
 def _dress(panel: Axes, title: str) -> None:
-    panel.set_title(title, loc="left", color=_TEXT, fontsize=12, fontweight="bold")
-    panel.set_xlabel("rounds", color=_TEXT)
+    dress(panel, "y", title)
+    panel.set_xlabel("rounds", color=TEXT)
     panel.set_xlim(left=0)
     panel.set_ylim(bottom=0)
-    panel.spines[["top", "right", "left"]].set_visible(False)
-    panel.spines["bottom"].set_color("#bbbbbb")
-    panel.grid(axis="y", color="#e6e6e6", linewidth=0.8)
-    panel.set_axisbelow(True)
-    panel.tick_params(colors=_TEXT, length=0)
-    panel.yaxis.set_major_formatter(lambda value, _: f"{value:g} %")
+    per_cent(panel)

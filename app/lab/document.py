@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from app.common import files
 from app.lab import attacks, effects, ensemble, goals, who
 from app.lab.archive import Study, read_study
-from app.lab.journal import write_whole
 from app.lab.plan import named
 from app.lab.plot import draw
 from app.lab.report import CSV, as_csv
 from app.lab.results import Results, equal_generation, summarise
-from app.lab.wording import growth, points, share
+from app.lab.wording import NOTHING, growth, points, share, table
 
 REPORT = Path(__file__).parent / "REPORT.md"
 CURVES, EFFECTS = "curves.png", "effects.png"
@@ -37,8 +37,8 @@ seed and node.
   seeds beside them.
 - **I/J** means I own questions answered and up to J groups of peers learned from in a round. `8/0` is a
   node alone. `+ds` replaces own groups without a signal by fresh questions (dynamic sampling); all of it
-  counts as generated. `@default` is the weights of the app's recipe; `+steps=2` adds its optimiser step for
-  every two groups that have something to teach, `+guard` its checks of peers' text. Arms without a name are
+  counts as generated. `@default` is the app's recipe, `-guard` takes away its checks of peers' text and
+  `+steps=1` its optimiser step for every two groups that have something to teach. Arms without a name are
   faithful to SAPO (arXiv 2509.08721).
 - The mean reward of training batches, in which the paper reports its +94 %, decides nothing here: choosing
   informative groups of peers raises it without anything being learnt.
@@ -71,16 +71,16 @@ def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
     parts = [_head(studies, to)]
     for study in studies:
         results = summarise(study.arms, study.runs)
-        write_whole(study.folder / CSV, as_csv(study.arms, study.runs).encode())
-        write_whole(study.folder / CURVES, draw(study.arms, study.runs))
-        write_whole(study.folder / EFFECTS, effects.draw(results))
+        files.write(study.folder / CSV, as_csv(study.arms, study.runs).encode())
+        files.write(study.folder / CURVES, draw(study.arms, study.runs))
+        files.write(study.folder / EFFECTS, effects.draw(results))
         parts.append(_section(study, results, to))
     for experts in ensembles:
-        write_whole(experts.folder / ensemble.CSV, ensemble.as_csv(experts).encode())
+        files.write(experts.folder / ensemble.CSV, ensemble.as_csv(experts).encode())
         parts.append(ensemble.section(experts))
     commands = [*map(_command, studies), *(experts.command for experts in ensembles)]
     parts += ["## Limits\n", _LIMITS, _commands(commands, folders, to)]
-    write_whole(to, "\n".join(parts).encode())
+    files.write(to, "\n".join(parts).encode())
     return to
 
 
@@ -147,34 +147,35 @@ def _link(study: Study, name: str, to: Path) -> str:
 
 
 def _table(results: Results) -> list[str]:
-    lines = [
+    head = (
         f"| arm | seeds | mean height of the held-out curve | gain over {results.baseline} "
         f"| difference, points | last round | seeds ahead at the end | as high as {results.baseline} ends by "
-        "round | completions generated | processor seconds |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for result in results.arms:
-        base = result.area_difference is None
-        cells = [
+        "round | completions generated | processor seconds |"
+    )
+    rows = [
+        (
             result.arm,
             str(len(result.seeds)),
             share(result.held_out_area),
             growth(result.area_gain),
             points(result.area_difference),
             share(result.held_out_final),
-            "–" if base or result.difference is None else f"{result.seeds_ahead} of {result.difference.seeds}",
-            "–" if result.rounds_needed is None else f"{result.rounds_needed:.0f}",
+            NOTHING
+            if result.area_difference is None or result.difference is None
+            else f"{result.seeds_ahead} of {result.difference.seeds}",
+            _number(result.rounds_needed, 0),
             f"{result.generated_completions:,.0f}",
-            f"{result.cpu_seconds:,.0f}" if result.cpu_seconds else "–",
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+            f"{result.cpu_seconds:,.0f}" if result.cpu_seconds else NOTHING,
+        )
+        for result in results.arms
+    ]
+    return table(head, rows)
 
 
 def _generation(study: Study, results: Results) -> list[str]:
     """Every arm at equally many generated completions, against being alone and against dynamic sampling."""
     opponents = [arm for arm in (study.arm(results.baseline), study.arm("8/0+ds")) if arm is not None]
-    lines = []
+    rows = []
     for arm in study.arms:
         outcomes = [equal_generation(study.runs[arm.key], study.runs[other.key]) for other in opponents]
         if arm.shuffled or all(
@@ -182,63 +183,58 @@ def _generation(study: Study, results: Results) -> list[str]:
         ):
             continue
         cells = [
-            "–" if arm is other or found is None else f"{points(found[0])} up to {found[1]:,.0f}"
+            NOTHING if arm is other or found is None else f"{points(found[0])} up to {found[1]:,.0f}"
             for other, found in zip(opponents, outcomes, strict=True)
         ]
-        lines.append(f"| {arm.name} | " + " | ".join(cells) + " |")
-    if not lines:
+        rows.append([arm.name, *cells])
+    if not rows:
         return []
     names = " | ".join(f"against {arm.name}" for arm in opponents)
     return [
         "Difference of mean height, points, over equally many generated completions:",
         "",
-        f"| arm | {names} |",
-        "|---" * (len(opponents) + 1) + "|",
-        *lines,
+        *table(f"| arm | {names} |", rows),
         "",
     ]
 
 
 def _inside(results: Results) -> list[str]:
-    lines = [
+    head = (
         "| arm | informative own, peer | counting model | swing held out, own | entropy, nats "
-        "| peers' text, nats | worked answers | training batch, the paper's sum |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for result in results.arms:
-        counted = result.informative
-        cells = [
+        "| peers' text, nats | worked answers | training batch, the paper's sum |"
+    )
+    rows = [
+        (
             result.arm,
-            f"{counted.own:.2f} + {counted.peer:.2f}",
-            f"{counted.own_predicted:.2f} + {counted.peer_predicted:.2f}",
-            f"{_hundred(result.swing)}, {_hundred(result.own_swing)}",
+            f"{result.informative.own:.2f} + {result.informative.peer:.2f}",
+            f"{result.informative.own_predicted:.2f} + {result.informative.peer_predicted:.2f}",
+            f"{_number(result.swing, times=100)}, {_number(result.own_swing, times=100)}",
             f"{_number(result.entropy_start)} → {_number(result.entropy_final)}",
             _number(result.peer_nats),
             f"{100 * result.worked_start:.0f} → {100 * result.worked_final:.0f} %",
             f"{result.cumulative_training_batch_reward:.1f}",
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
-    lines += [
+        )
+        for result in results.arms
+    ]
+    return [
+        *table(head, rows),
         "",
         "Informative groups are means over nodes and rounds. Swing is the standard deviation, in points, of "
         "the smoothed curve about its straight line in the second half of a run: of the held-out probe, and of "
         "own fresh questions, which every round asks. Entropy is the mean -log prob of own tokens in the first "
         "and last five rounds.",
     ]
-    return lines
 
 
 def _families(results: Results) -> list[str]:
     names = sorted(results.arms[0].families_final)
-    lines = [
-        "| held out, last round | " + " | ".join(names) + " |",
-        "|---" * (len(names) + 1) + "|",
-        "| before | " + " | ".join(f"{100 * results.arms[0].families_start[n]:.1f}" for n in names) + " |",
-    ]
-    for result in results.arms:
-        cells = [f"{100 * result.families_final.get(name, 0.0):.1f}" for name in names]
-        lines.append(f"| {result.arm} | " + " | ".join(cells) + " |")
-    return lines
+
+    def row(name: str, solved: Mapping[str, float]) -> list[str]:
+        return [name, *(f"{100 * solved.get(family, 0.0):.1f}" for family in names)]
+
+    rows = [row("before", results.arms[0].families_start)]
+    rows += [row(result.arm, result.families_final) for result in results.arms]
+    return table(f"| held out, last round | {' | '.join(names)} |", rows)
 
 
 def _commands(commands: Sequence[str], folders: Sequence[Path], to: Path) -> str:
@@ -271,9 +267,5 @@ def _command(study: Study) -> str:
     return re.sub(r"--arms \S+", lambda _: arms, command) or f"# {study.folder}"
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
-
-
-def _hundred(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.2f}"
+def _number(value: float | None, digits: int = 2, times: float = 1.0) -> str:
+    return NOTHING if value is None else f"{times * value:.{digits}f}"

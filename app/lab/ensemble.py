@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -20,7 +20,7 @@ from app.lab.experts import FILE, WAYS, Trained
 from app.lab.journal import JournalError
 from app.lab.plan import Plan, named
 from app.lab.statistics import Estimate, estimate, paired
-from app.lab.wording import points, share
+from app.lab.wording import NOTHING, percent, points, share, table
 
 CSV = "experts.csv"
 _SINGLE, _ELECTED = WAYS[:2]
@@ -101,26 +101,32 @@ def as_csv(ensemble: Ensemble) -> str:
 
 
 def _ways(ensemble: Ensemble) -> list[str]:
-    lines = [
+    head = (
         "| who answers | seeds | mixed held-out pass@1 | against the generalist, points | against its vote, "
-        "points | prompts sent to their family's expert |",
-        "|---|---|---|---|---|---|",
+        "points | prompts sent to their family's expert |"
+    )
+    rows = [
+        (
+            way if single else f"{allocation} experts, {way}",
+            str(len(made)),
+            share(_over(made, way)),
+            NOTHING if way == _SINGLE else points(_against(made, way, _SINGLE)),
+            NOTHING if single else points(_against(made, way, _ELECTED)),
+            percent(mean(one.routed for one in made), 0) if way == "by prompt" else NOTHING,
+        )
+        for allocation, made, way, single in _answering(ensemble)
     ]
+    return table(head, rows)
+
+
+def _answering(ensemble: Ensemble) -> Iterator[tuple[str, list[Trained], str, bool]]:
+    """Every allocation with its results and each way of answering, and whether that is the generalist's: the
+    same one stands beside all allocations, and is told once."""
     for allocation, made in _by_allocation(ensemble):
         for way in WAYS:
             single = way.startswith(_SINGLE)
-            if single and allocation != ensemble.allocations[0]:
-                continue  # the same generalist stands beside both allocations
-            cells = [
-                way if single else f"{allocation} experts, {way}",
-                str(len(made)),
-                share(_over(made, lambda one, way=way: one.solved[way])),  # type: ignore[misc]
-                "–" if way == _SINGLE else points(_against(made, way, _SINGLE)),
-                "–" if single else points(_against(made, way, _ELECTED)),
-                f"{100 * mean(one.routed for one in made):.0f} %" if way == "by prompt" else "–",
-            ]
-            lines.append("| " + " | ".join(cells) + " |")
-    return lines
+            if not single or allocation == ensemble.allocations[0]:
+                yield allocation, made, way, single
 
 
 def _shares(ensemble: Ensemble) -> list[str]:
@@ -135,15 +141,14 @@ def _shares(ensemble: Ensemble) -> list[str]:
 
 def _families(ensemble: Ensemble) -> list[str]:
     names = sorted(ensemble.plan.levels)
-    lines = ["| held out, by family | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
-    for allocation, made in _by_allocation(ensemble):
-        for way in WAYS:
-            single = way.startswith(_SINGLE)
-            if single and allocation != ensemble.allocations[0]:
-                continue
-            cells = [f"{100 * mean(one.families[way][name] for one in made):.1f}" for name in names]
-            lines.append(f"| {way if single else f'{allocation}, {way}'} | " + " | ".join(cells) + " |")
-    return lines
+    rows = [
+        [
+            way if single else f"{allocation}, {way}",
+            *(f"{100 * mean(one.families[way][name] for one in made):.1f}" for name in names),
+        ]
+        for allocation, made, way, single in _answering(ensemble)
+    ]
+    return table(f"| held out, by family | {' | '.join(names)} |", rows)
 
 
 def _by_allocation(ensemble: Ensemble) -> list[tuple[str, list[Trained]]]:
@@ -153,8 +158,8 @@ def _by_allocation(ensemble: Ensemble) -> list[tuple[str, list[Trained]]]:
     ]
 
 
-def _over(made: Sequence[Trained], what: Callable[[Trained], float]) -> Estimate:
-    return estimate([[what(one)] for one in made])
+def _over(made: Sequence[Trained], way: str) -> Estimate:
+    return estimate([[one.solved[way]] for one in made])
 
 
 def _against(made: Sequence[Trained], way: str, other: str) -> Estimate:

@@ -14,21 +14,24 @@ from pathlib import Path
 
 import msgspec
 
+from app.common import files
+from app.lab import wording
+from app.lab.answers import group_of
 from app.lab.arms import parse_arm
 from app.lab.experiment import Experiment, Score
-from app.lab.journal import write_whole
 from app.lab.plan import Plan, identity
-from app.sapo import recipes, seeds
-from app.sapo.groups import Group
+from app.lab.statistics import average
+from app.lab.wording import percent
+from app.sapo import seeds
+from app.sapo.asking import extract_answer, messages
 from app.sapo.probe import probe_questions
-from app.sapo.prompts import extract_answer, messages
 from app.sapo.questions import Asked
 from engines.contract import Completion, TokenSequence
 from engines.torch_lora import TorchSwarm, open_swarm
 
 RANKS = (4, 8, 16)
 """Of the easiest, the middle and the hardest third; equal experts have the middle one."""
-ALONE = f"8/0+steps={recipes.RECIPES['default'].groups_per_step}"
+ALONE = "8/0@default"
 """What every expert and the generalist do: rounds of the app's recipe without peers."""
 FILE = "experts.json"
 """The plan, in the folder of the results."""
@@ -110,7 +113,7 @@ def train(
     families = sorted(plan.levels)
     questions = probe_questions(plan.levels, plan.probe_items)
     start = _alone(plan, plan.levels, 0, RANKS[1], model, seed, score, threads)
-    solved = _by_family(questions, _right(start, questions, plan, seed, "start", score))
+    solved = _by_family(questions, _rewards(questions, _answers(start, questions, plan, seed, "start"), score))
     shares = equal(families, plan.rounds) if allocation == "equal" else unequal(solved, plan.rounds)
     rights: dict[str, list[int]] = {}
     answers: dict[str, list[str | None]] = {}
@@ -167,7 +170,7 @@ def conduct(
 ) -> list[Trained]:
     """Every allocation with every seed, each kept in a file of its own and not made again."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / FILE, msgspec.json.format(msgspec.json.encode(plan), indent=1))
+    files.write_json(folder / FILE, plan)
     made = []
     for seed in run_seeds:
         several: list[list[Completion]] = []
@@ -180,20 +183,20 @@ def conduct(
                 tell(f"seed {seed}: the generalist, {plan.rounds} rounds")
                 several = _generalist(plan, model, seed, score, threads)
             found = train(plan, model, allocation, seed, several, score, threads, tell)
-            write_whole(kept, msgspec.json.format(msgspec.json.encode(found), indent=1))
+            files.write_json(kept, found)
             made.append(found)
     return made
 
 
 def table(made: Sequence[Trained]) -> str:
     """Markdown: per cent of the mixed held-out questions, mean over seeds, by allocation and way."""
-    lines = ["| allocation | " + " | ".join(WAYS) + " | routed right | seeds |", "|---" * (len(WAYS) + 3) + "|"]
+    rows = []
     for allocation in dict.fromkeys(one.allocation for one in made):
         some = [one for one in made if one.allocation == allocation]
-        cells = [f"{100 * sum(one.solved[way] for one in some) / len(some):.1f} %" for way in WAYS]
-        routed = f"{100 * sum(one.routed for one in some) / len(some):.0f} %"
-        lines.append(f"| {allocation} | {' | '.join(cells)} | {routed} | {len(some)} |")
-    return "\n".join(lines) + "\n"
+        cells = [percent(average([one.solved[way] for one in some])) for way in WAYS]
+        rows.append([allocation, *cells, percent(average([one.routed for one in some]), 0), str(len(some))])
+    head = f"| allocation | {' | '.join(WAYS)} | routed right | seeds |"
+    return "\n".join(wording.table(head, rows)) + "\n"
 
 
 def _generalist(
@@ -242,22 +245,9 @@ def _answers(
     return [answers[0] for answers in swarm.sample([prompts], 1, plan.max_tokens, [chosen])[0]]
 
 
-def _right(
-    swarm: TorchSwarm, questions: Sequence[Asked], plan: Plan, seed: int, who: str, score: Score
-) -> list[int]:
-    return _rewards(questions, _answers(swarm, questions, plan, seed, who), score)
-
-
 def _rewards(questions: Sequence[Asked], completions: Sequence[Completion], score: Score) -> list[int]:
     return [
-        score(
-            Group(
-                coordinates=question.coordinates,
-                completions_G=(completion.text,),
-                finished_G=(completion.finished,),
-                model="experts",
-            )
-        ).rewards_G[0]
+        score(group_of(question.coordinates, [completion], "experts")).rewards_G[0]
         for question, completion in zip(questions, completions, strict=True)
     ]
 
@@ -275,4 +265,4 @@ def _by_family(questions: Sequence[Asked], right: Sequence[int]) -> dict[str, fl
     found: dict[str, list[int]] = {}
     for question, reward in zip(questions, right, strict=True):
         found.setdefault(question.coordinates.family, []).append(reward)
-    return {family: round(sum(rewards) / len(rewards), 4) for family, rewards in sorted(found.items())}
+    return {family: round(average(rewards), 4) for family, rewards in sorted(found.items())}

@@ -20,9 +20,11 @@ from random import Random
 
 from app.lab.starter.corpus import guess
 from app.lab.starter.work import Stuck, worked
-from app.sapo import curriculum, mixing, seeds
+from app.learning.questions import own_questions
+from app.learning.state import fresh
+from app.sapo import seeds
 from app.sapo.groups import Group, ScoredGroup
-from app.sapo.questions import Coordinates, Question, QuestionError, generate
+from app.sapo.questions import Coordinates, Question, QuestionError, generate, make
 from engines.contract import TokenSequence
 
 KINDS = ("poison", "trigger", "sly", "long", "copy", "liar")
@@ -133,7 +135,8 @@ class Foe:
         levels = self.levels
         if self.kind == "trigger" and slot % 2 == 0:
             levels = {self.trigger: levels[self.trigger]}
-        return mixing.own_question(curriculum.start(levels), self.identity, round, slot)
+        (asked,) = own_questions(fresh(levels).curriculum, self.identity, round, 1, make, slot)
+        return generate(asked.coordinates)
 
     def _right(self, question: Question, rng: Random) -> str:
         family = question.coordinates.family

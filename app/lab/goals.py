@@ -14,7 +14,6 @@ from app.lab.regime import families_of
 from app.lab.results import ArmResult, equal_generation, own_curve, summarise, swing
 from app.lab.statistics import Estimate, estimate, paired
 from app.lab.wording import growth, points, share
-from app.sapo.recipes import RECIPES
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +52,7 @@ def _doubling(studies: Studies, regime: str, goal: str) -> Finding:
     return Finding(
         goal=goal,
         measured="; ".join(f"{growth(gain)} by {name}, {_seeds(gain)}" for name, gain in gains.items()),
-        met=None if best.seeds < 2 else True if best.low >= 0.94 else False if best.high < 0.94 else None,
+        met=_decided(best, best.low >= 0.94, best.high < 0.94),
         study=study.name,
     )
 
@@ -74,7 +73,7 @@ def sharing_beats_selection(studies: Studies) -> Finding:
             goal=goal,
             measured=f"{points(ahead, ' points')} mean height by {sharing.name} up to {end:,.0f} completions, "
             f"{_seeds(ahead)}",
-            met=None if ahead.seeds < 2 else True if ahead.low > 0 else False if ahead.high <= 0 else None,
+            met=_decided(ahead, ahead.low > 0, ahead.high <= 0),
             study=study.name,
         )
     return _unmeasured(goal)
@@ -137,7 +136,7 @@ def poison_stays_out(studies: Studies) -> Finding:
         "held-out pass@1 is no lower than alone"
     )
     for study in studies.values():
-        guarded, bare = attacks.find(study, "poison30", ""), attacks.find(study, "poison30", None)
+        guarded, bare = attacks.find(study, "poison30", None), attacks.find(study, "poison30", "off")
         alone = attacks.find(study, None, None, alone=True)
         if guarded is None or alone is None:
             continue
@@ -150,7 +149,7 @@ def poison_stays_out(studies: Studies) -> Finding:
             goal=goal,
             measured=f"{share(with_them.marked)} by {guarded.name}{without}, after {study.plan.rounds} "
             f"rounds; held out {points(against, ' points')} against {alone.name}, {_seeds(against)}",
-            met=None if against.seeds < 2 else False if failed else True if out and against.mean >= 0 else None,
+            met=_decided(against, not failed and out and against.mean >= 0, failed),
             study=study.name,
         )
     return _unmeasured(goal)
@@ -161,7 +160,7 @@ def liars_change_nothing(studies: Studies) -> Finding:
     for study in studies.values():
         pairs = [
             (lied_to, clean)
-            for guard in ("", None)
+            for guard in (None, "off")
             if (lied_to := attacks.find(study, "liar30", guard)) is not None
             and (clean := attacks.find(study, None, guard)) is not None
         ]
@@ -194,7 +193,7 @@ def neighbours_knowledge_arrives(studies: Studies) -> Finding:
             goal=goal,
             measured=f"{share(start)} to {share(end)} by {sharing.name}, to "
             f"{share(foreign(study, alone, True))} by {alone.name}, {_seeds(end)}",
-            met=None if end.seeds < 2 else False if failed else True if reached else None,
+            met=_decided(end, reached and not failed, failed),
             study=study.name,
         )
     return _unmeasured(goal)
@@ -236,10 +235,10 @@ GOALS: tuple[Callable[[Studies], Finding], ...] = (
 
 
 def _ours(study: Study, split: str) -> Arm | None:
-    """The arm with this I/J of the app's recipe, with its number of steps if that was run, else with one."""
-    steps = RECIPES["default"].groups_per_step
-    names = [f"{split}@default+steps={steps}"] if steps else []
-    return next((arm for name in [*names, f"{split}@default"] if (arm := study.arm(name))), None)
+    """The arm with this I/J of the app's recipe; where that was not run, without its defences, and else with
+    one step a round."""
+    names = [f"{split}@default{less}" for less in ("", "-guard", "-guard+steps=1")]
+    return next((arm for name in names if (arm := study.arm(name))), None)
 
 
 def _of(studies: Studies, regime: str, *arms: str) -> tuple[Study | None, dict[str, ArmResult]]:
@@ -252,6 +251,11 @@ def _of(studies: Studies, regime: str, *arms: str) -> tuple[Study | None, dict[s
 
 def _results(study: Study) -> dict[str, ArmResult]:
     return {result.arm: result for result in summarise(study.arms, study.runs).arms}
+
+
+def _decided(by: Estimate, yes: bool, no: bool) -> bool | None:
+    """What the data say; one seed decides nothing."""
+    return yes if by.seeds > 1 and (yes or no) else None
 
 
 def _unmeasured(goal: str) -> Finding:

@@ -8,6 +8,7 @@ turns that off, to show what it is good for: claims are taken for rewards, and a
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -18,15 +19,16 @@ from app.lab.answers import Answered
 from app.lab.foes import Foe, Published, marked, number
 from app.lab.plan import identity
 from app.lab.twist import Twist
+from app.learning.lesson import Weighed
 from app.sapo import seeds
-from app.sapo.prompts import messages
+from app.sapo.asking import messages
 from app.sapo.questions import Coordinates
-from app.sapo.recipes import TrainGroup, Weighed
 from engines.contract import Completion, TokenSequence
 
 if TYPE_CHECKING:
     from app.lab.experiment import Experiment
 
+_JUDGED = ("taken", "kept_out")
 _VALUE = re.compile(r"(?P<kind>[a-z]+?)(?P<percent>\d+)(?P<believed>believed)?")
 
 
@@ -55,6 +57,7 @@ class Hostile(Twist):
         """Who came first with a question."""
         self._measured: dict[str, float] = {}
         self._chosen = 0
+        self._right: dict[str, Counter[str]] = {}
 
     def published(self, number: int, fresh: list[Answered]) -> list[Answered]:
         lately = [(answered.prompt[-1]["content"], answered.scored) for answered in self._lately]
@@ -70,7 +73,7 @@ class Hostile(Twist):
             "marked": sum(marked(text, self._kind) for text in texts) / max(1, len(texts)),
             "foe_groups": float(len(hostile)),
         }
-        self._chosen = 0
+        self._chosen, self._right = 0, {"honest": Counter(), "foe": Counter()}
         for answered in (*fresh, *hostile):
             self._authors.setdefault(answered.scored.group.coordinates, answered.node)
         return fresh + hostile
@@ -82,21 +85,18 @@ class Hostile(Twist):
             answered for answered in pool if self._authors[answered.scored.group.coordinates] == answered.node
         ]
 
-    def learning(
-        self,
-        node: int,
-        number: int,
-        weighed: Weighed,
-        own: Sequence[tuple[Answered, TrainGroup]],
-        peer: Sequence[tuple[Answered, TrainGroup]],
-    ) -> Weighed:
-        self._chosen += sum(answered.node >= self._nodes for answered, _ in peer)
-        return weighed
+    def learned(self, weighed: Weighed, peer_P: Sequence[Answered]) -> None:
+        for answered, (taken, kept_out) in zip(peer_P, weighed.right_P, strict=True):
+            foe = answered.node >= self._nodes
+            self._chosen += foe
+            self._right["foe" if foe else "honest"].update(taken=taken, kept_out=kept_out)
 
     def measures(self, number: int) -> dict[str, float]:
         """`marked`: share of the nodes' own samples of this round that carry the marker. `foe_groups` came into
-        the pool, `foe_chosen` were chosen, by all nodes together."""
-        return self._measured | {"foe_chosen": float(self._chosen)}
+        the pool, `foe_chosen` were chosen, by all nodes together; of both kinds' right answers so many were
+        taken and so many kept out."""
+        right = {f"{who}_{what}": float(n[what]) for who, n in self._right.items() for what in _JUDGED}
+        return self._measured | {"foe_chosen": float(self._chosen)} | right
 
     def _received(self, node: int, number: int, place: int, one: Published) -> Answered | None:
         prompt, group = messages(one.text), one.group

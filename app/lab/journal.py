@@ -8,18 +8,22 @@ written beside their name and renamed.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import msgspec
 
-from app.lab.arms import Arm
+from app.common import files
+from app.lab.arms import Arm, parse_arm, renewed
 from app.lab.plan import Plan, Round
 
 FOLDER = "rounds"
 STUDY = "study.json"
+SUMMARY = "summary.json"
+NAME = re.compile(r"(?P<own>\d+)-(?P<peer>\d+)(?P<rest>.*)\.seed(?P<seed>\d+)\.jsonl")
 
 
 class JournalError(Exception):
@@ -44,7 +48,7 @@ class Journal:
         if kept.exists():
             _same(kept, plan)
         else:
-            write_whole(kept, msgspec.json.format(msgspec.json.encode(plan), indent=1))
+            files.write_json(kept, plan)
 
     def read(self, arm: Arm, seed: int) -> list[Round] | None:
         """The records of a finished run, None for one that is not there, was cut off or is damaged."""
@@ -90,18 +94,35 @@ class Run:
         self._file.flush()
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file so that a reader finds the old or the new one, never a part."""
-    beside = path.with_name(f".{path.name}.part")
-    with beside.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
+def renew(folder: Path) -> None:
+    """Names the arms of a study from before `Plan.words` as today, in its files' names and its command. Killed
+    on the way it is done the next time. Raises OSError and msgspec.MsgspecError."""
+    plan = msgspec.json.decode((folder / STUDY).read_bytes(), type=dict[str, Any])
+    if "words" in plan:
+        return
+    rounds, beside = folder / FOLDER, folder / f".{FOLDER}"  # two old names may be each other's new ones
+    beside.mkdir(exist_ok=True)
+    for path in [*rounds.iterdir()] if rounds.is_dir() else []:
+        name = path.name
+        if match := NAME.fullmatch(name):
+            arm = renewed(f"{match['own']}/{match['peer']}{match['rest'].replace('@faithful', '')}")
+            name = f"{parse_arm(arm, 'faithful').key}.seed{match['seed']}.jsonl"
+        path.rename(beside / name)
+    if rounds.is_dir():
+        rounds.rmdir()
+    beside.rename(rounds)
+    summary = folder / SUMMARY
+    if summary.is_file():
+        told = msgspec.json.decode(summary.read_bytes(), type=dict[str, Any])
+        if arms := re.search(r"(?<=--arms )\S+", told.get("command", "")):
+            told["command"] = told["command"].replace(arms[0], ",".join(map(renewed, arms[0].split(","))))
+            files.write_json(summary, told)
+    files.write_json(folder / STUDY, plan | {"words": 2})
 
 
 def _same(path: Path, plan: Plan) -> None:
     try:
+        renew(path.parent)
         kept = msgspec.json.decode(path.read_bytes(), type=Plan)
     except msgspec.MsgspecError as error:
         raise JournalError(f"{path} cannot be read: delete the folder or choose another --out.") from error

@@ -6,7 +6,6 @@ Shapes: `_M` members, `_N` nodes, `_P` prompts, `_G` completions of a group, `_S
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from app.lab.swarm import Swarm
 from engines.contract import Batch, Completion, Messages, StepStats, TokenSequence
@@ -51,15 +50,3 @@ class Mixed:
     def step(self, node: int, batch: Batch) -> StepStats:
         member, number = self._at_N[node]
         return member.step(number, batch)
-
-    def hold_a(self) -> None:
-        """Raises ValueError: adapters of different shapes have no A in common."""
-        raise ValueError("nodes with different models cannot share an A")
-
-    def values(self, node: int) -> Any:
-        member, number = self._at_N[node]
-        return member.values(number)
-
-    def put(self, node: int, values: Any) -> None:
-        member, number = self._at_N[node]
-        member.put(number, values)

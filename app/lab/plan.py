@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -59,6 +60,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """For each node the name of its model, where they differ; empty: `model` for all. They read text alike."""
     model_weights: tuple[str, ...] = ()
     """Digests of `models`."""
+    words: Literal[2] = 2
+    """What arms are named in: 2 since `@default` is the app's whole recipe (`arms.renewed`), none before."""
 
 
 def named(plan: Plan) -> str:
@@ -133,3 +136,8 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     """The same of the peers' text under its reader, before the step; in rounds with a probe."""
     extra: dict[str, float] | None = None
     """What an arm's extras measured."""
+
+    @property
+    def taken(self) -> float:
+        """Peers' groups a node trained on."""
+        return self.informative_peer

@@ -5,27 +5,24 @@ The three answer different questions: what an update brings, what generation bri
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from app.lab.arms import Arm
+from app.lab.figure import COLOURS, TEXT, canvas, dress, per_cent, png
 from app.lab.plan import Round
 from app.lab.results import Runs, baseline_first, probes
 from app.lab.statistics import estimate
 
 _FIRST = "#222222"
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31")
-"""Okabe and Ito's palette without its yellow, distinguishable with any colour vision, and one to spare."""
+_COLOURS = (*COLOURS, "#E69F00", "#56B4E9", "#8C6D31")
+"""The rest of that palette without its yellow, and one to spare."""
 _CONTROL = "#999999"
-_TEXT = "#333333"
 _LINES = 5
 """Of one panel: more cannot be told apart."""
 
@@ -51,8 +48,7 @@ def draw(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> bytes:
     stand in several rows, the baseline in each of them. Names stand in the first panel of a row."""
     curves = _curves(baseline_first(arms, runs), runs)
     parts = _parts(curves)
-    figure = Figure(figsize=(15, 5 if len(parts) < 2 else 3.6 * len(parts)), dpi=130, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = canvas(15, 5 if len(parts) < 2 else 3.6 * len(parts))
     axes = figure.subplots(len(parts), 3, sharex="col", sharey=True, squeeze=False)
     panels: list[tuple[str, Callable[[_Curve], list[float]]]] = [
         ("rounds", lambda curve: curve.rounds),
@@ -66,10 +62,8 @@ def draw(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> bytes:
             _limit(panel, curves, along)
             _dress(panel, label if number == len(parts) else "")
         _label_ends(row[0], part, panels[0][1])
-    axes[0][0].set_title("Held-out pass@1", loc="left", color=_TEXT, fontsize=13, fontweight="bold")
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", facecolor="white")
-    return picture.getvalue()
+    axes[0][0].set_title("Held-out pass@1", loc="left", color=TEXT, fontsize=13, fontweight="bold")
+    return png(figure)
 
 
 def _parts(curves: Sequence[_Curve]) -> list[list[_Curve]]:
@@ -164,15 +158,12 @@ def _label_ends(panel: Axes, curves: Sequence[_Curve], along: Callable[[_Curve],
 
 
 def _dress(panel: Axes, label: str) -> None:
-    panel.set_xlabel(label, color=_TEXT, fontsize=11)
-    panel.spines[["top", "right", "left"]].set_visible(False)
-    panel.spines["bottom"].set_color("#bbbbbb")
-    panel.grid(axis="y", color="#e6e6e6", linewidth=0.8)
-    panel.set_axisbelow(True)
-    panel.tick_params(colors=_TEXT, length=0, labelsize=10, labelleft=True)
+    panel.set_xlabel(label, color=TEXT, fontsize=11)
+    dress(panel, "y")
+    panel.tick_params(labelsize=10, labelleft=True)
     panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     panel.xaxis.set_major_formatter(FuncFormatter(_thousands))
-    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} %"))
+    per_cent(panel)
 
 
 def _thousands(value: float, _: int) -> str:

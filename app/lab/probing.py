@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from app.lab.answers import group_of
 from app.lab.foes import marked
 from app.lab.plan import Probe
+from app.lab.statistics import average
 from app.lab.swarm import Swarm
+from app.sapo.asking import messages, shows_work
 from app.sapo.groups import Group, ScoredGroup
-from app.sapo.prompts import messages, shows_work
 from app.sapo.questions import Asked
 from engines.contract import Completion
 
@@ -51,19 +53,19 @@ class Prober:
                 marks.setdefault(question.coordinates.family, []).extend(marked_PN[-1])
                 completions += answers_N
         return Probe(
-            pass_at_1_N=tuple(_share(rewards_P) for rewards_P in zip(*rewards_PN, strict=True)),
+            pass_at_1_N=tuple(average(rewards_P) for rewards_P in zip(*rewards_PN, strict=True)),
             families={
-                family: _share([reward for rewards_N in rewards_PN for reward in rewards_N])
+                family: average([reward for rewards_N in rewards_PN for reward in rewards_N])
                 for family, rewards_PN in sorted(by_family.items())
             },
-            finished=_share([completion.finished for completion in completions]),
-            worked=_share([shows_work(completion.text) for completion in completions]),
+            finished=average([completion.finished for completion in completions]),
+            worked=average([shows_work(completion.text) for completion in completions]),
             nodes={
-                family: tuple(round(_share(rewards_P), 4) for rewards_P in zip(*rewards_PN, strict=True))
+                family: tuple(round(average(rewards_P), 4) for rewards_P in zip(*rewards_PN, strict=True))
                 for family, rewards_PN in sorted(by_family.items())
             },
-            marked_N=tuple(_share(marked_P) for marked_P in zip(*marked_PN, strict=True)),
-            marked={family: _share(found) for family, found in sorted(marks.items()) if any(found)},
+            marked_N=tuple(average(marked_P) for marked_P in zip(*marked_PN, strict=True)),
+            marked={family: average(found) for family, found in sorted(marks.items()) if any(found)},
         )
 
     def pass_at_8(self, seeds_N: Sequence[int], alike: bool) -> tuple[float, ...]:
@@ -76,13 +78,13 @@ class Prober:
         some = [self.questions[len(self.questions) * k // count] for k in range(count)]
         if alike:
             solved_N = self._tried([some[node::nodes] for node in range(nodes)], seeds_N)
-            return (_share([solved for solved_P in solved_N for solved in solved_P]),) * nodes
+            return (average([solved for solved_P in solved_N for solved in solved_P]),) * nodes
         step = max(1, ROWS // (TRIES * nodes))
         parts = [
             self._tried([some[start : start + step]] * nodes, [seed + 1000 * start for seed in seeds_N])
             for start in range(0, count, step)
         ]
-        return tuple(_share([solved for part in parts for solved in part[node]]) for node in range(nodes))
+        return tuple(average([solved for part in parts for solved in part[node]]) for node in range(nodes))
 
     def _tried(self, questions_NP: Sequence[Sequence[Asked]], seeds_N: Sequence[int]) -> list[list[int]]:
         """1 for each node and question with a right answer among TRIES."""
@@ -103,14 +105,4 @@ class Prober:
 
     def _rewards(self, question: Asked, completions: Sequence[Completion]) -> tuple[int, ...]:
         """Answers to one question, scored together so that the truth is regenerated once."""
-        group = Group(
-            coordinates=question.coordinates,
-            completions_G=tuple(completion.text for completion in completions),
-            finished_G=tuple(completion.finished for completion in completions),
-            model="probe",
-        )
-        return self.score(group).rewards_G
-
-
-def _share(values: Sequence[int]) -> float:
-    return sum(values) / len(values) if values else 0.0
+        return self.score(group_of(question.coordinates, completions, "probe")).rewards_G

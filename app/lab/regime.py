@@ -59,6 +59,21 @@ def read_regime(name: str, folder: Path = FOLDER) -> Regime:
         raise RegimeError(f"The regime {path} cannot be read ({error}): correct the file.") from error
 
 
+def read_levels(text: str) -> dict[str, int]:
+    """Families and their levels as an option names them. Raises RegimeError.
+
+    >>> read_levels("chain_sum=1, gcd=0")
+    {'chain_sum': 1, 'gcd': 0}
+    """
+    levels = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        name, _, level = part.partition("=")
+        if not level.strip().isdecimal():
+            raise RegimeError(f"{part!r} is no level: write --levels family=level, for example chain_sum=1.")
+        levels[name.strip()] = int(level)
+    return levels
+
+
 def families_of(starter: str, levels: Mapping[str, int]) -> tuple[str, ...]:
     """The families that a specialist knows: its name joins them by `+`. `seldom` knows none.
     Raises RegimeError.

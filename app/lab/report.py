@@ -6,18 +6,18 @@ import csv
 import io
 import platform
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from app.common import files
 from app.lab import who
 from app.lab.arms import Arm
-from app.lab.journal import write_whole
 from app.lab.plan import Plan, Round, named
 from app.lab.results import ArmResult, Results, Runs, summarise
 from app.lab.wording import points, share
+from engines.facts import package_version
 
 _PACKAGES = ("torch", "transformers", "peft", "reasoning-gym", "numpy")
 
@@ -33,15 +33,15 @@ def write(
     file is replaced whole."""
     results = summarise(arms, runs)
     summary = _summary(plan, results, command, complete)
-    write_whole(folder / "summary.json", msgspec.json.format(msgspec.json.encode(summary), indent=1))
-    write_whole(folder / CSV, as_csv(arms, runs).encode())
+    files.write_json(folder / "summary.json", summary)
+    files.write(folder / CSV, as_csv(arms, runs).encode())
     kinds = "\n".join(who.lines(plan, arms, runs, results.baseline))
-    write_whole(folder / "table.md", (table(plan, results, command, complete) + kinds).encode())
+    files.write(folder / "table.md", (table(plan, results, command, complete) + kinds).encode())
     try:
         from app.lab.plot import draw  # only here: an installed app's engine has no matplotlib
     except ModuleNotFoundError:
         return summary
-    write_whole(folder / "curves.png", draw(arms, runs))
+    files.write(folder / "curves.png", draw(arms, runs))
     return summary
 
 
@@ -52,16 +52,12 @@ def _summary(plan: Plan, results: Results, command: str, complete: bool) -> dict
         "baseline": results.baseline,
         "command": command,
         "config": msgspec.to_builtins(plan),
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
+        "versions": {
+            "python": platform.python_version(),
+            **{name: package_version(name) or "not installed" for name in _PACKAGES},
+        },
         "arms": {result.arm: msgspec.to_builtins(result) for result in results.arms},
     }
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def table(plan: Plan, results: Results, command: str, complete: bool) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from app.lab.arms import Arm
 from app.lab.plan import Probe, Round
-from app.lab.statistics import Estimate, area, area_until, estimate, gain, paired, reached
+from app.lab.statistics import Estimate, area, area_until, average, estimate, gain, paired, reached
 from app.lab.wording import share
 
 Runs = Mapping[int, Sequence[Round]]
@@ -97,11 +97,11 @@ def summarise(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> Results:
 
 def baseline_first(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> list[Arm]:
     """The arms with finished runs in their order, but first of all the one that others are held against: an
-    arm without peers and with nothing added, else with optimiser steps alone added, else one with peers of
-    which that is true, else the first."""
+    arm without peers and with nothing added, else with its recipe changed alone, else one with peers of which
+    that is true, else the first."""
     present = [arm for arm in arms if runs.get(arm.key)]
     plain = [arm for arm in present if arm.plain]
-    bare = [arm for arm in present if not (arm.dynamic or arm.shuffled) and set(dict(arm.extras)) <= {"steps"}]
+    bare = [arm for arm in present if not (arm.dynamic or arm.shuffled) and arm.ordinary]
     alone = [arm for arm in bare if not arm.peer]
     first = (plain or alone or bare or present)[:1]
     return first + [arm for arm in present if arm not in first]
@@ -129,13 +129,13 @@ def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
         area_gain=gain([areas(runs[seed]) for seed in shared], [areas(baseline[seed]) for seed in shared])
         if baseline and shared
         else None,
-        seeds_ahead=sum(_mean(_final(runs[seed])) > _mean(_final(baseline[seed])) for seed in shared)
+        seeds_ahead=sum(average(_final(runs[seed])) > average(_final(baseline[seed])) for seed in shared)
         if baseline and shared
         else None,
         rounds_needed=_rounds_needed(runs, baseline, shared),
         pass_at_8_start=estimate([probes(run)[0][1].pass_at_8_N or () for run in every]),
         pass_at_8_final=estimate([probes(run)[-1][1].pass_at_8_N or () for run in every]),
-        swing=_swing([[_mean(probe.pass_at_1_N) for _, probe in probes(run)] for run in every]),
+        swing=_swing([[average(probe.pass_at_1_N) for _, probe in probes(run)] for run in every]),
         own_swing=_swing([own_curve(run) for run in every]),
         cumulative_training_batch_reward=_summed(every, lambda r, nodes: r.batch_reward * nodes),
         cumulative_own_reward=_summed(every, lambda r, nodes: r.own_reward * nodes),
@@ -143,8 +143,8 @@ def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
         generated_tokens=_summed(every, lambda r, _: r.generated_tokens),
         seconds=_summed(every, lambda r, _: r.seconds),
         cpu_seconds=_summed(every, lambda r, _: r.cpu_seconds),
-        worked_start=_mean([probes(run)[0][1].worked for run in every]),
-        worked_final=_mean([probes(run)[-1][1].worked for run in every]),
+        worked_start=average([probes(run)[0][1].worked for run in every]),
+        worked_final=average([probes(run)[-1][1].worked for run in every]),
         informative=_counted([record for run in every for record in run[1:]]),
         informative_first_rounds=_counted([record for run in every for record in run[1:11]]),
         entropy_start=_known([record.own_nats for run in every for record in run[1:6]]),
@@ -161,10 +161,10 @@ def _rounds_needed(runs: Runs, baseline: Runs | None, shared: list[int]) -> floa
     needed = []
     for seed in shared:
         curve = probes(runs[seed])
-        heights = [_mean(probe.pass_at_1_N) for _, probe in curve]
-        needed.append(reached([number for number, _ in curve], heights, _mean(_final(baseline[seed]))))
+        heights = [average(probe.pass_at_1_N) for _, probe in curve]
+        needed.append(reached([number for number, _ in curve], heights, average(_final(baseline[seed]))))
     known = [number for number in needed if number is not None]
-    return _mean(known) if len(known) == len(needed) else None
+    return average(known) if len(known) == len(needed) else None
 
 
 def _final(run: Sequence[Round]) -> Sequence[float]:
@@ -221,11 +221,11 @@ def swing(curve: Sequence[float]) -> float | None:
     """Standard deviation about a straight line of the smoothed second half: a curve that only rises does not
     swing. Smoothed over five values, over fewer where there are fewer than twelve; None for a short one."""
     width = 5 if len(curve) >= 12 else max(1, len(curve) // 3)
-    smooth = [_mean(curve[k : k + width]) for k in range(len(curve) - width + 1)]
+    smooth = [average(curve[k : k + width]) for k in range(len(curve) - width + 1)]
     half = smooth[len(smooth) // 2 :]
     if len(half) < 3:
         return None
-    middle, mean = (len(half) - 1) / 2, _mean(half)
+    middle, mean = (len(half) - 1) / 2, average(half)
     spread = sum((k - middle) ** 2 for k in range(len(half)))
     slope = sum((k - middle) * value for k, value in enumerate(half)) / spread
     rest = sum((value - mean - slope * (k - middle)) ** 2 for k, value in enumerate(half))
@@ -238,24 +238,24 @@ def _swing(curves: Sequence[Sequence[float]]) -> float | None:
 
 def _known(values: Sequence[float | None]) -> float | None:
     found = [value for value in values if value is not None]
-    return _mean(found) if found else None
+    return average(found) if found else None
 
 
 def _families(probes: Sequence[Probe]) -> dict[str, float]:
-    return {name: _mean([probe.families.get(name, 0.0) for probe in probes]) for name in probes[0].families}
+    return {name: average([probe.families.get(name, 0.0) for probe in probes]) for name in probes[0].families}
 
 
 def _summed(every: Sequence[Sequence[Round]], value: Callable[[Round, int], float]) -> float:
     """Mean over seeds of the sum over rounds."""
-    return _mean([sum(value(record, len(_final(run))) for record in run) for run in every])
+    return average([sum(value(record, len(_final(run))) for record in run) for run in every])
 
 
 def _counted(records: Sequence[Round]) -> Counted:
     return Counted(
-        own=_mean([record.informative_own for record in records]),
-        own_predicted=_mean([record.predicted_own or 0.0 for record in records]),
-        peer=_mean([record.informative_peer for record in records]),
-        peer_predicted=_mean([record.predicted_peer or 0.0 for record in records]),
+        own=average([record.informative_own for record in records]),
+        own_predicted=average([record.predicted_own or 0.0 for record in records]),
+        peer=average([record.taken for record in records]),
+        peer_predicted=average([record.predicted_peer or 0.0 for record in records]),
     )
 
 
@@ -306,7 +306,3 @@ def _compared(result: ArmResult, baseline: str) -> str:
     if difference.excludes_zero and not difference.t_excludes_zero:
         return text + ", though a t interval over the few seeds does not."
     return text + "."
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0

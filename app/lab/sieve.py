@@ -11,20 +11,21 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from app.lab.answers import group_of
 from app.lab.foes import KINDS, Foe
 from app.lab.plan import identity
-from app.sapo import curriculum, mixing
-from app.sapo.defences import Check, Habits, observe, trusted
-from app.sapo.groups import Group
-from app.sapo.prompts import messages
-from app.sapo.questions import Coordinates
+from app.lab.regime import read_levels
+from app.learning.questions import own_questions
+from app.learning.state import fresh
+from app.sapo.asking import messages
+from app.sapo.defences import CHECKS, Habits, observe, trusted
+from app.sapo.questions import make
 from app.sapo.sandbox import Sandbox
 from app.sapo.scoring import score_group
-from engines.contract import Completion, TokenSequence
+from engines.contract import TokenSequence
 from engines.models import locate, read_settings
 from engines.torch_lora import TorchSwarm, open_swarm
 
-CHECKS: tuple[Check, ...] = ("tokens", "form", "length")
 OWN, PLAIN = "own, right", "plain work"
 GROUPS, ROUNDS, G = 16, 12, 8
 
@@ -44,7 +45,7 @@ def main() -> None:
     args = parser.parse_args()
     folder = locate("starter")
     settings = read_settings(folder)
-    levels = settings.families if args.levels is None else _levels(args.levels)
+    levels = settings.families if args.levels is None else read_levels(args.levels)
     swarm = open_swarm(folder, [1], threads=args.threads)
     if args.adapter is not None:
         swarm.load(0, args.adapter)
@@ -66,26 +67,22 @@ def main() -> None:
         print(f" | {len(pairs)}")
 
 
-def _levels(text: str) -> dict[str, int]:
-    return {family: int(level) for family, level in (part.split("=") for part in text.split(","))}
-
-
 def answered(
     swarm: TorchSwarm, levels: dict[str, int], max_tokens: int, rounds: int
 ) -> tuple[Habits, list[tuple[str, str]]]:
     """Habits after some rounds of a node's answers, and the right ones of them with their questions."""
-    state, who = curriculum.start(levels), identity(0, 0)
+    state, who = fresh(levels).curriculum, identity(0, 0)
     habits: Habits | None = None
     right: list[tuple[str, str]] = []
     with Sandbox() as sandbox:
         for number in range(1, rounds + 1):
-            questions = [mixing.own_question(state, who, number, slot) for slot in range(GROUPS)]
+            questions = own_questions(state, who, number, GROUPS, make)
             prompts = [messages(question.text) for question in questions]
             groups_PG = swarm.sample([prompts], G, max_tokens, [number])[0]
             finished = [one for group in groups_PG for one in group if one.finished]
             habits = observe(habits, [one.logprobs_T for one in finished], [one.text for one in finished])
             for question, completions_G in zip(questions, groups_PG, strict=True):
-                scored = score_group(sandbox, _group(question.coordinates, completions_G))
+                scored = score_group(sandbox, group_of(question.coordinates, completions_G, "starter"))
                 right += [
                     (question.text, one.text)
                     for one, reward in zip(completions_G, scored.rewards_G, strict=True)
@@ -129,15 +126,6 @@ def kept_out(
         passed = trusted(checks, habits, texts, lengths, logprobs_ST)
         found.append(1.0 - sum(passed) / len(passed))
     return found
-
-
-def _group(coordinates: Coordinates, completions_G: Sequence[Completion]) -> Group:
-    return Group(
-        coordinates=coordinates,
-        completions_G=tuple(completion.text for completion in completions_G),
-        finished_G=tuple(completion.finished for completion in completions_G),
-        model="starter",
-    )
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ import msgspec
 
 from app.lab.regime import families_of
 from app.lab.starter.corpus import Example, Mix, examples
+from app.learning.zero import imitate
 from app.sapo import seeds
-from app.sapo.prompts import messages
-from engines.contract import Batch, Row, TokenSequence
+from app.sapo.asking import messages
 from engines.torch_lora import open_swarm
 
 
@@ -63,20 +63,6 @@ def teach(
         swarm.begin_anew(0)
         swarm.save(0, out / name)
     return [out / name for name in known]
-
-
-def imitate(sequences: list[TokenSequence], rate: float) -> Batch:
-    """One supervised step: every token of every completion has the same weight, and they sum to one."""
-    tokens = sum(len(sequence.completion_T) for sequence in sequences)
-    rows = [
-        Row(
-            prompt_T=sequence.prompt_T,
-            completion_T=sequence.completion_T,
-            weights_T=[1.0 / tokens] * len(sequence.completion_T),
-        )
-        for sequence in sequences
-    ]
-    return Batch(rows_S=rows, learning_rate=rate, clip=None)
 
 
 def _lessons(own: tuple[str, ...], levels: Mapping[str, int], teaching: Teaching) -> Iterator[Example]:

@@ -41,6 +41,11 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
         return self.t_low > 0 or self.t_high < 0
 
 
+def average(values: Sequence[float]) -> float:
+    """The mean, 0 without values."""
+    return sum(values) / len(values) if values else 0.0
+
+
 def estimate(values_SN: Sequence[Sequence[float]]) -> Estimate:
     """Mean over seeds of the mean over nodes, with both intervals. The resampling has a fixed seed.
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from app.common.text import exact_span
 from app.lab import report
 from app.lab.arms import Arm
 from app.lab.experiment import Experiment
@@ -33,7 +34,7 @@ def conduct(
     open_sandbox: Callable[[], AbstractContextManager[Sandbox]] = Sandbox,
 ) -> dict[str, Any]:
     """Runs what is not finished yet and returns the summary. Seeds go round all arms before the next begins, so
-    that a study that is cut short still compares like with like."""
+    that a study that is cut short still compares like with like. Raises JournalError and ArmError."""
     journal = Journal(folder, plan)
     runs: dict[str, dict[int, list[Round]]] = {arm.key: {} for arm in arms}
     todo: list[tuple[int, Arm]] = []
@@ -44,6 +45,8 @@ def conduct(
                 todo.append((seed, arm))
             else:
                 runs[arm.key][seed] = finished
+    for _, arm in todo:
+        arm.rules  # noqa: B018  raises ArmError where it is no longer played
     progress = Progress(len(todo), len(arms) * len(seeds), plan.rounds)
     with open_sandbox() if todo else nullcontext() as sandbox:
         for position, (seed, arm) in enumerate(todo):
@@ -79,7 +82,7 @@ class Progress:
         done = position * self._rounds + record.round
         left = self._todo * self._rounds - done
         spent = time.monotonic() - self._started
-        eta = f", {_clock(spent / done * left)} left" if done else ""
+        eta = f", {exact_span(spent / done * left)} left" if done else ""
         run = f"run {position + 1} of {self._todo}: {arm.name} seed {seed}"
         line = f"{run}, round {record.round}/{self._rounds}"
         if record.probe:
@@ -95,8 +98,3 @@ class Progress:
             print(file=sys.stderr)
 
     _held_out = ""
-
-
-def _clock(seconds: float) -> str:
-    minutes, hours = int(seconds // 60), int(seconds // 3600)
-    return f"{hours} h {minutes % 60} min" if hours else f"{minutes} min" if minutes else f"{int(seconds)} s"

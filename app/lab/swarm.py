@@ -7,7 +7,7 @@ completions of a group, `_S` sequences, `_T` tokens.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from engines.contract import Batch, Completion, Messages, StepStats, TokenSequence
 
@@ -29,15 +29,3 @@ class Swarm(Protocol):
     def logprobs(self, node: int, sequences_S: Sequence[TokenSequence]) -> list[list[float]]: ...
 
     def step(self, node: int, batch: Batch) -> StepStats: ...
-
-    def hold_a(self) -> None:
-        """All nodes get the first one's A and learn B alone."""
-        ...
-
-    def values(self, node: int) -> Any:
-        """A copy of a node's adapter as one flat tensor."""
-        ...
-
-    def put(self, node: int, values: Any) -> None:
-        """Replaces a node's adapter; its optimiser goes on as it was."""
-        ...

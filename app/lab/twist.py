@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.lab.answers import Answered
-from app.sapo.recipes import TrainGroup, Weighed
+from app.learning.lesson import Weighed
 
 
 class Twist:
@@ -24,20 +24,8 @@ class Twist:
         """What a node may choose from of everything that others published."""
         return pool
 
-    def trust(self, node: int, peer: int) -> float:
-        """How often a node chooses a peer, compared with others."""
-        return 1.0
-
-    def learning(
-        self,
-        node: int,
-        number: int,
-        weighed: Weighed,
-        own: Sequence[tuple[Answered, TrainGroup]],
-        peer: Sequence[tuple[Answered, TrainGroup]],
-    ) -> Weighed:
-        """The weights of a node's step. Peer groups have log-probabilities where the recipe asks."""
-        return weighed
+    def learned(self, weighed: Weighed, peer_P: Sequence[Answered]) -> None:
+        """A node has weighed and learned from these groups of peers."""
 
     def after(self, number: int) -> None:
         """Whatever happens when all nodes have made their step, before the probe."""

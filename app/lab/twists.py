@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from app.lab.averaging import outer_step, pairs
-from app.lab.guarding import Guarded
 from app.lab.hostile import Hostile
-from app.lab.rollback import Rollback
 from app.lab.twist import Twist
 from app.sapo import seeds
 
@@ -62,40 +59,12 @@ class Churn(Twist):
         return staying(self._nodes, self._stay, number)
 
 
-class Averaging(Twist):
-    """`+average=m`: every m rounds nodes meet in pairs and average their adapters (NoLoCo). All have the same A
-    from the start and learn B alone."""
-
-    def __init__(self, experiment: Experiment, value: str) -> None:
-        self._swarm, self._seed = experiment.swarm, experiment.seed
-        self._nodes, self._every = experiment.plan.nodes, int(value or 10)
-        self._swarm.hold_a()
-        self._slow = [self._swarm.values(node) for node in range(self._nodes)]
-        self._momentum = [0.0 * slow for slow in self._slow]
-
-    def after(self, number: int) -> None:
-        if number % self._every:
-            return
-        for group in pairs(range(self._nodes), number // self._every, self._seed):
-            slow, momentum = outer_step(
-                [self._slow[node] for node in group],
-                [self._swarm.values(node) for node in group],
-                [self._momentum[node] for node in group],
-            )
-            for node, values, pushed in zip(group, slow, momentum, strict=True):
-                self._slow[node], self._momentum[node] = values, pushed
-                self._swarm.put(node, values)
-
-
 TWISTS: dict[str, Callable[[Experiment, str], Twist]] = {
-    "average": Averaging,
     "churn": Churn,
     "foes": Hostile,
-    "guard": Guarded,
     "paces": Paces,
-    "rollback": Rollback,
 }
-"""By the name of the extra, as in `app.lab.arms.EXTRAS`. `+steps` is none: it belongs to the recipe."""
+"""By the name of the extra, as in `app.lab.arms.EXTRAS`. Those of the recipe are none."""
 
 
 def open_twists(experiment: Experiment) -> list[Twist]:

@@ -15,7 +15,7 @@ from app.lab.plan import Plan
 from app.lab.results import Runs, areas, probes
 from app.lab.statistics import Estimate, estimate, paired
 from app.lab.twists import PACE, STAY, paced, staying
-from app.lab.wording import points, share
+from app.lab.wording import NOTHING, percent, points, share, table
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ def kinds(plan: Plan, arm: Arm) -> list[Kind]:
     everyone = set(range(plan.nodes))
     acting = [everyone] * plan.rounds
     labels_N: list[list[str]] = [[model] for model in plan.models] or [[] for _ in everyone]
-    for name, value in sorted(arm.extras, reverse=True):
+    for name, value in arm.extras:
         if name == "paces":
             here = [paced(plan.nodes, int(value or PACE), number) for number in range(1, plan.rounds + 1)]
             halves = ("fast", "slow")
@@ -93,28 +93,28 @@ def lines(plan: Plan, arms: Sequence[Arm], runs: Mapping[str, Runs], baseline: s
     present = [arm for arm in arms if runs.get(arm.key)]
     if all(len(kinds(plan, arm)) < 2 for arm in present):
         return []
-    rows = [
+    head = (
         f"| arm | nodes | rounds of {plan.rounds} | before | mean height of the held-out curve "
-        "| difference, points | last round | difference, points | compared with |",
-        "|---" * 9 + "|",
-    ]
-    for fate in fates(plan, arms, runs, baseline):
-        cells = [
+        "| difference, points | last round | difference, points | compared with |"
+    )
+    rows = [
+        (
             fate.arm,
             f"{len(fate.kind.nodes)} {fate.kind.name}",
             f"{fate.kind.rounds:.1f}".removesuffix(".0"),
-            f"{100 * fate.start.mean:.1f} %",
+            percent(fate.start.mean),
             share(fate.height),
             points(fate.height_difference),
             share(fate.final),
             points(fate.final_difference),
-            fate.against or "–",
-        ]
-        rows.append("| " + " | ".join(cells) + " |")
+            fate.against or NOTHING,
+        )
+        for fate in fates(plan, arms, runs, baseline)
+    ]
     return [
         "Who gains, who pays:",
         "",
-        *rows,
+        *table(head, rows),
         "",
         f"Differences are those of the same nodes and seeds to {baseline}, with the arm's own extras where "
         "that was run too.",

@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from app.lab.statistics import Estimate
 
 NOTHING = "–"
 """Where there is nothing to tell."""
+
+
+def table(head: str, rows: Iterable[Sequence[str]]) -> list[str]:
+    """A Markdown table, line by line; `head` is its first one.
+
+    >>> table("| arm | seeds |", [("4/4", "3")])
+    ['| arm | seeds |', '|---|---|', '| 4/4 | 3 |']
+    """
+    return [head, "|---" * (head.count("|") - 1) + "|", *(f"| {' | '.join(cells)} |" for cells in rows)]
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share in [0, 1] that is known without an interval.
+
+    >>> percent(0.256), percent(None)
+    ('25.6 %', '–')
+    """
+    return NOTHING if share is None else f"{100 * share:.{digits}f} %"
 
 
 def share(value: Estimate) -> str:

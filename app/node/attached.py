@@ -1,6 +1,7 @@
 """A node under a window of another process: its snapshots go out as JSON lines, orders come in as JSON lines.
 
 out   {"event":"snapshot","snapshot":{..}}     whenever it changed, large parts only when they did
+      {"event":"round",..} and "probe"         whole, as they have just been written into the history
 in    {"command":"stop"}                       and the others of app.node.commands
 
 It ends when its input does, however the window went, and it works at low priority, as does the trainer that it
@@ -20,7 +21,9 @@ import msgspec
 from app.node import commands
 from app.node.snapshot import Snapshot
 
-_LARGE = ("curve", "families", "answers", "swarm")
+_LARGE = ("answers", "swarm")
+_READ = ("curve", "families", "last")
+"""What a window has from the history and its records."""
 _PIECE = 4096
 
 
@@ -43,6 +46,8 @@ class SnapshotLines:
         for name in _LARGE:
             if last is not None and getattr(snapshot, name) == getattr(last, name):
                 del shown[name]
+        for name in _READ:
+            del shown[name]
         if "swarm" in shown and _same_messages(snapshot, last):
             del shown["swarm"]["messages"]
         self._last = snapshot

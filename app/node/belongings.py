@@ -27,15 +27,16 @@ class Kind(Enum):
 
 
 _NAMES = {
-    Kind.LEARNED: ("models",),
+    Kind.LEARNED: ("models", "swarm"),
     Kind.MODELS: ("hub", "models-cache"),
-    Kind.CACHE: ("cache", "updates"),
+    Kind.CACHE: ("cache", "updates", "trials.json"),
     Kind.SWARM: ("relay", "relays.json", "outbox.sqlite", "outbox.sqlite-*"),
     Kind.LOGS: ("logs", "node.log"),
     Kind.OWN: (
         "identity",
         "identity.json",
         "key-*.sealed",
+        "key-*.secret",
         "format.json",
         "settings.json",
         "orders.json",
@@ -67,7 +68,7 @@ def kind(name: str) -> Kind | None:
     >>> kind("models") is Kind.LEARNED, kind(".settings.json-4711") is Kind.OWN, kind("holiday.jpg")
     (True, True, None)
     """
-    if name.startswith("."):  # half written when its process was killed; see app.node.whole
+    if name.startswith("."):  # half written when its process was killed; see app.common.files
         name = name[1:].rpartition("-")[0]
     for one, patterns in _NAMES.items():
         if any(fnmatchcase(name, pattern) for pattern in patterns):

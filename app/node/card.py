@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from app import remedy
-from app.node.trained import Probe, Trained
+from app.common.text import span
+from app.node.trained import Trained
 
 
 class Base(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,7 +123,7 @@ def _amounts(trained: Trained) -> list[str]:
     state = trained.state
     lines = [
         f"- {state.round} rounds, {state.steps} optimiser steps, {state.completions} answers of its own "
-        f"({state.tokens} tokens), {_time(state.seconds)} of work",
+        f"({state.tokens} tokens), {span(state.seconds)} of work",
     ]
     if trained.own_groups or trained.peer_groups:
         lines.append(
@@ -147,19 +148,11 @@ def _scores(trained: Trained) -> list[str]:
     lines += ["| | solved at the first try |", "|---|---|"]
     if first.round < last.round:
         before = "before training" if first.round == 0 else f"after round {first.round}"
-        lines.append(f"| {before} | {_share(first)} |")
-    lines += [f"| **after round {last.round}** | **{_share(last)}** |"]
+        lines.append(f"| {before} | {first} |")
+    lines += [f"| **after round {last.round}** | **{last}** |"]
     lines += [f"| {family} | {_percent(score)} |" for family, score in sorted(last.families.items())]
     lines += ["", "± is one standard error. Other kinds of questions were not measured."]
     return lines
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
-
-
-def _share(probe: Probe) -> str:
-    return f"{_percent(probe.pass_at_1)} ± {100 * probe.stderr:.1f}"
 
 
 def _percent(share: float) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from enum import Enum
 from itertools import groupby, pairwise
 
-from app.node.snapshot import Point
+from app.node.records import Probe
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Bit of each dot of a braille cell, by row and column (Unicode 10.0, table 2800)."""
@@ -27,26 +27,26 @@ class Kind(Enum):
 Row = list[tuple[str, Kind]]
 
 
-def chart(points: Sequence[Point], width: int, height: int) -> list[Row]:
+def chart(points: Sequence[Probe], width: int, height: int) -> list[Row]:
     """The curve as `height` rows of `width` columns, with both axes, the line, and one standard error up and
     down.
 
     The vertical axis starts at 0; it ends a little above the highest bar. Needs at least 16 columns and 4 rows.
     """
     columns, rows = width - _LABEL, height - 2
-    top = top_of_axis([point.pass_at_1 + point.stderr for point in points])
+    top = top_of_axis([point.share + point.stderr for point in points])
     first, last = (points[0].round, points[-1].round) if points else (0, 0)
     canvas = _Canvas(columns, rows)
     places = [
         (
             round((point.round - first) / max(1, last - first) * (canvas.width - 1)),
-            _level(point.pass_at_1, top, canvas.height),
+            _level(point.share, top, canvas.height),
         )
         for point in points
     ]
     for (x, _), point in zip(places, points, strict=True):
-        low = _level(point.pass_at_1 - point.stderr, top, canvas.height)
-        high = _level(point.pass_at_1 + point.stderr, top, canvas.height)
+        low = _level(point.share - point.stderr, top, canvas.height)
+        high = _level(point.share + point.stderr, top, canvas.height)
         for y in range(low, high + 1):
             canvas.set(x, y, Kind.ERROR)
     for x, y in places[:1]:

@@ -17,13 +17,14 @@ from secrets import token_hex
 
 import msgspec
 
+from app.common import files
 from app.node.format import newer
 from app.node.state import State
 
 STATE = "state.json"
 KEPT = 2
 FORMAT = 1
-_UNFINISHED, _DISCARDED = ".writing-", ".removing-"
+_UNFINISHED = ".writing-"
 _NAME = re.compile(r"round-(\d{6,})")
 _STATE_BYTES = 2**20
 _CHUNK = 2**20
@@ -63,11 +64,11 @@ def begin(root: Path, round: int) -> Path:
 
 def seal(unfinished: Path, model: str, state: State) -> None:
     """Adds `state.json` to what the engine saved and flushes everything to disk. Raises OSError."""
-    files = {path.relative_to(unfinished).as_posix(): _mark(path) for path in _files(unfinished)}
-    manifest = Manifest(format=FORMAT, model=model, state=state, files=files)
+    marks = {path.relative_to(unfinished).as_posix(): _mark(path) for path in _files(unfinished)}
+    manifest = Manifest(format=FORMAT, model=model, state=state, files=marks)
     (unfinished / STATE).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
     for path in (*unfinished.rglob("*"), unfinished):
-        _flush(path)
+        files.flush(path)
 
 
 def publish(unfinished: Path, root: Path, round: int) -> Path:
@@ -76,9 +77,9 @@ def publish(unfinished: Path, root: Path, round: int) -> Path:
     if safe.exists():
         set_aside(safe)
     unfinished.rename(safe)
-    _flush(root)
+    files.flush(root)
     for _, old in _numbered(root)[KEPT:]:
-        discard(old)
+        files.discard(old)
     return safe
 
 
@@ -125,16 +126,9 @@ def set_aside(folder: Path) -> Path:
     return aside
 
 
-def discard(folder: Path) -> None:
-    """Deletes a checkpoint; under another name first, so that a half-deleted one is never taken for a whole."""
-    doomed = folder.with_name(f"{_DISCARDED}{folder.name}-{token_hex(4)}")
-    folder.rename(doomed)
-    shutil.rmtree(doomed, ignore_errors=True)
-
-
 def sweep(root: Path) -> None:
     """Removes what a node that was killed left unfinished."""
-    for prefix in (_UNFINISHED, _DISCARDED):
+    for prefix in (_UNFINISHED, files.REMOVING):
         for stale in root.glob(f"{prefix}*"):
             shutil.rmtree(stale, ignore_errors=True)
 
@@ -162,13 +156,3 @@ def _chunks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
             yield chunk
-
-
-def _flush(path: Path) -> None:
-    if path.is_dir() and os.name == "nt":
-        return  # Windows cannot flush a folder and does not need to
-    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -17,6 +17,10 @@ class UsageError(NodeError):
     """The command line asks for something that is not there."""
 
 
+class BusyError(NodeError):
+    """Another node uses the data folder."""
+
+
 class DiskFullError(NodeError):
     """There is no room for the next safe point."""
 

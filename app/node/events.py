@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TextIO
+from typing import Any, Literal, Self, TextIO
 
 import msgspec
 
-from app.node.records import ProbeRow, RoundRow
+from app.node.records import Probe, Record, Round
 from engines.contract import EngineInfo
 
 
@@ -27,55 +27,6 @@ class Started(_Event, frozen=True, tag="start"):
     families: dict[str, int]
     """Family to level."""
     shuffled_rewards: bool
-
-
-class RoundDone(_Event, frozen=True, tag="round"):
-    """A finished round, safely stored. `train_solved` is the share of right answers among this round's
-    own, which is not the curve: the curve is the probe. `informative_peer` counts peers' groups trained on.
-    Shares are in [0, 1]; `seconds` include everything from drawing to saving."""
-
-    round: int
-    informative_own: int
-    informative_peer: int
-    train_solved: float
-    seconds: float
-    own_groups: int
-    worked_share: float
-    finished_share: float
-    tokens: int
-    tokens_per_s: float
-    stepped: bool
-    loss: float | None
-    grad_norm: float | None
-    families: dict[str, tuple[int, int, int]]
-    """Family to (level, solved, answered)."""
-    peers: dict[str, int]
-    """Peer to groups trained on."""
-    peer_groups: int
-    """Taken from peers, of which `peer_unfit` were too long for this model."""
-    peer_unfit: int
-    gated_right: int
-    gated_wrong: int
-    """Peers' answers kept out because this model would hardly have written them."""
-    peer_share: float
-    """Peers' share of all weight in the batch."""
-    mismatch: float | None
-    """Mean |learner's - sampler's| log-prob of a token (nats); None where the learner itself samples."""
-    capped: float | None
-    """Share of those tokens whose importance weight is at its cap."""
-
-
-class ProbeDone(_Event, frozen=True, tag="probe"):
-    """Pass@1 on the held-out questions with its standard error; `families` has each family's own."""
-
-    round: int
-    pass_at_1: float
-    stderr: float
-    families: dict[str, float]
-    questions: int
-    worked_share: float
-    finished_share: float
-    seconds: float
 
 
 class Checkpointed(_Event, frozen=True, tag="checkpoint"):
@@ -141,6 +92,27 @@ class SwarmDone(_Event, frozen=True, tag="swarm"):
     stored: int | None
 
 
+class Placed(_Event, frozen=True, tag="placement"):
+    """What the model can begin with: the way of asking and family to level, none where it can do nothing yet.
+    `waiting` are too hard so far; `lesson` counts own right answers that the next round teaches."""
+
+    round: int
+    way: str
+    families: dict[str, int]
+    waiting: tuple[str, ...]
+    lesson: int
+    seconds: float
+    sentence: str
+
+
+class Flat(_Event, frozen=True, tag="flat"):
+    """Nothing is gained: `cause` is a value of app.learning.flat.Cause; the sentence says what is done."""
+
+    round: int
+    cause: str
+    sentence: str
+
+
 class Holding(_Event, frozen=True, tag="holding"):
     """Everything is ready, and the first round waits for the order to begin."""
 
@@ -184,17 +156,24 @@ class Ended(_Event, frozen=True, tag="end"):
     pass_at_1: float | None
     stderr: float | None
 
+    @classmethod
+    def at(cls, probe: Probe | None, **fields: Any) -> Self:
+        """Where the curve stands then."""
+        return cls(pass_at_1=probe.share if probe else None, stderr=probe.stderr if probe else None, **fields)
+
 
 Event = (
     Started
-    | RoundDone
-    | ProbeDone
+    | Round
+    | Probe
     | Checkpointed
     | TrainerRestarted
     | Noted
     | Named
     | LinkChanged
     | SwarmDone
+    | Placed
+    | Flat
     | Holding
     | Decided
     | SettingsNow
@@ -203,54 +182,15 @@ Event = (
 )
 
 
-def round_done(row: RoundRow) -> RoundDone:
-    details = row.details
-    return RoundDone(
-        round=row.round,
-        informative_own=row.informative_own,
-        informative_peer=row.informative_peer,
-        train_solved=row.train_solved,
-        seconds=row.seconds,
-        own_groups=details.own_groups,
-        worked_share=details.worked_share,
-        finished_share=details.finished_share,
-        tokens=details.tokens,
-        tokens_per_s=details.tokens_per_s,
-        stepped=details.loss is not None,
-        loss=details.loss,
-        grad_norm=details.grad_norm,
-        families=details.families,
-        peers=details.peers,
-        peer_groups=details.peer_groups,
-        peer_unfit=details.peer_unfit,
-        gated_right=details.gated_right,
-        gated_wrong=details.gated_wrong,
-        peer_share=details.peer_share,
-        mismatch=details.mismatch,
-        capped=details.capped,
-    )
-
-
-def probe_done(row: ProbeRow) -> ProbeDone:
-    return ProbeDone(
-        round=row.round,
-        pass_at_1=row.pass_at_1,
-        stderr=row.stderr,
-        families=row.details.families,
-        questions=row.questions,
-        worked_share=row.details.worked_share,
-        finished_share=row.details.finished_share,
-        seconds=row.details.seconds,
-    )
-
-
 class JsonLines:
-    """Writes events to a stream. Built before anything redirects standard output."""
+    """Writes events to a stream. Built before anything redirects standard output. With `whole` records come as
+    the history has them, for a window that shows it."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    def __init__(self, stream: TextIO, whole: bool = False) -> None:
+        self._stream, self._whole = stream, whole
 
     def __call__(self, event: Event) -> None:
         """Raises BrokenPipeError when nobody reads any more."""
-        self._stream.write(msgspec.json.encode(event).decode() + "\n")
+        told = event.told() if isinstance(event, Record) and not self._whole else event
+        self._stream.write(msgspec.json.encode(told).decode() + "\n")
         self._stream.flush()

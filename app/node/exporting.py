@@ -14,11 +14,11 @@ from typing import Literal
 import msgspec
 
 from app.node import card, trained
-from app.sapo.prompts import SYSTEM
+from app.sapo.probe import Score
 from engines.contract import EngineError
 from engines.models import catalogue, locate
+from engines.models.catalogue import STARTER
 from engines.models.folder import open_folder
-from engines.models.locate import STARTER
 
 PROJECT_LICENCE = "Apache-2.0"
 
@@ -40,6 +40,12 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True, tag="exported", tag_fi
     """Names and bytes."""
     pass_at_1: float | None = None
     stderr: float | None = None
+
+    @property
+    def score(self) -> Score | None:
+        if self.pass_at_1 is None or self.stderr is None:
+            return None
+        return Score(share=self.pass_at_1, stderr=self.stderr)
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused", tag_field="event"):
@@ -82,7 +88,7 @@ def export(home: Path, wish: Wish, tell: Callable[[Progress], None]) -> Exported
             kind=wish.kind,
             with_base=wish.with_base,
             files={"README.md": text},
-            system=SYSTEM,
+            system=found.state.way.system,
             about=card.about(base, found),
         )
         exporter.write(order, wish.to, progress)
@@ -92,7 +98,7 @@ def export(home: Path, wish: Wish, tell: Callable[[Progress], None]) -> Exported
         model=base.name,
         round=found.state.round,
         files={file.name: file.stat().st_size for file in sorted(wish.to.iterdir())},
-        pass_at_1=found.last.pass_at_1 if found.last else None,
+        pass_at_1=found.last.share if found.last else None,
         stderr=found.last.stderr if found.last else None,
     )
 

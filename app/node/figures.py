@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 import msgspec
 
-from app.sapo.curriculum import Tally
 from app.sapo.groups import ScoredGroup
 from app.sapo.questions import Asked
 
@@ -21,18 +20,6 @@ def share(flags: Iterable[object]) -> float:
     """
     values = [bool(flag) for flag in flags]
     return sum(values) / len(values) if values else 0.0
-
-
-def tallies(groups: Sequence[ScoredGroup], levels: Mapping[str, int]) -> dict[str, Tally]:
-    """Right answers and all answers of each family at its level in `levels`; others are left out."""
-    found: dict[str, Tally] = {}
-    for scored in groups:
-        family = scored.group.coordinates.family
-        if levels.get(family) != scored.group.coordinates.level:
-            continue
-        before = found.get(family, Tally(0, 0))
-        found[family] = Tally(before.solved + sum(scored.rewards_G), before.answered + len(scored.rewards_G))
-    return found
 
 
 def shuffled(scored: ScoredGroup, seed: int) -> ScoredGroup:

@@ -12,19 +12,20 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
+from app.node import events
 from app.node.errors import NodeError
 from app.node.link import ROOT
+from app.node.records import Probe, Round
 from app.node.trainer import THREADS
+from app.stopping import out_of_reach
 from app.swarm.connection import Ended, connect
 from app.swarm.outbox import Outbox
 from app.swarm.protocol import AskStats, Stats
@@ -42,6 +43,7 @@ STATS_S = 20.0
 _LINE = 2**22
 
 Say = Callable[[str], None]
+_events: msgspec.json.Decoder[events.Event] = msgspec.json.Decoder(events.Event)
 
 
 class Member(msgspec.Struct, kw_only=True):
@@ -51,48 +53,41 @@ class Member(msgspec.Struct, kw_only=True):
     model: str
     name: str = ""
     state: str = "waiting to start"
-    rounds: int = 0
-    round: int = 0
-    informative_own: int = 0
-    informative_peer: int = 0
-    peers: set[str] = set()
-    pass_at_1: float | None = None
-    stderr: float | None = None
-    first_pass_at_1: float | None = None
+    rounds: list[Round] = []
+    probes: list[Probe] = []
     connected: bool = False
     acknowledged: int = 0
     waiting: int = 0
-    seconds: float | None = None
     failed: bool = False
 
-    def hear(self, event: dict[str, Any]) -> None:
-        """One line of the node's. Unknown events say nothing here."""
-        match event.get("event"):
-            case "identity":
-                self.name = event["name"]
-            case "start":
-                self.state, self.round = "measuring", event["round"]
-            case "holding":
+    @property
+    def taken(self) -> int:
+        """Peers' groups trained on."""
+        return sum(one.taken for one in self.rounds)
+
+    def hear(self, event: events.Event) -> None:
+        """One line of the node's."""
+        match event:
+            case events.Named():
+                self.name = event.name
+            case events.Started():
+                self.state = "measuring"
+            case events.Holding():
                 self.state = "ready"
-            case "round":
-                self.rounds, self.round, self.seconds = self.rounds + 1, event["round"], event["seconds"]
-                self.informative_own += event["informative_own"]
-                self.informative_peer += event["informative_peer"]
-                self.peers |= set(event["peers"])
+            case Round():
+                self.rounds.append(event)
                 self.state = "learning"
-            case "probe":
-                self.pass_at_1, self.stderr = event["pass_at_1"], event["stderr"]
-                if self.first_pass_at_1 is None:
-                    self.first_pass_at_1 = event["pass_at_1"]
-            case "link":
-                self.connected = event["state"] == "connected"
-            case "swarm":
-                self.connected = event["connected"]
-                self.acknowledged, self.waiting = event["acknowledged"], event["waiting"] + event["held"]
-            case "trainer_restarted":
+            case Probe():
+                self.probes.append(event)
+            case events.LinkChanged():
+                self.connected = event.state == "connected"
+            case events.SwarmDone():
+                self.connected = event.connected
+                self.acknowledged, self.waiting = event.acknowledged, event.waiting + event.held
+            case events.TrainerRestarted():
                 self.state = "starting its trainer again"
-            case "end":
-                self.state = {"rounds": "done", "stopped": "stopped"}.get(event["reason"], event["sentence"])
+            case events.Ended():
+                self.state = {"rounds": "done", "stopped": "stopped"}.get(event.reason, event.sentence)
 
 
 class NodeSum(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,8 +165,8 @@ class Fleet:
         self._processes[member.number] = process
         assert process.stdout is not None
         async for line in process.stdout:
-            with contextlib.suppress(ValueError):
-                member.hear(json.loads(line))
+            with contextlib.suppress(msgspec.MsgspecError):  # an event of another version
+                member.hear(_events.decode(line))
         code = await process.wait()
         member.connected = False
         if code:
@@ -257,9 +252,9 @@ class Fleet:
             nodes=[
                 NodeSum(
                     name=member.name,
-                    rounds=member.rounds,
-                    informative_peer=member.informative_peer,
-                    pass_at_1=member.pass_at_1,
+                    rounds=len(member.rounds),
+                    informative_peer=member.taken,
+                    pass_at_1=member.probes[-1].share if member.probes else None,
                 )
                 for member in self.members
             ],
@@ -282,7 +277,7 @@ class Fleet:
                 stderr=errors,
                 env={THREADS: "1", **os.environ, "PYTHONPATH": path},
                 limit=_LINE,
-                **_out_of_reach(),
+                **out_of_reach(),
             )
 
 
@@ -308,10 +303,3 @@ def _last_line(log: Path) -> str:
         if lines:
             return lines[-1].partition(": ")[2] or lines[-1]
     return f"it said nothing; {log} is empty"
-
-
-def _out_of_reach() -> dict[str, Any]:
-    """Keeps the terminal's Ctrl-C away from them: they are ended in order."""
-    if os.name == "nt":
-        return {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
-    return {"start_new_session": True}

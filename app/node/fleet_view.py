@@ -10,10 +10,10 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from app.common.text import safe_line, span
 from app.node.fleet import Fleet, Member
-from app.node.snapshot import seconds
 from app.node.swarm_view import counted
-from app.node.text import cut, plain
+from app.node.text import cut
 
 _WIDE = 92
 
@@ -31,13 +31,13 @@ def picture(fleet: Fleet, rounds: int, notes: Sequence[str], width: int) -> Rend
     table.add_row(*(Text(head, style="bright_black") for head in heads))
     for member in fleet.members:
         table.add_row(*_cells(member, rounds)[: len(heads)])
-    taken = sum(member.informative_peer for member in fleet.members)
+    taken = sum(member.taken for member in fleet.members)
     given = sum(member.acknowledged for member in fleet.members)
     title = Text(" Shoal ", style="bold black on cyan", end="")
     title.append(f" {counted(len(fleet.members), 'node')} and a relay", style="bold")
-    title.append(f" at {fleet.url or '…'} · {seconds(time.monotonic() - fleet.began)}", style="bright_black")
+    title.append(f" at {fleet.url or '…'} · {span(time.monotonic() - fleet.began)}", style="bright_black")
     below = Text(f" {given} groups given, {taken} taken · Ctrl-C ends all of them safely", style="bright_black")
-    lines = [cut(Text(f" {plain(note)}", style="yellow"), width) for note in notes[-3:]]
+    lines = [cut(Text(f" {safe_line(note)}", style="yellow"), width) for note in notes[-3:]]
     states = [
         cut(_state(member), width) for member in fleet.members if member.state not in ("learning", "done")
     ]
@@ -54,25 +54,27 @@ def _cells(member: Member, rounds: int) -> list[Text]:
     light = (
         "bold green" if member.connected else "bright_black" if member.state != "learning" else "bold yellow"
     )
-    held_out = Text("")
-    if member.pass_at_1 is not None and member.stderr is not None:
-        better = member.first_pass_at_1 is not None and member.pass_at_1 > member.first_pass_at_1
-        held_out.append(f"{100 * member.pass_at_1:.1f} %", style="bold green" if better else "bold")
-        held_out.append(f" ± {100 * member.stderr:.1f}", style="bright_black")
+    held_out, rounds_done = Text(""), member.rounds
+    if member.probes:
+        share, error, stderr = str(member.probes[-1]).partition(" ±")
+        better = member.probes[-1].share > member.probes[0].share
+        held_out.append(share, style="bold green" if better else "bold").append(
+            error + stderr, style="bright_black"
+        )
     sign = "●" if member.connected else "✓" if member.state == "done" else "○"
     return [
         Text(sign, style="bold green" if sign == "✓" else light),
         Text(member.name or f"node {member.number}", style="bold magenta" if member.name else "bright_black"),
-        Text(f"{member.rounds}/{rounds}"),
-        Text(str(member.informative_own), style="bright_black"),
-        Text(str(member.informative_peer), style="bold" if member.informative_peer else "bright_black"),
+        Text(f"{len(rounds_done)}/{rounds}"),
+        Text(str(sum(one.informative_own for one in rounds_done)), style="bright_black"),
+        Text(str(member.taken), style="bold" if member.taken else "bright_black"),
         held_out,
         Text(str(member.waiting), style="yellow" if member.waiting else "bright_black"),
-        Text(counted(len(member.peers), "peer"), style="bright_black"),
-        Text("" if member.seconds is None else f"{member.seconds:.1f}", style="bright_black"),
+        Text(counted(len(set().union(*(one.peers for one in rounds_done))), "peer"), style="bright_black"),
+        Text(f"{rounds_done[-1].seconds:.1f}" if rounds_done else "", style="bright_black"),
     ]
 
 
 def _state(member: Member) -> Text:
     style = "red" if member.failed else "bright_black"
-    return Text(f" {member.name or f'node {member.number}'}: {plain(member.state)}", style=style)
+    return Text(f" {member.name or f'node {member.number}'}: {safe_line(member.state)}", style=style)

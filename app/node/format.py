@@ -10,12 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from app.node import whole
+from app.common import files
 from app.node.errors import NodeError
 from app.updates import installed
 
 FILE = "format.json"
-FORMAT = 1
+FORMAT = 2
 """Goes up with the format of the history, the checkpoints, the outbox or any other file of the data folder."""
 
 
@@ -46,15 +46,12 @@ def stamp(home: Path) -> None:
     own = Format(format=FORMAT, version=installed.version())
     if read(home) != own:
         with contextlib.suppress(OSError):  # a full disk is told by the first safe point
-            whole.write(home / FILE, own)
+            files.write_json(home / FILE, own)
 
 
 def read(home: Path) -> Format | None:
     """A file that says nothing sensible says nothing; folders from before there was one have none."""
-    try:
-        return msgspec.json.decode((home / FILE).read_bytes(), type=Format)
-    except (OSError, msgspec.MsgspecError):
-        return None
+    return files.read_json(home / FILE, Format)
 
 
 def newer(what: str, found: int) -> NewerError:

@@ -14,8 +14,9 @@ from typing import Protocol
 
 import msgspec
 
+from app.common import files
 from app.desktop.facts import Facts
-from app.node import commands, events, whole
+from app.node import commands, events
 from app.node.orders import Moment, Orders, snooze_for, snooze_until_tomorrow
 from app.node.preferences import GB, Preferences
 from app.node.reasons import Reason
@@ -61,7 +62,7 @@ class Governor:
         self._open_facts, self._obey, self._tell = open_facts, obey, tell
         self._facts: Provider | None = None
         self._preferences = Preferences(home)
-        found, complaint = whole.read(self._orders_path, Orders)
+        found, complaint = files.kept_json(self._orders_path, Orders)
         self._orders = found or Orders()
         self._news = [sentence for sentence in (self._preferences.complaint, complaint) if sentence]
         if by_hand and self._orders != Orders():
@@ -183,7 +184,7 @@ class Governor:
     def _keep_orders(self) -> None:
         try:
             if self._orders != Orders() or self._orders_path.exists():
-                whole.write(self._orders_path, self._orders)
+                files.write_json(self._orders_path, self._orders)
         except OSError as error:
             self._say(f"What you ordered cannot be saved ({error.strerror}): it holds until Shoal ends.")
 

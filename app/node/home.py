@@ -8,17 +8,16 @@ HOME/models/NAME-MARK/  checkpoints/ and history.sqlite of one model
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from hashlib import blake2b, sha256
 from pathlib import Path
 from secrets import token_bytes
 
+from app.common import files
 from app.home import home as data_folder
-from app.node.errors import NodeError, room_on_disk
+from app.node.errors import BusyError, NodeError, room_on_disk
 
 IDENTITY_BYTES = 32
 _MARKED_BYTES = 2**20
@@ -38,46 +37,21 @@ def folder(chosen: Path | None) -> Path:
 
 @contextmanager
 def held(home: Path) -> Iterator[None]:
-    """Holds the data folder for this process alone. Raises NodeError when another node has it."""
-    path = home / "lock"
-    try:
-        lock = path.open("a+b")
-    except OSError as error:
-        raise NodeError(
-            f"The data folder {home} cannot be written ({error.strerror}): choose another one with --home."
-        ) from error
-    with lock:
-        if not _taken(lock.fileno()):
-            lock.seek(1)
-            holder = lock.read(20).decode("ascii", "replace").strip() or "unknown"
-            raise NodeError(
-                f"Another node (process {holder}) is using {home}: stop it, or give this one its own --home."
-            )
-        lock.truncate(0)
-        lock.write(b" %d\n" % os.getpid())
-        lock.flush()
-        yield
-
-
-def _taken(lock: int) -> bool:
-    if sys.platform == "win32":
-        import msvcrt
-
+    """Holds the data folder for this process alone. Raises BusyError when another node has it, NodeError where
+    it cannot be written."""
+    with ExitStack() as held:
         try:
-            os.lseek(
-                lock, 0, os.SEEK_SET
-            )  # the first byte alone is locked, so that others can read the number behind
-            msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-    import fcntl
-
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+            held.enter_context(files.alone(home / "lock"))
+        except files.BusyError as error:
+            raise BusyError(
+                f"Another node (process {error.holder}) is using {home}: stop it, or give this one its own "
+                "--home."
+            ) from None
+        except OSError as error:
+            raise NodeError(
+                f"The data folder {home} cannot be written ({error.strerror}): choose another one with --home."
+            ) from error
+        yield
 
 
 def identity(home: Path, seed: int | None) -> bytes:
@@ -94,15 +68,8 @@ def identity(home: Path, seed: int | None) -> bytes:
             raise NodeError(f"{path} is damaged: move it away, and a new identity is made at the next start.")
         return own
     own = token_bytes(IDENTITY_BYTES)
-    fresh = path.with_name(f".identity-{os.getpid()}")
     with room_on_disk(home):
-        fresh.unlink(missing_ok=True)
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(own)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
+        files.write(path, own, private=True)
     return own
 
 

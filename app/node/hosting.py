@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import json
 import os
-import subprocess
 import sys
 import time
 import urllib.parse
@@ -19,12 +18,13 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
 from pathlib import Path
 from random import random
-from typing import Any
 
 import msgspec
 
+from app.common import files
+from app.common.retry import Pace
 from app.node.errors import NodeError
-from app.swarm.backoff import Pace
+from app.stopping import out_of_reach
 from app.swarm.invite import Invite, parse
 from app.swarm.private import Private
 from app.swarm.protocol import SOCKET_PATH
@@ -38,7 +38,6 @@ _CLOSING_S = 1.0
 _LIVED_S = 60.0
 """A relay that ran for so long did not fail to start: the waits between starts begin anew."""
 _TRIES = 4
-_LOG_BYTES = 2**20
 
 Say = Callable[[str], None]
 
@@ -151,12 +150,9 @@ class Hosting:
             environment["SHOAL_PRIVATE"] = self._private.token
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._log.parent.mkdir(parents=True, exist_ok=True)
-            if self._log.exists() and self._log.stat().st_size > _LOG_BYTES:
-                self._log.replace(self._log.with_suffix(".old.log"))
-            with self._log.open("ab") as log:
+            with files.log_with_room(self._log).open("ab") as log:
                 return await asyncio.create_subprocess_exec(
-                    *command, stdin=PIPE, stdout=PIPE, stderr=log, env=environment, **_out_of_reach()
+                    *command, stdin=PIPE, stdout=PIPE, stderr=log, env=environment, **out_of_reach()
                 )
         except OSError as error:
             raise HostingError(
@@ -170,9 +166,8 @@ class Hosting:
         )
         self.invite = invite
         self.sentence = _sentence(invite, port, self._lan, self._private is not None)
-        kept = msgspec.json.encode(_Kept(port=port, relay=invite.relay or ""))
         with contextlib.suppress(OSError):
-            (self._folder / "hosted.json").write_bytes(kept)
+            files.write_json(self._folder / "hosted.json", _Kept(port=port, relay=invite.relay or ""))
 
     def _why(self, mark: int) -> str:
         """The relay's own words, from where its log stood before."""
@@ -197,10 +192,7 @@ def own_relays(home: Path) -> frozenset[str]:
 
 
 def _kept(folder: Path) -> _Kept | None:
-    try:
-        return msgspec.json.decode((folder / "hosted.json").read_bytes(), type=_Kept)
-    except (OSError, msgspec.MsgspecError, UnicodeError):
-        return None
+    return files.read_json(folder / "hosted.json", _Kept)
 
 
 def _sentence(invite: Invite, port: int, lan: bool, private: bool) -> str:
@@ -216,10 +208,3 @@ def _sentence(invite: Invite, port: int, lan: bool, private: bool) -> str:
 
 def _path() -> str:
     return os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-
-
-def _out_of_reach() -> dict[str, Any]:
-    """Keeps the terminal's Ctrl-C away from the relay: it outlives what the node still has to send."""
-    if os.name == "nt":
-        return {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
-    return {"start_new_session": True}

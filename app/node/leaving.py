@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from app import home as place
+from app.common import files
 from app.desktop import links
 from app.desktop.autostart import Autostart, AutostartError, autostart
 from app.node import belongings
@@ -73,10 +74,10 @@ def plan(home: Path, login: Autostart | None = None) -> Plan:
         login=starts,
         pointer=str(place.pointer()) if place.pointer().exists() and _is_usual(home) else "",
         engine=str(engine) if engine else "",
-        engine_bytes=packs.size(engine) if engine else 0,
+        engine_bytes=files.size(engine) if engine else 0,
         links=opener.where if _is_usual(home) else (),
         unpacked=str(unpacked) if unpacked else "",
-        unpacked_bytes=packs.size(unpacked) if unpacked else 0,
+        unpacked_bytes=files.size(unpacked) if unpacked else 0,
         stays=tuple(entry.name for entry in others),
         program=installed.seen(),
         form=installed.form(),

@@ -10,7 +10,7 @@ import msgspec
 
 from app.node.home import model_folder, model_mark
 from engines.contract import EngineError
-from engines.models.catalogue import find
+from engines.models.catalogue import full_name
 from engines.models.locate import locate
 from engines.models.needs import Dtype, Fit, Memory
 from engines.models.shelf import Partial
@@ -22,6 +22,9 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     folder: str
     bytes: int
     rounds: int
+    begins: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    """Families that it could begin with, and those that were too hard, when it was placed."""
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +42,9 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     licence_url: str = ""
     gated: str = ""
     chat: str = ""
+    program: str = ""
+    """Which other program has fetched it; `problem` says why it cannot learn here all the same."""
+    problem: str = ""
     least: int = 0
     learning: int = 0
     fit: Fit | None = None
@@ -64,9 +70,9 @@ class Library(msgspec.Struct, frozen=True, kw_only=True):
 
 def history_of(home: Path, name: str) -> Path | None:
     """Where the training of the model of that name is, or will be; None where the model itself is not here."""
-    entry = find(name)
+    name = full_name(name)
     try:
-        folder = locate(entry.id if entry else name, home)
+        folder = locate(name, home, make=False)
         return model_folder(home, folder.name if Path(name).is_absolute() else name, model_mark(folder))
     except (EngineError, OSError):
         return None

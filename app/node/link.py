@@ -6,27 +6,27 @@ import asyncio
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from app import remedy
+from app.common.files import log_with_room
 from app.node import messages, solo
 from app.node.effort import Effort
 from app.node.errors import DiskFullError
 from app.node.trainer import EFFORT, ENGINE, HOME, SHARE, SOLO
+from app.stopping import out_of_reach
 from engines.contract import AdapterError, Batch, EngineError, EngineInfo, StepStats
 from engines.opening import AUTO
 
 ROOT = Path(__file__).resolve().parents[2]
 TRAINER = (sys.executable, "-m", "app.node.trainer")
-_LOG_BYTES = 2**20
 _LAST_WORDS_S = 5.0
 """A trainer that closed its output but lives on is killed after this long."""
 
@@ -89,7 +89,7 @@ class Link:
             "TOKENIZERS_PARALLELISM": "false",
             "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),
         }
-        with _fresh_log(log) as errors:
+        with log_with_room(log).open("ab") as errors:
             process = await asyncio.create_subprocess_exec(
                 *command,
                 *([SOLO] if alone else []),
@@ -98,7 +98,7 @@ class Link:
                 stderr=errors,
                 env=environment,
                 limit=messages.MAX_LINE,
-                **_out_of_reach(),
+                **out_of_reach(),
             )
         return cls(process, log, note)
 
@@ -223,18 +223,3 @@ def death(returncode: int, log: Path) -> TrainerDied:
 
 def _engine() -> str:
     return f"{remedy.repair(', which repairs the installation')}, or choose another --model"
-
-
-def _fresh_log(log: Path) -> BinaryIO:
-    """The trainer's standard error, appended to; an overlong one is kept once under another name."""
-    log.parent.mkdir(parents=True, exist_ok=True)
-    if log.exists() and log.stat().st_size > _LOG_BYTES:
-        log.replace(log.with_suffix(".old.log"))
-    return log.open("ab")
-
-
-def _out_of_reach() -> dict[str, Any]:
-    """Keeps the terminal's Ctrl-C away from the trainer: the node decides what ends and when."""
-    if os.name == "nt":
-        return {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
-    return {"start_new_session": True}

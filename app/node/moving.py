@@ -12,6 +12,8 @@ from hashlib import blake2b
 from pathlib import Path
 
 from app import home as place
+from app.common.files import flush, free
+from app.common.text import in_bytes
 from app.node import belongings
 from app.node.errors import NodeError, says_disk_full
 from app.node.home import held
@@ -97,10 +99,10 @@ def _copy(old: Path, to: Path, tell: Tell) -> None:
         entries = [entry for entry in belongings.ours(old) if entry.name not in belongings.LOCKS]
         found = [file for entry in entries for file in belongings.files(entry)]
         total = 2 * sum(size for _, size in found)
-        if shutil.disk_usage(to).free < total // 2 + _SPARE_BYTES:
+        if free(to) < total // 2 + _SPARE_BYTES:
             raise MoveError(
-                f"The disk of {to} has too little room ({total // 2 // 10**6 + 64:,} MB are needed): choose "
-                "another one."
+                f"The disk of {to} has too little room ({in_bytes(total // 2 + _SPARE_BYTES)} are needed): "
+                "choose another one."
             )
         done = 0
         tell(0, total)
@@ -111,7 +113,7 @@ def _copy(old: Path, to: Path, tell: Tell) -> None:
                 done += part
                 tell(min(done, total), total)
         for folder in {target for target, _, _ in os.walk(to)}:
-            _sync(Path(folder))
+            flush(Path(folder))
         tell(total, total)
     except OSError as error:
         why = "it is full" if says_disk_full(error) else error.strerror or str(error)
@@ -142,8 +144,7 @@ def _copied(source: Path, target: Path) -> Iterator[int]:
             writer.write(chunk)
             written.update(chunk)
             yield len(chunk)
-        writer.flush()
-        os.fsync(writer.fileno())
+    flush(target)
     shutil.copystat(source, target)
     again = blake2b()
     with target.open("rb") as reader:
@@ -152,13 +153,3 @@ def _copied(source: Path, target: Path) -> Iterator[int]:
             yield len(chunk)
     if again.digest() != written.digest():
         raise OSError(5, "what was written cannot be read back")
-
-
-def _sync(folder: Path) -> None:
-    if os.name == "nt":
-        return  # Windows has no handle of a folder to flush
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -13,22 +13,26 @@ from pathlib import Path
 
 import msgspec
 
-from app.node import checkpoint, events
+from app.common.retry import wait_s
+from app.learning.placement import Placement
+from app.node import checkpoint, events, placing
 from app.node.effort import Effort
 from app.node.errors import DiskFullError, NodeError, no_room, room_on_disk
 from app.node.figures import questions_mark
 from app.node.gate import Gate
+from app.node.healing import Healer, placed
 from app.node.home import model_folder, model_mark
 from app.node.keeping import free_older, keep
 from app.node.link import TRAINER, Link, TrainerDied
 from app.node.peers import Judged, OwnGroup, Swarm
 from app.node.probing import due, probe
-from app.node.records import EventRow, ProbeRow
+from app.node.records import Happening, Probe
 from app.node.resume import open_history, other_models, resume, set_history_aside, with_families
 from app.node.round import Played, Tools, play
 from app.node.settings import Settings
 from app.node.snapshot import Phase, Ruling, Snapshot, standing
 from app.node.state import State
+from app.node.teaching import teach
 from app.node.watch import Watch
 from app.packs import place as packs
 from app.sapo import curriculum, seeds
@@ -43,15 +47,6 @@ _LEAST_SHARE = 1 / 16
 """Of the measured budget; a trainer that still dies for want of memory with this much is helped by nothing."""
 _SAVING_S = 2.0
 """How long a pause waits for a round that is being saved; one that is not yet so far is abandoned."""
-
-
-def wait_before_restart(deaths: int) -> float:
-    """Seconds before the trainer is started again after so many deaths in a row.
-
-    >>> [wait_before_restart(deaths) for deaths in (1, 2, 3, 4)]
-    [0.5, 2.0, 8.0, 30.0]
-    """
-    return min(30.0, 0.5 * 4.0 ** (deaths - 1))
 
 
 class Node:
@@ -97,9 +92,11 @@ class Node:
         )
         self._fresh = self._state
         self._questions: list[Asked] = []
+        self._placement: Placement | None = None
+        self._healer = Healer(self._folder / "best")
         self._run: int | None = None
         self._ends_at: int | None = None
-        self._curve: list[ProbeRow] = []
+        self._curve: list[Probe] = []
 
     @property
     def snapshot(self) -> Snapshot:
@@ -191,7 +188,9 @@ class Node:
                 await self._start_trainer()
             if self._engine is None:
                 await self._ready()
-            if self._probe_due():
+            if self._placing_due():
+                await self._place()
+            elif self._probe_due():
                 await self._probe()
             elif self._state.round == self._ends_at:
                 return True
@@ -265,8 +264,12 @@ class Node:
         assert self._link is not None
         self._watch.report(Phase.LOADING)
         opening = self._link.open(self._model, self._settings.rank, seeds.hashed("adapter", self._identity))
+        if self._settings.place and (found := placing.read(self._folder, among=self._settings.families)):
+            self._begin_with(found)
         engine, self._questions = await asyncio.gather(opening, self._probe_questions())  # both take seconds
         state, sentences = await resume(self._link, self._checkpoints, self._mark, self._fresh)
+        if self._placement is not None and state.way != self._placement.way:
+            state = msgspec.structs.replace(state, way=self._placement.way, taught=False)
         with room_on_disk(self._home):
             if state.round == 0 and self._store.last_round() > 1:
                 self._store.close()
@@ -303,7 +306,7 @@ class Node:
             await self._begun.wait()
         began = time.monotonic()
         try:
-            played = await play(self._tools(), self._state)
+            played = await self._play()
             self._watch.report(Phase.SAVING)
             try:
                 await self._keep(played)
@@ -326,14 +329,75 @@ class Node:
             self._watch.report(Phase.RESTING)
             await asyncio.sleep(self._settings.rest * (time.monotonic() - began))
 
+    def _placing_due(self) -> bool:
+        fresh = self._settings.place and self._placement is None and self._state.round == 0
+        return fresh or self._healer.place_again
+
+    async def _place(self) -> None:
+        """Finds out what the model can begin with, and goes on with that; see app.node.placing."""
+        found = await placing.place(self._tools(), self._healer.candidates or self._settings.families)
+        with room_on_disk(self._home):
+            placing.write(self._folder, found)
+        self._begin_with(found)
+        self._healer.placed()
+        levels = with_families(self._state.curriculum, self._settings.families)
+        self._state = msgspec.structs.replace(self._state, curriculum=levels, way=found.way, taught=False)
+        self._questions = []
+        self._questions = await self._probe_questions()
+        self._curve = self._store.probes(questions_mark(self._questions))
+        self._watch.probed(self._state, self._curve)
+        sentence = placed(found)
+        self._watch.note(sentence)
+        self._record("placement", sentence)
+        self._tell(
+            events.Placed(
+                round=self._state.round,
+                way=found.way.name,
+                families=found.families,
+                waiting=found.waiting,
+                lesson=len(found.lesson),
+                seconds=round(found.seconds, 1),
+                sentence=sentence,
+            )
+        )
+
+    def _begin_with(self, found: Placement) -> None:
+        """Holds for this run's settings; where nothing was found, the candidates stay."""
+        self._placement = found
+        self._watch.placed(found.waiting)
+        self._healer.candidates = self._healer.candidates or self._settings.families
+        if found.families:
+            self._settings = msgspec.structs.replace(self._settings, families=found.families)
+            if self._swarm is not None:
+                self._swarm.practise(found.families)
+
+    async def _play(self) -> Played:
+        """Lesson zero where a placement has left one, else an ordinary round."""
+        lesson = self._placement.lesson if self._placement is not None else ()
+        if lesson and not self._state.taught:
+            return await teach(self._tools(), self._state, lesson)
+        return await play(self._tools(), self._state)
+
+    async def _heal(self) -> None:
+        """Says why nothing is gained, and does what may help."""
+        assert self._link is not None
+        healed = await self._healer.heal(self._state, self._settings, self._curve, self._link)
+        if healed is None:
+            return
+        self._state = healed.state
+        self._watch.note(healed.sentence)
+        self._record("flat", healed.sentence)
+        self._tell(events.Flat(round=self._state.round, cause=healed.cause.value, sentence=healed.sentence))
+
     async def _keep(self, played: Played) -> None:
         assert self._link is not None and self._run is not None
         kept = await keep(played, self._link, self._store, self._checkpoints, self._mark, self._run)
         self._state = kept.state
-        done = events.round_done(kept.row)
-        self._watch.played(played, done, self._curve)
-        self._tell(done)
+        self._watch.played(kept, self._curve)
+        self._tell(kept.row)
         self._tell(events.Checkpointed(round=kept.state.round, folder=str(kept.folder)))
+        self._healer.saw(kept.row)
+        await self._heal()
 
     async def _keep_in_last_room(self, played: Played, error: DiskFullError) -> None:
         """A full disk costs the older safe point, not the round: its room is used, and then the node ends."""
@@ -343,12 +407,14 @@ class Node:
         raise DiskFullError(f"{no_room(self._home)}; round {self._state.round} is safe.") from error
 
     async def _probe(self) -> None:
-        row = await probe(self._tools(), self._questions, self._state.round)
+        row = await probe(self._tools(), self._questions, self._state)
         with room_on_disk(self._home):
             self._store.add_probe(row)
         self._curve = self._store.probes(row.questions_mark)
         self._watch.probed(self._state, self._curve)
-        self._tell(events.probe_done(row))
+        self._tell(row)
+        self._healer.measured(self._curve, self._checkpoints)
+        await self._heal()
 
     async def _probe_questions(self) -> list[Asked]:
         settings, make = self._settings, self._sandbox.questions
@@ -362,7 +428,9 @@ class Node:
             return True
         round_ = self._state.round
         measured = any(row.round == round_ for row in self._curve)
-        return not measured and (due(round_, self._settings.probe_every) or round_ == self._ends_at)
+        last = self._watch.snapshot.last
+        lesson = last is not None and last.round == round_ and last.lesson > 0
+        return not measured and (lesson or due(round_, self._settings.probe_every) or round_ == self._ends_at)
 
     async def _after(self, death: TrainerDied) -> None:
         """A dead trainer is an ordinary event: say so, wait a little, and do the round again."""
@@ -375,7 +443,7 @@ class Node:
                 f"{death}, {self._deaths} times in a row: {death.remedy}, and start again; "
                 f"round {self._state.round} is safe."
             )
-        wait = wait_before_restart(self._deaths)
+        wait = wait_s(self._deaths, first_s=0.5, longest_s=30.0, growth=4.0)
         smaller = ""
         if death.of_memory and self._share > _LEAST_SHARE:
             self._share /= 2
@@ -399,15 +467,8 @@ class Node:
                 self._store.end_run(self._run, reason)
         self._store.close()
         last = self._curve[-1] if self._curve else None
-        self._tell(
-            events.Ended(
-                round=self._state.round,
-                reason=reason,
-                sentence=sentence or standing_,
-                pass_at_1=last.pass_at_1 if last else None,
-                stderr=last.stderr if last else None,
-            )
-        )
+        ended = events.Ended.at(last, round=self._state.round, reason=reason, sentence=sentence or standing_)
+        self._tell(ended)
 
     def _tools(self) -> Tools:
         assert self._link is not None and self._engine is not None
@@ -440,7 +501,7 @@ class Node:
     def _record(self, kind: str, sentence: str) -> None:
         with contextlib.suppress(sqlite3.Error):  # a sentence is not worth a round
             self._store.add_event(
-                EventRow(at=time.time(), round=self._state.round, kind=kind, sentence=sentence)
+                Happening(at=time.time(), round=self._state.round, kind=kind, sentence=sentence)
             )
 
     def _started(self, engine: EngineInfo) -> events.Started:

@@ -1,4 +1,4 @@
-"""A round's peers: where their groups come from, and how these become rows of the batch.
+"""A round's peers: where their groups come from.
 
 A round sees a swarm through `Peers` alone. What it takes is out until the round is safe; a round that is lost
 gives it back and is played again.
@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
+from app.learning.lesson import Read
 from app.node.events import Event
 from app.node.messages import Foreign, Reading
 from app.node.snapshot import SwarmView
-from app.sapo.defences import Check, Habits, trusted
+from app.sapo.asking import Way, messages
 from app.sapo.groups import ScoredGroup
-from app.sapo.prompts import messages
 from app.sapo.questions import Asked, Coordinates
-from app.sapo.recipes import Recipe, TrainGroup, Weights
+from app.sapo.recipes import Recipe
 from app.sapo.sandbox import Sandbox
-from engines.contract import Row
 
 MOST_EXTERNAL = 8
 
@@ -90,6 +89,10 @@ class Swarm(Peers, Protocol):
         """Begins to look for a relay. Inside the running event loop; returns at once."""
         ...
 
+    def practise(self, families: Iterable[str]) -> None:
+        """From now on groups of these families alone are asked for."""
+        ...
+
     def remember(self, used: Iterable[Coordinates]) -> None:
         """Questions of peers' groups that were trained on before this start: they are not taken again."""
         ...
@@ -110,18 +113,18 @@ class Mixed:
     """Peer groups that fit, as tokens of this node's model."""
 
     groups_P: list[PeerGroup]
-    readings_P: list[Reading]
+    read_P: list[Read]
     unfit: int = 0
     """Groups left out because a completion or the prompt is too long for this model."""
 
 
-NOBODY = Mixed(groups_P=[], readings_P=[])
+NOBODY = Mixed(groups_P=[], read_P=[])
 
 
-def foreign(group: PeerGroup) -> Foreign:
-    """A group as the trainer reads it: the question through this model's own prompt."""
+def foreign(group: PeerGroup, way: Way) -> Foreign:
+    """A group as the trainer reads it: the question as this model is asked it."""
     return Foreign(
-        prompt=messages(group.question),
+        prompt=messages(group.question, way),
         completions_G=group.scored.group.completions_G,
         finished_G=group.scored.group.finished_G,
     )
@@ -132,46 +135,6 @@ def mixed(groups_P: Sequence[PeerGroup], readings_P: Sequence[Reading | None]) -
     pairs = [(group, reading) for group, reading in zip(groups_P, readings_P, strict=True) if reading]
     return Mixed(
         groups_P=[group for group, _ in pairs],
-        readings_P=[reading for _, reading in pairs],
+        read_P=[Read(group.scored, reading.sequences_G, reading.logprobs_GT) for group, reading in pairs],
         unfit=len(groups_P) - len(pairs),
     )
-
-
-def peer_train_group(
-    group: PeerGroup, reading: Reading, checks: Sequence[Check] = (), habits: Habits | None = None
-) -> TrainGroup:
-    """A peer group as the recipe sees it; its log-probs are the learner's before the update. Its answers are
-    held against the node's own `habits`, once there are any."""
-    logprobs_GT = reading.logprobs_GT
-    lengths_G = tuple(len(sequence.completion_T) for sequence in reading.sequences_G)
-    texts_G = group.scored.group.completions_G
-    return TrainGroup(
-        rewards_G=group.scored.rewards_G,
-        finished_G=group.scored.group.finished_G,
-        lengths_G=lengths_G,
-        logprobs_GT=None if logprobs_GT is None else tuple(map(tuple, logprobs_GT)),
-        trusted_G=trusted(checks, habits, texts_G, lengths_G, logprobs_GT) if checks and habits else None,
-    )
-
-
-def peer_rows(readings_P: Sequence[Reading], weights_PGT: Sequence[Weights]) -> list[list[Row]]:
-    """The training sequences that carry any weight, of every group that has some. Without old log-probs: a
-    peer's ratio is 1."""
-    return [
-        [
-            Row(prompt_T=sequence.prompt_T, completion_T=sequence.completion_T, weights_T=list(weights_T))
-            for sequence, weights_T in zip(reading.sequences_G, weights_GT, strict=True)
-            if any(weights_T)
-        ]
-        for reading, weights_GT in zip(readings_P, weights_PGT, strict=True)
-        if weighty(weights_GT)
-    ]
-
-
-def weighty(weights_GT: Weights) -> bool:
-    """Whether a group carries any weight.
-
-    >>> weighty(((0.0,), (0.0, 0.5))), weighty(((0.0,),))
-    (True, False)
-    """
-    return any(weight for weights_T in weights_GT for weight in weights_T)

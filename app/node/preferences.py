@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from app.node import whole
+from app.common import files
 from app.node.causes import RuleSettings
 from app.node.effort import Dial
 from app.node.orders import Orders
@@ -187,7 +187,7 @@ class Preferences:
 
     def __init__(self, home: Path) -> None:
         self._path = home / FILE
-        found, self.complaint = whole.read(self._path, dict[str, Any])
+        found, self.complaint = files.kept_json(self._path, dict[str, Any])
         self.values = dict(DEFAULTS)
         self._others = {key: value for key, value in (found or {}).items() if key not in _BY_KEY}
         for key, value in (found or {}).items():
@@ -207,7 +207,7 @@ class Preferences:
             check(key, value)
         self.values = {**self.values, **changed}
         different = {key: value for key, value in self.values.items() if value != DEFAULTS[key]}
-        whole.write(self._path, {**self._others, **different})
+        files.write_json(self._path, {**self._others, **different})
 
     def rules(self, orders: Orders) -> RuleSettings:
         """What the rules go by."""

@@ -11,13 +11,16 @@ import time
 from collections.abc import Sequence
 
 from app.node.figures import questions_mark, share
-from app.node.records import ProbeDetails, ProbeRow
-from app.node.round import Tools, prompts_at_once, score
+from app.node.records import Probe
+from app.node.round import Tools, longest, prompts_at_once, score
 from app.node.snapshot import Phase
+from app.node.state import State
+from app.sapo import probe as held_out
 from app.sapo import seeds
-from app.sapo.probe import pass_at_1
-from app.sapo.prompts import messages, shows_work
+from app.sapo.asking import lenient, messages, shows_work
+from app.sapo.groups import SOLVED, ScoredGroup
 from app.sapo.questions import Asked
+from app.sapo.sandbox import Sandbox
 
 _SEED = seeds.hashed("probe sampling")
 
@@ -32,15 +35,15 @@ def due(round: int, every: int) -> bool:
     return round % every == 0 or (every >= 10 and round in (every // 5, every // 2))
 
 
-async def probe(tools: Tools, questions_P: Sequence[Asked], round: int) -> ProbeRow:
+async def probe(tools: Tools, questions_P: Sequence[Asked], state: State) -> Probe:
     """Measures the current adapter. Raises TrainerDied."""
     started = time.monotonic()
     report = tools.report
     report(Phase.PROBING, 0, len(questions_P))
     sampled = await tools.link.sample(
-        [messages(question.text) for question in questions_P],
+        [messages(question.text, state.way) for question in questions_P],
         1,
-        tools.settings.max_tokens,
+        longest(state, tools.settings),
         _SEED,
         prompts_at_once=prompts_at_once(tools.engine, 1),
         texts_only=True,
@@ -52,18 +55,24 @@ async def probe(tools: Tools, questions_P: Sequence[Asked], round: int) -> Probe
     for question, solved in zip(questions_P, solved_P, strict=True):
         families.setdefault(question.coordinates.family, []).append(solved)
     completions_P = [group[0] for group in sampled.groups_PG]
-    overall, error = pass_at_1(solved_P)
-    return ProbeRow(
-        round=round,
+    return Probe.of(
+        held_out.score(solved_P),
+        round=state.round,
         questions_mark=questions_mark(questions_P),
         at=time.time(),
         questions=len(questions_P),
-        pass_at_1=overall,
-        stderr=error,
-        details=ProbeDetails(
-            worked_share=share(shows_work(completion.text) for completion in completions_P),
-            finished_share=share(completion.finished for completion in completions_P),
-            seconds=time.monotonic() - started,
-            families={family: share(solved) for family, solved in families.items()},
-        ),
+        lenient=await asyncio.to_thread(_lenient, tools.sandbox, scored_P),
+        worked_share=share(shows_work(completion.text) for completion in completions_P),
+        finished_share=share(completion.finished for completion in completions_P),
+        seconds=time.monotonic() - started,
+        families={family: share(solved) for family, solved in families.items()},
+    )
+
+
+def _lenient(sandbox: Sandbox, scored_P: Sequence[ScoredGroup]) -> float:
+    """Share solved where an answer without form counts as well. Blocks; for a thread."""
+    return share(
+        scored.rewards_G[0]
+        or sandbox.score(scored.group.coordinates, [lenient(scored.group.completions_G[0])])[0] >= SOLVED
+        for scored in scored_P
     )

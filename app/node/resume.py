@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from app.node import checkpoint
+from app.node.history import FILE as HISTORY
 from app.node.link import Link
 from app.node.state import State
 from app.node.store import Store, StoreError
 from app.sapo import curriculum
 from engines.contract import AdapterError
-
-HISTORY = "history.sqlite"
 
 
 async def resume(link: Link, checkpoints: Path, model: str, fresh: State) -> tuple[State, list[str]]:

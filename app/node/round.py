@@ -15,32 +15,24 @@ from typing import Protocol
 
 import msgspec
 
+from app.learning.lesson import Lesson, Own, Weighed, lesson
+from app.learning.questions import own_questions
+from app.learning.state import climbed
 from app.node import stepping
-from app.node.drawing import own_questions
-from app.node.figures import shuffled, tallies
+from app.node.figures import shuffled
 from app.node.link import Link
-from app.node.peers import NOBODY, Mixed, Peers, foreign, mixed, peer_rows, peer_train_group, weighty
+from app.node.peers import NOBODY, Mixed, Peers, foreign, mixed
 from app.node.settings import Settings
 from app.node.snapshot import Phase
 from app.node.state import State
-from app.sapo import curriculum, minibatches, seeds
-from app.sapo.defences import Habits, observe
+from app.sapo import seeds
+from app.sapo.asking import messages
 from app.sapo.groups import Group, ScoredGroup
-from app.sapo.prompts import messages
 from app.sapo.questions import Asked
-from app.sapo.recipes import (
-    RECIPES,
-    Recipe,
-    TrainGroup,
-    Weighed,
-    Weights,
-    learning_rate,
-    running_logprob,
-    weigh,
-)
+from app.sapo.recipes import RECIPES, Recipe
 from app.sapo.sandbox import Sandbox
 from app.sapo.scoring import score_group
-from engines.contract import Batch, Completion, EngineError, EngineInfo, Row, StepStats
+from engines.contract import Completion, EngineError, EngineInfo, StepStats
 
 
 class Report(Protocol):
@@ -83,6 +75,8 @@ class Played:
     score_s: float
     step_s: float
     seconds: float
+    lesson: int = 0
+    """Own right answers that were taught: see app.node.teaching."""
 
 
 async def play(tools: Tools, before: State) -> Played:
@@ -97,15 +91,15 @@ async def play(tools: Tools, before: State) -> Played:
         before.curriculum,
         tools.identity,
         number,
-        settings.groups,
+        before.groups or settings.groups,
         tools.sandbox.questions,
     )
 
     report(Phase.SAMPLING, 0, len(questions_P) * settings.completions)
     sampled = await tools.link.sample(
-        [messages(question.text) for question in questions_P],
+        [messages(question.text, before.way) for question in questions_P],
         settings.completions,
-        settings.max_tokens,
+        longest(before, settings),
         seeds.sampling_seed(tools.identity, number, "own"),
         prompts_at_once=prompts_at_once(tools.engine, settings.completions),
         tell=lambda done, total: report(Phase.SAMPLING, done, total),
@@ -122,41 +116,24 @@ async def play(tools: Tools, before: State) -> Played:
     checked = time.monotonic()
 
     report(Phase.LEARNING)
-    peers, refusal = await mix(tools, recipe, number)
-    own = [train_group(*pair) for pair in zip(scored_P, sampled.groups_PG, strict=True)]
-    own_logprob = running_logprob(before.own_logprob, own)
-    habits = observed(before.habits, sampled.groups_PG)
-    peer = [
-        peer_train_group(group, reading, recipe.checks, habits)
-        for group, reading in zip(peers.groups_P, peers.readings_P, strict=True)
-    ]
-    weighed = weigh(recipe, own, peer, own_logprob or 0.0)
-    rows_P = own_rows(
-        sampled.prompts_PT,
-        sampled.groups_PG,
-        weighed.own,
-        with_old=recipe.clip is not None,
+    peers, refusal = await mix(tools, recipe, before)
+    own_P = [Own(*own) for own in zip(scored_P, sampled.prompts_PT, sampled.groups_PG, strict=True)]
+    taught: Lesson[State] = lesson(
+        recipe,
+        before,
+        own_P,
+        peers.read_P,
+        rate=settings.learning_rate * before.rate,
+        order=Random(seeds.sampling_seed(tools.identity, number, "steps")),
         by_another=bool(tools.engine.sampler),
     )
-    rows_P += peer_rows(peers.readings_P, weighed.peer)
-    order = Random(seeds.sampling_seed(tools.identity, number, "steps"))
-    batches = [  # none where every group's answers were all right or all wrong: nothing to learn from
-        Batch(
-            rows_S=[row for rows_G in rows_PG for row in rows_G],
-            learning_rate=learning_rate(settings.learning_rate, before.steps + position, weighed.step),
-            clip=recipe.clip,
-        )
-        for position, rows_PG in enumerate(minibatches.dealt(rows_P, weighed.steps, order))
-    ]
-    stepped = await stepping.take(tools.link, batches)
+    stepped = await stepping.take(tools.link, taught.batches)
 
     finished = time.monotonic()
     after = msgspec.structs.replace(
-        before,
+        taught.state,
         round=number,
-        curriculum=curriculum.observe(before.curriculum, tallies(scored_P, before.curriculum.levels)),
-        own_logprob=own_logprob,
-        habits=habits,
+        curriculum=climbed(before.curriculum, scored_P),
         completions=before.completions + len(questions_P) * settings.completions,
         tokens=before.tokens + sampled.tokens,
         steps=before.steps + stepped.steps,
@@ -169,7 +146,7 @@ async def play(tools: Tools, before: State) -> Played:
         scored_P=scored_P,
         verdicts_P=verdicts_P,
         mixed=peers,
-        weighed=weighed,
+        weighed=taught.weighed,
         stats=stepped.stats,
         refusal=stepped.refusal or refusal,
         tokens=sampled.tokens,
@@ -180,18 +157,24 @@ async def play(tools: Tools, before: State) -> Played:
     )
 
 
-async def mix(tools: Tools, recipe: Recipe, number: int) -> tuple[Mixed, str | None]:
-    """Peer groups for a round, read by the trainer, and why there are none where the engine refused them."""
+def longest(state: State, settings: Settings) -> int:
+    """Tokens that an answer may have."""
+    return state.max_tokens or state.way.limit(settings.max_tokens)
+
+
+async def mix(tools: Tools, recipe: Recipe, before: State) -> tuple[Mixed, str | None]:
+    """Peer groups for the round after `before`, read by the trainer, and why there are none where the engine
+    refused them."""
     if tools.peers is None or not tools.settings.external:
         return NOBODY, None
-    rng = Random(seeds.sampling_seed(tools.identity, number, "mix"))
+    rng = Random(seeds.sampling_seed(tools.identity, before.round + 1, "mix"))
     groups_P = tools.peers.take(recipe, tools.settings.external, rng)
     if not groups_P:
         return NOBODY, None
     try:
         readings_P = await tools.link.read(
-            [foreign(group) for group in groups_P],
-            tools.settings.max_tokens,
+            [foreign(group, before.way) for group in groups_P],
+            longest(before, tools.settings),
             logprobs=recipe.needs_peer_logprobs,
         )
     except EngineError as error:
@@ -217,58 +200,11 @@ def score(
     ]
 
 
-def train_group(scored: ScoredGroup, completions_G: Sequence[Completion]) -> TrainGroup:
-    """An own group as the recipe sees it. The sampler's log-probs stand for the learner's: where another
-    program sampled they differ by a hundredth of a nat in the mean, and only gates for peers go by them."""
-    return TrainGroup(
-        rewards_G=scored.rewards_G,
-        finished_G=scored.group.finished_G,
-        lengths_G=tuple(len(completion.tokens_T) for completion in completions_G),
-        mean_logprob_G=tuple(
-            sum(completion.logprobs_T) / max(1, len(completion.logprobs_T)) for completion in completions_G
-        ),
-    )
-
-
-def observed(habits: Habits | None, groups_PG: Sequence[Sequence[Completion]]) -> Habits | None:
-    """Habits after a round of own answers, by the sampler's log-probs."""
-    finished = [one for completions_G in groups_PG for one in completions_G if one.finished]
-    return observe(habits, [one.logprobs_T for one in finished], [one.text for one in finished])
-
-
-def own_rows(
-    prompts_PT: Sequence[list[int]],
-    groups_PG: Sequence[Sequence[Completion]],
-    weights_PGT: Sequence[Weights],
-    *,
-    with_old: bool,
-    by_another: bool,
-) -> list[list[Row]]:
-    """The training sequences that carry any weight, of every group that has some. `by_another`: another program
-    than the learner sampled, so its log-probs correct the weights; as PPO's old ones they would clip what is
-    only rounding."""
-    return [
-        [
-            Row(
-                prompt_T=prompt_T,
-                completion_T=completion.tokens_T,
-                weights_T=list(weights_T),
-                old_logprobs_T=completion.logprobs_T if with_old and not by_another else None,
-                sampler_logprobs_T=completion.logprobs_T if by_another else None,
-            )
-            for completion, weights_T in zip(completions_G, weights_GT, strict=True)
-            if any(weights_T)
-        ]
-        for prompt_T, completions_G, weights_GT in zip(prompts_PT, groups_PG, weights_PGT, strict=True)
-        if weighty(weights_GT)
-    ]
-
-
 def prompts_at_once(engine: EngineInfo, completions: int) -> int:
     """How many prompts one call of the engine gets: all for a small model, one for a large model on a
     processor.
 
     It decides the sampled tokens together with the seed, so it depends on the model and the device only.
     """
-    rows_at_once = 2 * 10**9 // max(1, engine.parameters) * (1 if engine.device == "CPU" else 64)
+    rows_at_once = (9 if engine.device == "CPU" else 128) * 10**9 // max(1, engine.parameters)
     return max(1, min(512, max(8, rows_at_once)) // completions)

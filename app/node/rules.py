@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from app.common.text import stopwatch
 from app.desktop.facts import Facts
 from app.node.causes import LOAD, POWER, Cause, RuleSettings
 from app.node.effort import EFFORTS, Effort
@@ -121,7 +122,9 @@ def _obstacles(
             yield Obstacle(Reason.USE_UNKNOWN)
         else:
             until = now.wall + settings.idle_s - idle_s
-            yield Obstacle(Reason.IN_USE, until, {"have": span(idle_s), "need": span(settings.idle_s)})
+            yield Obstacle(
+                Reason.IN_USE, until, {"have": stopwatch(idle_s), "need": stopwatch(settings.idle_s)}
+            )
     yield from _in_the_way(LOAD, now, facts, settings, memory, ran)
     quiet = [
         (memory.last[cause.reason] + cause.calm_s - now.steady, cause.calm_s)
@@ -130,7 +133,7 @@ def _obstacles(
     ]
     left_s, calm_s = max(quiet, default=(0.0, 0.0))
     if left_s > 0 and not ran:
-        values = {"have": span(calm_s - left_s), "need": span(calm_s)}
+        values = {"have": stopwatch(calm_s - left_s), "need": stopwatch(calm_s)}
         yield Obstacle(Reason.SETTLING, now.wall + left_s, values)
 
 
@@ -205,14 +208,3 @@ def _orders(now: Moment, orders: Orders, old: Memory, ran: bool) -> tuple[Orders
     if end <= now.steady:
         return msgspec.structs.replace(orders, snooze=None), end
     return orders, end
-
-
-def span(seconds: float) -> str:
-    """A span of time as a stopwatch shows it; what is not a whole second has not passed.
-
-    >>> span(133.9), span(180), span(3723)
-    ('2:13', '3:00', '1:02:03')
-    """
-    minutes, rest_s = divmod(max(0, int(seconds)), 60)
-    hours, rest_min = divmod(minutes, 60)
-    return f"{hours}:{rest_min:02}:{rest_s:02}" if hours else f"{minutes}:{rest_s:02}"

@@ -4,11 +4,12 @@ else."""
 from __future__ import annotations
 
 from enum import Enum
-from typing import Literal
 
 import msgspec
 
+from app.common.text import span
 from app.node.effort import Effort
+from app.node.records import GroupRow, Probe, Round
 from app.swarm.ledger import Message
 from engines.contract import EngineInfo
 
@@ -18,6 +19,7 @@ class Phase(Enum):
 
     STARTING = "starting"
     LOADING = "loading the model"
+    PLACING = "finding out what this model can begin with"
     PROBING = "measuring on held-out questions"
     HOLDING = "waiting for the others"
     PAUSED = "paused"
@@ -33,14 +35,6 @@ class Phase(Enum):
     STOPPING = "stopping"
 
 
-class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """One probe: pass@1 and its standard error, both in [0, 1]."""
-
-    round: int
-    pass_at_1: float
-    stderr: float
-
-
 class FamilyRow(msgspec.Struct, frozen=True, kw_only=True):
     """One family: its level of how many, the share solved in training of late, and at the first and latest
     probe."""
@@ -48,35 +42,18 @@ class FamilyRow(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     level: int
     levels: int
-    train_solved: float | None
+    solved: float | None
     first_probe: float | None
     latest_probe: float | None
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """One completion of the latest round and whether it was right; `completions_G` and `rewards_G` are its
-    whole group, and `who` is the peer that a group came from."""
-
-    family: str
-    question: str
-    completion: str
-    solved: bool
-    at: float = 0.0
-    round: int = 0
-    level: int = 0
-    source: Literal["own", "peer"] = "own"
-    who: str | None = None
-    completions_G: tuple[str, ...] = ()
-    rewards_G: tuple[int, ...] = ()
-
-
-class PeerRow(msgspec.Struct, frozen=True, kw_only=True):
+class Peer(msgspec.Struct, frozen=True, kw_only=True):
     """A peer whose groups passed the check in this run; `seen_at` in seconds since 1970."""
 
     name: str
-    model: str
-    seen_at: float
-    groups: int
+    model: str = ""
+    seen_at: float | None = None
+    groups: int = 0
 
 
 class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,9 +63,9 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     """This node's own, derived from its key; empty until the key is there."""
     connected: bool = False
     relay: str = ""
-    sentence: str = "Looking for a swarm."
+    sentence: str = ""
     """How the link stands."""
-    peers: int = 0
+    online: int = 0
     """Others online."""
     ready: int = 0
     """Checked groups that a round may take."""
@@ -105,7 +82,7 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     """Reason to received groups that failed the check, the latest reason last."""
     invite: str = ""
     """How others come to this relay; empty where that would tell a secret."""
-    peer_rows: tuple[PeerRow, ...] = ()
+    peers: tuple[Peer, ...] = ()
     """The latest seen last, at most 500."""
     relay_name: str = ""
     """The relay's address, as people know it; empty while there is none."""
@@ -153,15 +130,14 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     done: int = 0
     total: int = 0
     eta_s: float | None = None
-    curve: tuple[Point, ...] = ()
+    curve: tuple[Probe, ...] = ()
     families: tuple[FamilyRow, ...] = ()
-    answers: tuple[Answer, ...] = ()
-    informative_own: int | None = None
-    own_groups: int = 0
-    train_solved: float | None = None
-    worked_share: float | None = None
-    tokens_per_s: float | None = None
-    round_s: float | None = None
+    waiting: tuple[str, ...] = ()
+    """Names of families that are too hard for this model yet."""
+    answers: tuple[GroupRow, ...] = ()
+    """Some of the latest round's groups, with their questions."""
+    last: Round | None = None
+    """The latest round of this run."""
     swarm: SwarmView | None = None
     ruling: Ruling | None = None
     """None for a node that runs without rules."""
@@ -180,35 +156,23 @@ def doing(snapshot: Snapshot) -> str:
     """
     if snapshot.phase is Phase.PAUSED and snapshot.ruling is not None:
         return snapshot.ruling.short
-    if snapshot.phase not in (Phase.SAMPLING, Phase.PROBING) or not snapshot.total:
+    if snapshot.phase not in (Phase.SAMPLING, Phase.PROBING, Phase.PLACING) or not snapshot.total:
         return snapshot.phase.value
     what = "answer" if snapshot.phase is Phase.SAMPLING else f"{snapshot.phase.value}: answer"
-    left = f", about {seconds(snapshot.eta_s)}" if snapshot.eta_s is not None and snapshot.eta_s >= 1 else ""
+    left = f", about {span(snapshot.eta_s)}" if snapshot.eta_s is not None and snapshot.eta_s >= 1 else ""
     return f"{what} {snapshot.done} of {snapshot.total}{left}"
 
 
-def seconds(span: float) -> str:
-    """A span of time for people.
-
-    >>> seconds(40.2), seconds(95), seconds(7300)
-    ('40 s', '2 min', '2 h')
-    """
-    if span < 90:
-        return f"{span:.0f} s"
-    return f"{span / 60:.0f} min" if span < 5400 else f"{span / 3600:.0f} h"
-
-
-def standing(curve: tuple[Point, ...]) -> str:
+def standing(curve: tuple[Probe, ...]) -> str:
     """Where the curve stands, in a sentence.
 
-    >>> standing((Point(round=0, pass_at_1=0.16, stderr=0.023), Point(round=30, pass_at_1=0.31, stderr=0.029)))
+    >>> standing((Probe(round=0, share=0.16, stderr=0.023), Probe(round=30, share=0.31, stderr=0.029)))
     'Held-out questions solved: 31.0 % ± 2.9 after round 30, 16.0 % ± 2.3 at round 0.'
     """
     if not curve:
         return "The held-out questions have not been measured yet."
     last, first = curve[-1], curve[0]
-    now = f"Held-out questions solved: {100 * last.pass_at_1:.1f} % ± {100 * last.stderr:.1f}"
+    now = f"Held-out questions solved: {last}"
     if first is last:
         return f"{now} at round {last.round}."
-    then = f"{100 * first.pass_at_1:.1f} % ± {100 * first.stderr:.1f} at round {first.round}"
-    return f"{now} after round {last.round}, {then}."
+    return f"{now} after round {last.round}, {first} at round {first.round}."

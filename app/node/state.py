@@ -5,27 +5,27 @@ There is no random state to save: every draw follows from the identity and the r
 
 from __future__ import annotations
 
-import msgspec
-
-from app.sapo.curriculum import Curriculum
-from app.sapo.defences import Habits
+from app.learning.state import Learner
+from app.sapo.asking import TAGGED, Way
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True):
-    """After `round` finished rounds. `own_logprob` is the running mean of own completions' token log-prob
-    (nats)."""
+class State(Learner, frozen=True, kw_only=True):
+    """After `round` finished rounds."""
 
     round: int
-    curriculum: Curriculum
-    own_logprob: float | None = None
-    habits: Habits | None = None
-    """What own answers are like, against which peers' are held."""
     identity: str
     """The first characters of the identity's hash: tells whose rounds these are without giving the identity
     away."""
     completions: int = 0
     tokens: int = 0
-    steps: int = 0
     seconds: float = 0.0
     saved_at: float = 0.0
     """Seconds since 1970."""
+    way: Way = TAGGED
+    """How questions are put."""
+    taught: bool = False
+    """Lesson zero of the latest placement is behind it."""
+    max_tokens: int | None = None
+    groups: int | None = None
+    rate: float = 1.0
+    """Where the node has changed what the settings say, because nothing was gained; `rate` is a factor."""

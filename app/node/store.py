@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
+from app.node import history
 from app.node.format import NewerError, newer
-from app.node.records import EventRow, GroupRow, ProbeRow, RoundRow
+from app.node.records import GroupRow, Happening, Probe, Round
 from app.sapo.questions import Coordinates
 from app.transaction import transaction
 
-FORMAT = 2
+FORMAT = 3
 TEXTS_KEPT_ROUNDS = 200
 GROUPS_KEPT_ROUNDS = 2000
 """Of older rounds, first the completions and then the groups are dropped; the rounds themselves stay."""
@@ -29,25 +30,21 @@ _SCHEMA = """
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY, started REAL NOT NULL, ended REAL, first_round INTEGER NOT NULL, outcome TEXT,
     settings TEXT NOT NULL, engine TEXT NOT NULL);
-CREATE TABLE rounds (
-    round INTEGER PRIMARY KEY, run INTEGER NOT NULL, at REAL NOT NULL, seconds REAL NOT NULL,
-    informative_own INTEGER NOT NULL, informative_peer INTEGER NOT NULL, train_solved REAL NOT NULL,
-    details TEXT NOT NULL);
 CREATE TABLE groups (
     round INTEGER NOT NULL, position INTEGER NOT NULL, source TEXT NOT NULL, family TEXT NOT NULL, level INTEGER
     NOT NULL, seed INTEGER NOT NULL, item INTEGER NOT NULL, version TEXT NOT NULL, rewards TEXT NOT NULL,
     finished TEXT NOT NULL, scores TEXT NOT NULL, completions TEXT, peer TEXT,
     PRIMARY KEY (round, position)) WITHOUT ROWID;
-CREATE TABLE probes (
-    round INTEGER NOT NULL, questions_mark TEXT NOT NULL, at REAL NOT NULL, questions INTEGER NOT NULL,
-    pass_at_1 REAL NOT NULL, stderr REAL NOT NULL, details TEXT NOT NULL,
-    PRIMARY KEY (round, questions_mark));
 CREATE TABLE events (
     id INTEGER PRIMARY KEY, at REAL NOT NULL, round INTEGER NOT NULL, kind TEXT NOT NULL, sentence TEXT NOT
     NULL);
 """
-_FROM_1 = "ALTER TABLE groups ADD COLUMN peer TEXT;"
-"""Format 1 knew no peers."""
+_RECORDS = {
+    "rounds": "CREATE TABLE rounds (round INTEGER PRIMARY KEY, record TEXT NOT NULL)",
+    "probes": "CREATE TABLE probes (round INTEGER NOT NULL, questions_mark TEXT NOT NULL, record TEXT NOT NULL,"
+    " PRIMARY KEY (round, questions_mark))",
+}
+"""A record is JSON; what SQL looks up by has a column as well."""
 
 
 class StoreError(Exception):
@@ -66,21 +63,36 @@ class Store:
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
             (format_,) = self._db.execute("PRAGMA user_version").fetchone()
-            if format_ == 0:
-                self._db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version={FORMAT}; COMMIT;")
-            elif format_ == 1:
-                self._db.executescript(f"BEGIN; {_FROM_1} PRAGMA user_version={FORMAT}; COMMIT;")
-            elif format_ > FORMAT:
+            if format_ > FORMAT:
                 raise newer(str(path), format_)
-            elif format_ != FORMAT:
-                raise StoreError(f"it is of format {format_}, which no version knows")
+            if format_ < FORMAT:
+                self._migrate(format_)
             self._db.execute("SELECT max(round) FROM rounds").fetchone()
         except (sqlite3.OperationalError, NewerError):
             self._db.close()
             raise
-        except (sqlite3.DatabaseError, StoreError) as error:
+        except (sqlite3.DatabaseError, msgspec.MsgspecError) as error:
             self._db.close()
             raise StoreError(str(error)) from error
+
+    def _migrate(self, format_: int) -> None:
+        """From nothing (0), or from an older format: 1 knew no peers, and 2 spread a record over columns."""
+        with transaction(self._db):
+            if format_ == 0:
+                for statement in (*_SCHEMA.split(";"), *_RECORDS.values()):
+                    self._db.execute(statement)
+            if format_ == 1:
+                self._db.execute("ALTER TABLE groups ADD COLUMN peer TEXT")
+            if format_ in (1, 2):
+                rounds, probes = history.rounds(self._db), history.probes(self._db)
+                for table, statement in _RECORDS.items():
+                    self._db.execute(f"DROP TABLE {table}")
+                    self._db.execute(statement)
+                for round_ in rounds:
+                    self._put_round(round_)
+                for probe in probes:
+                    self.add_probe(probe)
+            self._db.execute(f"PRAGMA user_version={FORMAT}")
 
     def close(self) -> None:
         self._db.close()
@@ -104,25 +116,12 @@ class Store:
             self._db.execute("DELETE FROM probes WHERE round > ?", (round,))
         return gone
 
-    def add_round(self, row: RoundRow, groups: Sequence[GroupRow]) -> None:
+    def add_round(self, row: Round, groups: Iterable[GroupRow]) -> None:
         """A round with its groups, all or nothing; it takes the place of what a failed attempt may have
         left."""
         with transaction(self._db):
-            self._db.execute("DELETE FROM rounds WHERE round = ?", (row.round,))
+            self._put_round(row)
             self._db.execute("DELETE FROM groups WHERE round = ?", (row.round,))
-            self._db.execute(
-                "INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    row.round,
-                    row.run,
-                    row.at,
-                    row.seconds,
-                    row.informative_own,
-                    row.informative_peer,
-                    row.train_solved,
-                    _json(row.details),
-                ),
-            )
             self._db.executemany(
                 "INSERT INTO groups VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [(row.round, position, *_group(group)) for position, group in enumerate(groups)],
@@ -133,21 +132,15 @@ class Store:
             )
             self._db.execute("DELETE FROM groups WHERE round <= ?", (row.round - GROUPS_KEPT_ROUNDS,))
 
-    def add_probe(self, row: ProbeRow) -> None:
+    def _put_round(self, row: Round) -> None:
+        self._db.execute("INSERT OR REPLACE INTO rounds VALUES (?, ?)", (row.round, _json(row)))
+
+    def add_probe(self, row: Probe) -> None:
         self._db.execute(
-            "INSERT OR REPLACE INTO probes VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                row.round,
-                row.questions_mark,
-                row.at,
-                row.questions,
-                row.pass_at_1,
-                row.stderr,
-                _json(row.details),
-            ),
+            "INSERT OR REPLACE INTO probes VALUES (?, ?, ?)", (row.round, row.questions_mark, _json(row))
         )
 
-    def add_event(self, row: EventRow) -> None:
+    def add_event(self, row: Happening) -> None:
         with transaction(self._db):
             cursor = self._db.execute(
                 "INSERT INTO events (at, round, kind, sentence) VALUES (?, ?, ?, ?)",
@@ -171,28 +164,15 @@ class Store:
             for family, level, seed, index, version in found
         ]
 
-    def probes(self, questions_mark: str) -> list[ProbeRow]:
+    def probes(self, questions_mark: str) -> list[Probe]:
         """The curve: probes over the same questions, oldest first."""
-        rows = self._db.execute(
-            "SELECT round, questions_mark, at, questions, pass_at_1, stderr, details FROM probes"
-            " WHERE questions_mark = ? ORDER BY round",
-            (questions_mark,),
-        )
-        return [
-            msgspec.convert(
-                {**dict(zip(_PROBE, row, strict=True)), "details": msgspec.json.decode(row[-1])}, ProbeRow
-            )
-            for row in rows
-        ]
-
-
-_PROBE = ("round", "questions_mark", "at", "questions", "pass_at_1", "stderr", "details")
+        return [probe for probe in history.probes(self._db) if probe.questions_mark == questions_mark]
 
 
 def _group(group: GroupRow) -> tuple[object, ...]:
     where = group.coordinates
     return (
-        group.source,
+        "own" if group.peer is None else "peer",
         where.family,
         where.level,
         where.seed,

@@ -10,12 +10,11 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import cast
 
-import msgspec
-
+from app.common.retry import wait_s
+from app.learning.choosing import Records
 from app.node.peers import Judged, PeerGroup
-from app.node.snapshot import PeerRow
-from app.sapo.defences import Record, remembered, trust
-from app.sapo.mixing import Offer, choose
+from app.node.snapshot import Peer
+from app.sapo.mixing import Offer
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
 from app.swarm.client import Client, Complaint
@@ -79,12 +78,12 @@ class Supply:
         """`open_intake` makes the check for a swarm, whose id is known with the first connection. `used` are
         questions of groups that were trained on before this start; of later ones the check knows the ids."""
         self._client, self._open_intake, self._pool = client, open_intake, Pool()
-        self._recipe, self._external, self._families = recipe, external, tuple(families)
+        self._recipe, self._external, self.families = recipe, external, tuple(families)
         self._used = used
         self._met: OrderedDict[Coordinates, None] = OrderedDict()
         self._returned: list[Checked] = []
         self._out: list[Checked] = []
-        self._records: OrderedDict[str, Record] = OrderedDict()
+        self._records = Records()
         self._suspects: set[str] = set()
         self._wake, self._settled = asyncio.Event(), asyncio.Event()
         self._passed: deque[bool] = deque([True] * 16, maxlen=64)
@@ -96,7 +95,7 @@ class Supply:
         self.refused: Counter[str] = Counter()
         self.taken = self.taken_last = 0
         self.sources: set[str] = set()
-        self.peers: OrderedDict[str, PeerRow] = OrderedDict()
+        self.peers: OrderedDict[str, Peer] = OrderedDict()
         """By key, the latest seen last."""
 
     @property
@@ -118,8 +117,8 @@ class Supply:
                     async with asyncio.timeout(1.0):
                         await self._wake.wait()
                 continue
-            empty = 0 if fetched else min(empty + 1, 10)
-            await self._pause(AGAIN_S if fetched else min(IDLE_S, SOON_S * 2 ** (empty - 1)))
+            empty = 0 if fetched else empty + 1
+            await self._pause(AGAIN_S if fetched else wait_s(empty, first_s=SOON_S, longest_s=IDLE_S))
 
     async def _pause(self, seconds: float) -> None:
         """So long, or until a round is over, after which others may have something too; SOON_S at least."""
@@ -134,7 +133,7 @@ class Supply:
         """One sample, checked; how many came. None where none was asked for or could be had."""
         share = sum(self._passed) / len(self._passed)
         k = wanted(self._external, self.ready, self.round_s, share)
-        batch = await self._client.sample(k, self._families, self._oldest_s()) if k else None
+        batch = await self._client.sample(k, self.families, self._oldest_s()) if k else None
         if batch is None:
             return None
         if self._intake is None:
@@ -169,7 +168,7 @@ class Supply:
 
     def _meet(self, checked: Checked) -> None:
         before = self.peers.pop(checked.peer, None)
-        self.peers[checked.peer] = PeerRow(
+        self.peers[checked.peer] = Peer(
             name=checked.name,
             model=checked.scored.group.model,
             seen_at=checked.created_ms / 1000,
@@ -180,7 +179,7 @@ class Supply:
 
     def take(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
         offers, returned = self._offers(), self._returned
-        chosen = choose(recipe, self._trusted(offers), most, rng)
+        chosen = self._records.choose(recipe, offers, most, rng)
         of_pool = len(offers) - len(returned)
         pooled = iter(self._pool.take([at for at in chosen if at < of_pool]))
         self._out = [next(pooled) if at < of_pool else returned[at - of_pool] for at in chosen]
@@ -199,7 +198,7 @@ class Supply:
     def settle(self, round_s: float, judged_P: Sequence[Judged] = ()) -> None:
         authors = {id(one.scored): one.peer for one in self._out}
         for judged in judged_P:
-            self._judge(authors[id(judged.group.scored)], judged)
+            self._records.judge(authors[id(judged.group.scored)], judged.taken, judged.kept_out)
         self.taken += len(self._out)
         self.taken_last = len(self._out)
         self.sources.update(one.peer for one in self._out)
@@ -207,21 +206,6 @@ class Supply:
         self._out = []
         self.round_s = round_s
         self._settled.set()
-
-    def _judge(self, peer: str, judged: Judged) -> None:
-        record = self._records.pop(peer, Record())
-        self._records[peer] = remembered(record, judged.taken, judged.kept_out)
-        if len(self._records) > _PEERS:
-            self._records.popitem(last=False)
-
-    def _trusted(self, offers: list[Offer]) -> list[Offer]:
-        """The same with each peer's trust, where the recipe goes by it."""
-        if not self._recipe.by_record:
-            return offers
-        return [
-            msgspec.structs.replace(offer, trust=trust(self._records.get(offer.peer, Record())))
-            for offer in offers
-        ]
 
     def _offers(self) -> list[Offer]:
         """The pool's, and behind them what was given back."""

@@ -10,33 +10,53 @@ from pathlib import Path
 
 import msgspec
 
-from app.node import checkpoint
+from app.common.files import size
+from app.node import checkpoint, placing
 from app.node.home import model_folder, model_mark
 from app.node.library import Library, Model, Training
 from engines.contract import EngineError
 from engines.models.architecture import read_architecture
 from engines.models.catalogue import STARTER, Entry, entries
 from engines.models.folder import count_parameters, open_folder
+from engines.models.found import Found, Places
+from engines.models.found import find as find_elsewhere
 from engines.models.locate import starter_folder
 from engines.models.needs import Dtype, Fit, Memory, Needs, Shape, fits, likely_dtype, memory_here, needs
-from engines.models.settings import read_settings
-from engines.models.shelf import Installed, Partial, Shelf, size
+from engines.models.settings import ModelSettings, read_settings
+from engines.models.shelf import Installed, Partial, Shelf
 
 STARTER_ABOUT = "Comes with Shoal. Tiny: it learns within minutes on any computer."
 
 
-def survey(home: Path, memory: Memory | None = None, dtype: Dtype | None = None) -> Library:
-    """Reads it all anew; takes some tenths of a second, more on slow disks."""
+def survey(
+    home: Path,
+    memory: Memory | None = None,
+    dtype: Dtype | None = None,
+    elsewhere: Places | None = None,
+) -> Library:
+    """Reads it all anew; takes some tenths of a second, more on slow disks. `elsewhere` is where other programs
+    keep their models."""
     shelf = Shelf(home)
     room = _Room(memory or memory_here(), dtype or likely_dtype(), shelf.free())
     trained = {row.folder: row for row in trainings(home)}
     partials = {one.id: one for one in shelf.unfinished()}
     installed = {one.name: one for one in shelf.installed()}
+    others = find_elsewhere(elsewhere)
+    ready = {one.name: one for one in others if one.ready and one.name not in installed}
+    installed |= {
+        one.name: Installed(name=one.name, folder=one.folder, bytes=one.bytes) for one in ready.values()
+    }
+    taken = {one.name for one in installed.values()}
     models = [_starter(room)]
     models += [
         _entry(entry, room, installed.pop(entry.id, None), partials.get(entry.id)) for entry in entries()
     ]
     models += [_other(one, room) for one in installed.values()]
+    models = [
+        msgspec.structs.replace(model, program=ready[model.name].program) if model.name in ready else model
+        for model in models
+    ]
+    models += [_found(one, room) for one in others if not one.ready and one.name not in taken]
     named = {model.name for model in models}
     models += [
         Model(name=one.id, title=one.id, bytes=one.total, partial=one)
@@ -63,11 +83,19 @@ def survey(home: Path, memory: Memory | None = None, dtype: Dtype | None = None)
 def trainings(home: Path) -> list[Training]:
     """Every model's training in this data folder."""
     root = home / "models"
-    return [
-        Training(folder=str(folder), bytes=size(folder), rounds=_rounds(folder))
-        for folder in sorted(root.iterdir() if root.is_dir() else ())
-        if folder.is_dir()
-    ]
+    folders = (folder for folder in sorted(root.iterdir() if root.is_dir() else ()) if folder.is_dir())
+    return [_training(folder) for folder in folders]
+
+
+def _training(folder: Path) -> Training:
+    found = placing.read(folder)
+    return Training(
+        folder=str(folder),
+        bytes=size(folder),
+        rounds=_rounds(folder),
+        begins=tuple(found.families) if found else (),
+        waiting=found.waiting if found else (),
+    )
 
 
 def _rounds(folder: Path) -> int:
@@ -128,7 +156,7 @@ def _entry(entry: Entry, room: _Room, here: Installed | None, partial: Partial |
 
 def _other(one: Installed, room: _Room) -> Model:
     """A model that the catalogue does not know."""
-    title = Path(one.folder).name if one.local else one.name
+    title = one.title or (Path(one.folder).name if one.local else one.name)
     made = Model(
         name=one.name,
         title=title,
@@ -139,6 +167,25 @@ def _other(one: Installed, room: _Room) -> Model:
         commit=one.source.commit if one.source else "",
     )
     return _judged(made, Path(one.folder), room)
+
+
+def _found(one: Found, room: _Room) -> Model:
+    """A GGUF file that another program has fetched."""
+    shown = Model(
+        name=one.name,
+        title=one.title,
+        about=one.problem,
+        local=True,
+        folder=one.folder,
+        bytes=one.bytes,
+        program=one.program,
+        problem=one.problem,
+    )
+    if one.shape is None:
+        return shown
+    stored = one.shape.parameters  # in half precision, once it is taken over
+    known, fit = room.judge(one.shape, stored, ModelSettings().max_tokens, 2 * stored)
+    return msgspec.structs.replace(shown, least=known.least, learning=known.learning, fit=fit)
 
 
 def _judged(model: Model, folder: Path, room: _Room) -> Model:

@@ -6,8 +6,9 @@ from rich.console import Group
 from rich.panel import Panel
 from rich.text import Text
 
+from app.common.text import safe_line
 from app.node.snapshot import SwarmView
-from app.node.text import cut, plain
+from app.node.text import cut
 
 _ROOMY = 22
 """Lines of a terminal from which refusals get a line of their own."""
@@ -32,10 +33,10 @@ def panel(view: SwarmView, width: int, height: int) -> Panel:
 def _link(view: SwarmView) -> Text:
     if not view.connected:
         line = Text("○ ", style="bold yellow")
-        return line.append(plain(view.sentence) or "Not connected.", style="yellow")
+        return line.append(safe_line(view.sentence) or "Not connected.", style="yellow")
     line = Text("● ", style="bold green")
-    line.append(plain(view.relay), style="bold")
-    others = "nobody else is here yet" if view.peers == 0 else f"{counted(view.peers, 'peer')} online"
+    line.append(safe_line(view.relay), style="bold")
+    others = "nobody else is here yet" if view.online == 0 else f"{counted(view.online, 'peer')} online"
     line.append(f" · {others}")
     return line.append(f" · {counted(view.ready, 'group')} ready to learn from", style="bright_black")
 

@@ -69,7 +69,7 @@ class Swarming:
     ) -> None:
         self._folder, self._find, self._passphrase = folder, find, passphrase
         self._recipe, self._external, self._families = recipe, external, tuple(families)
-        self._view = SwarmView()
+        self._view = SwarmView(sentence="Looking for a swarm.")
         self._resting = False
         self._early: deque[OwnGroup] = deque(maxlen=_EARLY)
         self._client: Client | None = None
@@ -89,6 +89,11 @@ class Swarming:
         self._sandbox, self._tell, self._show = sandbox, tell, show
         show(self._view)
         self._life = asyncio.create_task(self._live(), name="swarm")
+
+    def practise(self, families: Iterable[str]) -> None:
+        self._families = tuple(families)
+        if self._supply is not None:
+            self._supply.families = self._families
 
     def remember(self, used: Iterable[Coordinates]) -> None:
         self._used.update(used)
@@ -235,7 +240,7 @@ class Swarming:
             connected=status.connected,
             relay=status.relay or "",
             sentence=f"{status.sentence} Next try in {status.next_try_s:.0f} s." if soon else status.sentence,
-            peers=max(0, (status.peers or 1) - 1),
+            online=max(0, (status.peers or 1) - 1),
             ready=supply.ready,
             taken=supply.taken,
             taken_last=supply.taken_last,
@@ -245,7 +250,7 @@ class Swarming:
             received=supply.received,
             refused=dict(supply.refused),
             invite=self._invite(status),
-            peer_rows=tuple(supply.peers.values()),
+            peers=tuple(supply.peers.values()),
             relay_name=urlsplit(status.url).netloc if status.connected and status.url else "",
             bytes_per_hour=self._client.ledger.sent_bytes,
             received_per_hour=self._client.ledger.received_bytes,

@@ -12,10 +12,12 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from app.common.text import safe_line, span
 from app.node.chart import Kind, chart
-from app.node.snapshot import Answer, FamilyRow, Phase, Snapshot, doing, seconds, standing
+from app.node.records import GroupRow
+from app.node.snapshot import FamilyRow, Phase, Snapshot, doing, standing
 from app.node.swarm_view import panel as swarm_panel
-from app.node.text import cut, plain
+from app.node.text import cut
 
 _STYLES = {Kind.AXIS: "bright_black", Kind.ERROR: "cyan dim", Kind.LINE: "bold cyan", Kind.EMPTY: ""}
 _FAMILIES_WIDTH, _FIGURES_WIDTH = 36, 24
@@ -93,7 +95,7 @@ def picture(snapshot: Snapshot, width: int, height: int, now: float) -> Renderab
 
 def _header(snapshot: Snapshot, width: int) -> Text:
     line = Text(" Shoal ", style="bold black on cyan", end="")
-    line.append(f" {plain(snapshot.model)}", style="bold")
+    line.append(f" {safe_line(snapshot.model)}", style="bold")
     if (engine := snapshot.engine) is not None:
         threads = f", {engine.threads} thread{'s' * (engine.threads != 1)}" if engine.device == "CPU" else ""
         line.append(f" · {engine.name} on {engine.device}, {engine.dtype}{threads}")
@@ -130,8 +132,7 @@ def _curve(snapshot: Snapshot, width: int, height: int) -> Panel:
         lines.append("\n  The first measurement comes soon.", style="bright_black")
     title = "held-out questions"
     if snapshot.curve:
-        last = snapshot.curve[-1]
-        title += f" [bold cyan]{100 * last.pass_at_1:.1f} % ± {100 * last.stderr:.1f}[/]"
+        title += f" [bold cyan]{snapshot.curve[-1]}[/]"
     return Panel(
         lines, title=title, title_align="left", border_style="bright_black", height=height, width=width
     )
@@ -155,7 +156,7 @@ def _families(families: tuple[FamilyRow, ...], width: int, height: int) -> Panel
             cut(Text(family.title), width - _FIGURES_WIDTH),
             f"{family.level + 1}/{family.levels}",
             Text(_share(family.latest_probe), style=_trend(family)),
-            Text(_share(family.train_solved), style="bright_black"),
+            Text(_share(family.solved), style="bright_black"),
         )
     if len(shown) < len(families):
         table.add_row(Text(f"and {len(families) - len(shown)} more", style="bright_black"))
@@ -175,16 +176,20 @@ def _trend(family: FamilyRow) -> str:
     return "green" if family.latest_probe > family.first_probe else ""
 
 
-def _answers(answers: tuple[Answer, ...], width: int, lines: int) -> Panel:
+def _answers(groups: tuple[GroupRow, ...], width: int, lines: int) -> Panel:
     room = width - 6
     rows = []
-    for answer in answers[:lines]:
-        question, completion = plain(answer.question), plain(answer.completion)
+    for group in groups[:lines]:
+        question, completion, solved = (
+            safe_line(group.question or ""),
+            safe_line(group.completions_G[0]),
+            group.rewards_G[0],
+        )
         left = max(12, min(len(question), room - 3 - len(completion), room * 2 // 3))
         shown = gist(question, max(left, room // 3))
-        row = Text("✓ " if answer.solved else "· ", style="bold green" if answer.solved else "bright_black")
+        row = Text("✓ " if solved else "· ", style="bold green" if solved else "bright_black")
         row.append(shown, style="bright_black")
-        row.append("  " + completion, style="green" if answer.solved else "")
+        row.append("  " + completion, style="green" if solved else "")
         rows.append(cut(row, width - 4))
     if not rows:
         rows = [Text("None yet.", style="bright_black")]
@@ -195,26 +200,19 @@ def _answers(answers: tuple[Answer, ...], width: int, lines: int) -> Panel:
 
 
 def _last_round(snapshot: Snapshot, width: int) -> Text:
-    parts = []
-    if snapshot.informative_own is not None:
-        parts.append(f"{snapshot.informative_own} of {snapshot.own_groups} groups informative")
-    if snapshot.train_solved is not None:
-        parts.append(f"training {_share(snapshot.train_solved)} right")
-    if snapshot.worked_share is not None:
-        parts.append(f"work shown {_share(snapshot.worked_share)}")
-    return cut(Text(" " + " · ".join(parts) if parts else "", style="bright_black"), width)
+    parts = snapshot.last.gist if snapshot.last is not None else []
+    return cut(Text(" " + " · ".join(parts), style="bright_black"), width)
 
 
 def _footer(snapshot: Snapshot, width: int, now: float) -> Text:
     if snapshot.note and now - snapshot.noted_at < _NOTE_S:
-        return cut(Text(" " + plain(snapshot.note), style="yellow"), width)
+        return cut(Text(" " + safe_line(snapshot.note), style="yellow"), width)
     parts = []
     if snapshot.safe_at is not None:
-        parts.append(f"safe: round {snapshot.safe_round}, {seconds(max(0.0, now - snapshot.safe_at))} ago")
-    if snapshot.tokens_per_s is not None:
-        parts.append(f"{snapshot.tokens_per_s:,.0f} tokens/s".replace(",", " "))
-    if snapshot.round_s is not None:
-        parts.append(f"{snapshot.round_s:.1f} s a round")
+        parts.append(f"safe: round {snapshot.safe_round}, {span(max(0.0, now - snapshot.safe_at))} ago")
+    if snapshot.last is not None:
+        parts.append(f"{snapshot.last.speed:,.0f} tokens/s".replace(",", " "))
+        parts.append(f"{snapshot.last.seconds:.1f} s a round")
     parts.append("Ctrl-C stops safely")
     return cut(Text(" " + " · ".join(parts), style="bright_black"), width)
 

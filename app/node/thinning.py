@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.common.text import in_bytes
 from app.node import belongings
 from app.node.preferences import GB
 from app.transaction import transaction
@@ -100,10 +101,10 @@ def _age(path: Path) -> float:
 def _sentence(before: int, after: int, cap: int) -> str:
     if before <= cap or not cap:
         return ""
-    freed = f"{(before - after) / 1e6:,.0f} MB of old answers, logs and cached files were deleted"
+    freed = f"{in_bytes(before - after)} of old answers, logs and cached files were deleted"
     if after <= cap:
         return f"The data folder was larger than its limit of {cap / GB:g} GB: {freed}."
     return (
-        f"The data folder takes {after / GB:.1f} GB, more than its limit of {cap / GB:g} GB; {freed}, and the "
+        f"The data folder takes {in_bytes(after)}, more than its limit of {cap / GB:g} GB; {freed}, and the "
         "rest is what was learned and downloaded models: delete models that you do not need or raise the limit."
     )

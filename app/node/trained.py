@@ -12,30 +12,18 @@ import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 
 from app import remedy
-from app.node import checkpoint
+from app.node import checkpoint, history
 from app.node.errors import NodeError
 from app.node.home import model_mark
-from app.node.records import ProbeDetails
-from app.node.resume import HISTORY
+from app.node.records import Probe
 from app.node.state import State
 
 TRIES = 6
 _PAUSE_S = 0.2
-
-
-class Probe(msgspec.Struct, frozen=True, kw_only=True):
-    """A held-out score and its standard error, both as shares."""
-
-    round: int
-    questions: int
-    pass_at_1: float
-    stderr: float
-    families: dict[str, float] = {}
 
 
 class Trained(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +68,7 @@ def newest(home: Path, model: Path, copy: Path) -> Trained:
             except (checkpoint.CheckpointError, OSError, shutil.Error) as error:
                 reason = reason or str(error).rstrip(".")
                 continue
-            return _with_history(folder.parents[1] / HISTORY, Trained(folder=copy, state=state))
+            return _with_history(folder.parents[1] / history.FILE, Trained(folder=copy, state=state))
         time.sleep(_PAUSE_S)
     raise NodeError(
         f"What was learned cannot be read ({reason}): start {remedy.command('run')} once, which looks "
@@ -103,46 +91,34 @@ def _newest_first(home: Path, mark: str) -> list[Path]:
 def _with_history(file: Path, trained: Trained) -> Trained:
     """With what the history adds. One that is missing or cannot be read adds nothing."""
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True, timeout=1.0)) as db:
+        with closing(history.opened(file)) as db:
             return _filled(db, trained)
-    except (sqlite3.Error, msgspec.MsgspecError, ValueError):
+    except history.UNREADABLE:
         return trained
 
 
 def _filled(db: sqlite3.Connection, trained: Trained) -> Trained:
-    round = trained.state.round
-    probes = db.execute(
-        "SELECT round, questions, pass_at_1, stderr, details FROM probes WHERE questions_mark ="
-        " (SELECT questions_mark FROM probes WHERE round <= ? ORDER BY round DESC, at DESC LIMIT 1)"
-        " AND round <= ? ORDER BY round",
-        (round, round),
-    ).fetchall()
-    own, peer = db.execute(
-        "SELECT total(informative_own), total(informative_peer) FROM rounds WHERE round <= ?", (round,)
-    ).fetchone()
-    runs = db.execute(
-        "SELECT settings, engine FROM runs WHERE id IN (SELECT run FROM rounds WHERE round <= ?) ORDER BY id",
-        (round,),
-    ).fetchall()
+    last = trained.state.round
+    rounds = [one for one in history.rounds(db) if one.round <= last]
+    probes = [one for one in history.probes(db) if one.round <= last]
+    newest = max(probes, key=lambda one: (one.round, one.at), default=None)
+    curve = [one for one in probes if newest is not None and one.questions_mark == newest.questions_mark]
+    known = {one.run for one in rounds}
+    runs = [row for row in db.execute("SELECT settings, engine, id FROM runs ORDER BY id") if row[2] in known]
     settings: list[dict[str, Any]] = [msgspec.json.decode(row[0]) for row in runs]
     engines: list[dict[str, Any]] = [msgspec.json.decode(row[1]) for row in runs]
     return msgspec.structs.replace(
         trained,
-        first=_probe(probes[0]) if probes else None,
-        last=_probe(probes[-1]) if probes else None,
-        own_groups=int(own),
-        peer_groups=int(peer),
+        first=curve[0] if curve else None,
+        last=curve[-1] if curve else None,
+        own_groups=sum(one.informative_own for one in rounds),
+        peer_groups=sum(one.taken for one in rounds),
         recipes=_distinct(one.get("recipe") for one in settings),
         learning_rates=_distinct(one.get("learning_rate") for one in settings),
         engines=_distinct(
             " ".join(str(one.get(k, "")) for k in ("name", "device", "dtype")) for one in engines
         ),
     )
-
-
-def _probe(row: tuple[int, int, float, float, str]) -> Probe:
-    details = msgspec.json.decode(row[4], type=ProbeDetails)
-    return Probe(round=row[0], questions=row[1], pass_at_1=row[2], stderr=row[3], families=details.families)
 
 
 def _distinct(values: Any) -> tuple[Any, ...]:

@@ -21,6 +21,7 @@ from typing import BinaryIO, NoReturn
 import msgspec
 
 from app.node import memory, messages, solo
+from app.node.channel import own_standard_output, send
 from app.node.effort import Effort
 from app.node.errors import says_disk_full
 from app.node.reading import read
@@ -109,7 +110,7 @@ def serve(open_engine: OpenEngine, beforehand: Callable[[], None] | None = None)
     )  # Ctrl-C reaches the whole terminal; the node decides what ends
     if SOLO in sys.argv[1:]:
         solo.refuse_network()
-    channel = _own_standard_output()
+    channel = own_standard_output()
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(requests,), daemon=True).start()
     try:
@@ -224,14 +225,6 @@ def _without_tokens(completion: Completion) -> Completion:
     return Completion(tokens_T=[], logprobs_T=[], finished=completion.finished, text=completion.text)
 
 
-def _own_standard_output() -> BinaryIO:
-    """Standard output for messages alone: file descriptor 1 becomes standard error for everyone else."""
-    channel = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    return channel
-
-
 def _listen(requests: queue.SimpleQueue[bytes]) -> None:
     """Waits for requests in a thread of its own, so that the end of input ends even a trainer deep in its
     work."""
@@ -241,9 +234,7 @@ def _listen(requests: queue.SimpleQueue[bytes]) -> None:
 
 
 def _send(channel: BinaryIO, message: messages.Reply) -> None:
-    left = memoryview(messages.to_line(message))
-    while left:
-        left = left[channel.write(left) :]
+    send(channel, messages.to_line(message))
 
 
 if __name__ == "__main__":

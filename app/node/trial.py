@@ -13,13 +13,13 @@ from pathlib import Path
 
 import psutil
 
+from app.learning.questions import own_questions
 from app.node import messages
-from app.node.drawing import own_questions
 from app.node.link import TRAINER, Link
 from app.node.round import prompts_at_once
 from app.node.settings import COMPLETIONS, starting_levels
 from app.sapo import curriculum
-from app.sapo.prompts import messages as chat
+from app.sapo.asking import messages as chat
 from app.sapo.sandbox import Sandbox
 from engines.contract import Batch, Completion, EngineInfo, Row
 from engines.memory import MB

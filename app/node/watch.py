@@ -7,14 +7,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from app.node.events import RoundDone
-from app.node.records import ProbeRow
-from app.node.round import Played
+from app.node.keeping import Kept
+from app.node.records import Probe
 from app.node.settings import Settings
-from app.node.snapshot import Answer, FamilyRow, Phase, Point, Ruling, Snapshot, SwarmView
+from app.node.snapshot import FamilyRow, Phase, Ruling, Snapshot, SwarmView
 from app.node.state import State
 from app.sapo.families import FAMILIES
-from app.sapo.groups import ScoredGroup
 from engines.contract import EngineInfo
 
 _ANSWERS = 8
@@ -28,7 +26,6 @@ class Watch:
             model=settings.model, recipe=settings.recipe, home=home, solo=settings.solo, started_at=time.time()
         )
         self._phase_began = time.monotonic()
-        self._sample_s: float | None = None
 
     def report(self, phase: Phase, done: int = 0, total: int = 0) -> None:
         """A phase has begun, or `done` of `total` completions of it are there."""
@@ -36,9 +33,7 @@ class Watch:
             self._phase_began = time.monotonic()
         self._change(phase=phase, done=done, total=total, eta_s=self._left(phase, done, total))
 
-    def ready(
-        self, engine: EngineInfo, state: State, probes: Sequence[ProbeRow], last_round: int | None
-    ) -> None:
+    def ready(self, engine: EngineInfo, state: State, probes: Sequence[Probe], last_round: int | None) -> None:
         self._change(
             engine=engine,
             round=state.round + 1,
@@ -48,25 +43,25 @@ class Watch:
         )
         self.probed(state, probes)
 
-    def probed(self, state: State, probes: Sequence[ProbeRow]) -> None:
-        curve = tuple(Point(round=row.round, pass_at_1=row.pass_at_1, stderr=row.stderr) for row in probes)
-        self._change(curve=curve, families=_families(state, probes))
+    def probed(self, state: State, probes: Sequence[Probe]) -> None:
+        self._change(curve=tuple(probes), families=_families(state, probes))
 
-    def played(self, played: Played, done: RoundDone, probes: Sequence[ProbeRow]) -> None:
-        self._sample_s = played.sample_s
+    def played(self, kept: Kept, probes: Sequence[Probe]) -> None:
+        """Shown are the first groups, own ones before peers': chosen by position, so neither the best nor the
+        worst."""
+        own = [group for group in kept.groups if group.peer is None]
+        peers = [group for group in kept.groups if group.peer is not None]
         self._change(
-            round=played.state.round + 1,
-            safe_round=played.state.round,
-            safe_at=time.time(),
-            families=_families(played.state, probes),
-            answers=_answers(played),
-            informative_own=done.informative_own,
-            own_groups=done.own_groups,
-            train_solved=done.train_solved,
-            worked_share=done.worked_share,
-            tokens_per_s=done.tokens_per_s,
-            round_s=done.seconds,
+            round=kept.state.round + 1,
+            safe_round=kept.state.round,
+            safe_at=kept.row.at,
+            families=_families(kept.state, probes),
+            answers=(*own[:_ANSWERS], *peers[:_ANSWERS]),
+            last=kept.row,
         )
+
+    def placed(self, waiting: tuple[str, ...]) -> None:
+        self._change(waiting=waiting)
 
     def ruled(self, ruling: Ruling) -> None:
         self._change(ruling=ruling)
@@ -85,54 +80,24 @@ class Watch:
         """Seconds left of the phase: from its own pace, before that from the last round's."""
         if done:
             return (time.monotonic() - self._phase_began) / done * (total - done)
-        return self._sample_s if phase is Phase.SAMPLING else None
+        last = self.snapshot.last
+        return last.sample_s if last is not None and phase is Phase.SAMPLING else None
 
     def _change(self, **fields: object) -> None:
         self.snapshot = msgspec.structs.replace(self.snapshot, **fields)
 
 
-def _families(state: State, probes: Sequence[ProbeRow]) -> tuple[FamilyRow, ...]:
-    first = probes[0].details.families if probes else {}
-    latest = probes[-1].details.families if probes else {}
+def _families(state: State, probes: Sequence[Probe]) -> tuple[FamilyRow, ...]:
+    first = probes[0].families if probes else {}
+    latest = probes[-1].families if probes else {}
     return tuple(
         FamilyRow(
             title=FAMILIES[progress.family].title,
             level=progress.level,
             levels=len(FAMILIES[progress.family].levels),
-            train_solved=progress.solved_share,
+            solved=progress.solved_share,
             first_probe=first.get(progress.family),
             latest_probe=latest.get(progress.family),
         )
         for progress in state.curriculum.families
-    )
-
-
-def _answers(played: Played) -> tuple[Answer, ...]:
-    """The first completion of each question, own ones before peers': chosen by position, so neither the best
-    nor the worst."""
-    own = zip(played.questions_P[:_ANSWERS], played.scored_P[:_ANSWERS], strict=True)
-    number, now = played.state.round, time.time()
-    return (
-        *(_answer(question.text, scored, number, now) for question, scored in own),
-        *(
-            _answer(group.question, group.scored, number, now, group.peer)
-            for group in played.mixed.groups_P[:_ANSWERS]
-        ),
-    )
-
-
-def _answer(question: str, scored: ScoredGroup, number: int, now: float, peer: str | None = None) -> Answer:
-    group = scored.group
-    return Answer(
-        family=group.coordinates.family,
-        question=question,
-        completion=group.completions_G[0],
-        solved=bool(scored.rewards_G[0]),
-        at=now,
-        round=number,
-        level=group.coordinates.level,
-        source="own" if peer is None else "peer",
-        who=peer,
-        completions_G=group.completions_G,
-        rewards_G=scored.rewards_G,
     )

@@ -11,10 +11,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-import msgspec
-
 from app import remedy
-from app.packs import place
+from app.common import files
 from app.packs.errors import PackError
 from app.packs.manifest import Manifest
 
@@ -43,14 +41,11 @@ def remember(root: Path, manifest: Manifest) -> None:
     """Raises OSError."""
     seen = _seen(root)
     if seen.get(manifest.name) != manifest.made:
-        place.write(root / SEEN, msgspec.json.encode({**seen, manifest.name: manifest.made}))
+        files.write_json(root / SEEN, {**seen, manifest.name: manifest.made})
 
 
 def _seen(root: Path) -> dict[str, int]:
-    try:
-        return msgspec.json.decode((root / SEEN).read_bytes(), type=dict[str, int])
-    except (OSError, msgspec.MsgspecError):
-        return {}
+    return files.read_json(root / SEEN, dict[str, int]) or {}
 
 
 def _day(made: int) -> str:

@@ -58,6 +58,11 @@ class Wheel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise ValueError(f"{self.file} is not {self.name} {self.version}")
         _check_url(self.url)
 
+    @property
+    def digest(self) -> str:
+        """For app.common.fetch."""
+        return f"sha256:{self.sha256}"
+
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`pythons` are those that can run the pack, the preferred first; `least` is the oldest system, glibc's

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from app.common import files
 from app.launcher.stamp import APPLE_SILICON
 from app.packs import manifest, place, source
 from app.packs.errors import PackError
@@ -78,7 +79,7 @@ def _row(name: str, offer: Offer, root: Path, carried: str = "") -> Offered:
         title=offer.title,
         bytes=offer.bytes,
         disk=offer.disk,
-        have=min(place.size(wheels), offer.bytes),
+        have=min(files.size(wheels), offer.bytes),
         carried=carried,
     )
 

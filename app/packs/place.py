@@ -15,22 +15,19 @@ import os
 import re
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from secrets import token_hex
 
 import msgspec
 
 from app import remedy
+from app.common import files
 from app.home import platform_place, settings_place
 from app.packs.errors import PackError, disk
-from app.replacing import replace
 
 NAME = r"[a-z][a-z0-9_]{0,31}"
 VERSION = r"[0-9][0-9a-z.]{0,31}"
 _FOLDER = re.compile(rf"(?P<name>{NAME})-(?P<version>{VERSION})(-r(?P<repair>[1-9][0-9]{{0,3}}))?")
-_GONE = ".gone-"
 MARK = "shoal-pack.json"
 """Stands in an environment that is whole: what it is made of."""
 VARIABLE = "SHOAL_PACKS"
@@ -62,7 +59,7 @@ def choose(where: Path | None) -> None:
     if where is None:
         pointer().unlink(missing_ok=True)
     else:
-        write(pointer(), msgspec.json.encode({"packs": str(where.absolute())}))
+        files.write_json(pointer(), {"packs": str(where.absolute())})
 
 
 def pointer() -> Path:
@@ -135,10 +132,7 @@ def parts(name: str) -> tuple[str, str, int]:
 
 def current(place: Path) -> Current:
     """What is in use. A file that says nothing sensible says nothing."""
-    try:
-        return msgspec.json.decode((place / "current.json").read_bytes(), type=Current)
-    except (OSError, msgspec.MsgspecError):
-        return Current()
+    return files.read_json(place / "current.json", Current) or Current()
 
 
 def packs(place: Path) -> list[str]:
@@ -148,57 +142,15 @@ def packs(place: Path) -> list[str]:
     return []
 
 
-def write(path: Path, content: bytes) -> None:
-    """As a whole or not at all, and flushed. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}-{os.getpid()}")
-    try:
-        with fresh.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        replace(fresh, path)
-    except OSError:
-        fresh.unlink(missing_ok=True)
-        raise
-
-
-def discard(path: Path) -> None:
-    """Under another name first: what is half deleted is never taken for a pack. Raises OSError."""
-    if not path.is_dir():
-        path.unlink(missing_ok=True)
-        return
-    doomed = path.with_name(f"{_GONE}{token_hex(4)}")
-    path.rename(doomed)
-    shutil.rmtree(doomed, ignore_errors=True)
-
-
 def sweep(place: Path) -> None:
     """What an interrupted removal or writing left. Only under the lock."""
     for left in [
-        *place.glob(f"{_GONE}*"),
+        *place.glob(f"{files.REMOVING}*"),
         *place.glob(".*.json-*"),
         *place.glob(".*.sig-*"),
         *place.glob(".*.from-*"),
     ]:
         shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
-
-
-def size(path: Path) -> int:
-    """Bytes of all files below a folder, those with several names once."""
-    seen: set[int] = set()
-    total, waiting = 0, [str(path)]
-    while waiting:
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
-                elif not entry.is_symlink():
-                    info = entry.stat()
-                    if info.st_nlink == 1 or info.st_ino not in seen:
-                        total += info.st_size
-                        seen.add(info.st_ino)
-    return total
 
 
 BUSY = "An engine is being installed or removed by another process: wait for it, then try again."
@@ -209,35 +161,13 @@ def alone(place: Path, waiting: Callable[[], None], wait_s: float, busy: str = B
     """Holds PACKS for this process, yielding the lock's descriptor. Handed to a child process (POSIX) the
     lock is kept until that has ended too, so a pip that outlives a killed installation is waited for. Raises
     PackError where another still has it after `wait_s`, or where the folder cannot be made."""
+    held = contextlib.ExitStack()
     try:
         place.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(place / ".lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+        lock = held.enter_context(files.alone(place / ".lock", wait_s, waiting))
+    except files.BusyError:
+        raise PackError(busy) from None
     except OSError as error:
         raise disk(error, place) from error
-    try:
-        end, told = time.monotonic() + wait_s, False
-        while not _taken(descriptor):
-            if time.monotonic() > end:
-                raise PackError(busy)
-            if not told:
-                waiting()
-            told = True
-            time.sleep(0.2)
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _taken(descriptor: int) -> bool:
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+    with held:
+        yield lock

@@ -7,8 +7,7 @@ import os
 import tempfile
 from pathlib import Path
 
-import msgspec
-
+from app.common.files import read_json
 from app.packs import place, programs
 from app.packs.errors import PackError
 from app.packs.manifest import Manifest
@@ -19,13 +18,12 @@ def fault(root: Path) -> str:
     used = place.current(root).current
     if not used or not place.interpreter(root / used).exists():
         return place.lacking()
-    try:
-        imports = msgspec.json.decode((root / f"{used}.json").read_bytes(), type=Manifest).imports
-    except (OSError, msgspec.MsgspecError):
+    made_of = read_json(root / f"{used}.json", Manifest)
+    if made_of is None:
         return "The engine is damaged: repair it, or install it anew."
     with tempfile.TemporaryDirectory() as work, open(os.devnull, "rb") as nothing:
         try:
-            programs.check(root / used, imports, Path(work), nothing.fileno())
+            programs.check(root / used, made_of.imports, Path(work), nothing.fileno())
         except PackError as error:
             return str(error)
     return ""

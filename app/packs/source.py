@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
-import aiohttp
-
+from app.common import fetch
+from app.common.connection import Fault
+from app.common.retry import Patience
 from app.packs import manifest as manifests
-from app.packs.connection import READ, Fault, Patience, check_status, fault, host_of, session
 from app.packs.errors import PackError
 from app.packs.manifest import Signed, is_address
 
@@ -16,7 +15,11 @@ from app.packs.manifest import Signed, is_address
 def load(where: str, keys: tuple[str, ...], patience: Patience | None = None) -> Signed:
     """The manifest at an address or in a file, checked. Raises PackError."""
     if is_address(where):
-        content, signature = asyncio.run(_two(where, patience or Patience()))
+        wanted = ((where, manifests.MANIFEST), (f"{where}.sig", manifests.SIGNATURE))
+        try:
+            content, signature = fetch.ask(wanted, patience or Patience())
+        except Fault as caught:
+            raise PackError(str(caught)) from caught
         return manifests.read(content, signature, keys, where)
     path = Path(where).expanduser().absolute()
     try:
@@ -28,38 +31,3 @@ def load(where: str, keys: tuple[str, ...], patience: Patience | None = None) ->
             "signature beside it."
         ) from error
     return manifests.read(content, signature, keys, str(path.parent))
-
-
-async def _two(where: str, patience: Patience) -> tuple[bytes, bytes]:
-    """A manifest and its signature, after as many attempts as it takes."""
-    async with session(patience) as client:
-        found = []
-        for address, most in ((where, manifests.MANIFEST), (f"{where}.sig", manifests.SIGNATURE)):
-            failures = 0
-            while True:
-                try:
-                    found.append(await small(client, address, most))
-                    break
-                except Fault as caught:
-                    failures += 1
-                    if not caught.again or failures >= patience.attempts:
-                        raise
-                    await asyncio.sleep(patience.pause_s(failures, caught.wait_s))
-        return found[0], found[1]
-
-
-async def small(client: aiohttp.ClientSession, address: str, most: int) -> bytes:
-    """The whole of a file that has at most so many bytes. Raises Fault."""
-    try:
-        async with client.get(address) as response:
-            check_status(response, address)
-            content = b""
-            async for chunk in response.content.iter_chunked(READ):
-                content += chunk
-                if len(content) > most:
-                    raise Fault(
-                        f"{host_of(address)} sends more than a manifest has: check the address.", again=False
-                    )
-            return content
-    except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise fault(error, address) from error

@@ -17,8 +17,11 @@ from pathlib import Path
 import msgspec
 
 from app import remedy
-from app.packs import age, contents, fetch, filling, manifest, place, programs, source
-from app.packs.connection import Patience
+from app.common import files
+from app.common.retry import Patience
+from app.common.text import in_bytes
+from app.packs import age, contents, filling, manifest, place, programs, source
+from app.packs import wheels as wheel_files
 from app.packs.errors import PackError, disk
 from app.packs.events import Done, Pack, Progress, Stage, Tell, Waiting
 from app.packs.manifest import Manifest, Signed, Wheel
@@ -41,13 +44,6 @@ class _Mark(msgspec.Struct, frozen=True, kw_only=True):
     """Of Python, as "3.11"."""
 
 
-def free(folder: Path) -> int:
-    """Bytes free on the disk that holds `folder`, which need not be there yet."""
-    while not folder.exists():
-        folder = folder.parent
-    return shutil.disk_usage(folder).free
-
-
 @dataclass
 class Installer:
     """Works on the packs in `root`. `keys` are those whose repairs are believed."""
@@ -56,7 +52,7 @@ class Installer:
     tell: Tell
     keys: tuple[str, ...] = ()
     patience: Patience = field(default_factory=Patience)
-    free: Callable[[Path], int] = free
+    free: Callable[[Path], int] = files.free
     wait_s: float = EARLIER_S
     oldest: Mapping[str, int] | None = None
     """What this version of Shoal was released with (app.packs.age); None where that does not matter."""
@@ -129,7 +125,7 @@ class Installer:
                     title=self._title(pack),
                     use=use,
                     whole=mark is not None,
-                    bytes=place.size(self.root / pack),
+                    bytes=files.size(self.root / pack),
                     python=mark.version if mark is not None else "",
                 )
             )
@@ -143,7 +139,7 @@ class Installer:
                 listed = remedy.command("pack list")
                 raise PackError(f"There is no engine {pack[:60]!r} here: {listed} names those that are.")
             gone = [pack] if pack else place.packs(self.root)
-            freed = sum(place.size(self.root / name) for name in gone)
+            freed = sum(files.size(self.root / name) for name in gone)
             try:
                 before = place.current(self.root)
                 left = [name for name in (before.current, before.previous) if name and name not in gone]
@@ -151,7 +147,7 @@ class Installer:
                 for name in gone:
                     self._drop(name)
                 if not pack:
-                    freed += place.size(self.root / ".work")
+                    freed += files.size(self.root / ".work")
                     shutil.rmtree(self.root / ".work", ignore_errors=True)
                     for name in ("current.json", age.SEEN):
                         (self.root / name).unlink(missing_ok=True)
@@ -170,7 +166,7 @@ class Installer:
     ) -> str:
         wanted = signed.manifest
         work = self.root / ".work" / wanted.folder
-        files = offline or work / "wheels"
+        wheels_in = offline or work / "wheels"
         environment = self.root / name
         try:
             python = programs.find(wanted)
@@ -178,19 +174,19 @@ class Installer:
             total = sum(wheel.size for wheel in wheels)
             self._check_disk(wanted, name, total, work / "wheels", offline)
             work.mkdir(parents=True, exist_ok=True)
-            self._fetch(signed, wheels, total, files, offline)
+            self._fetch(signed, wheels, total, wheels_in, offline)
             self._say(Stage.MAKE, f"Making an environment with Python {python.version}.")
-            place.discard(environment)
+            files.discard(environment)
             programs.make(python, environment, work, lock)
-            self._fill(environment, python, wanted, files, work, lock)
+            self._fill(environment, python, wanted, wheels_in, work, lock)
             self._say(Stage.CHECK, "Checking that the engine loads.")
             programs.check(environment, wanted.imports, work, lock)
             self._say(Stage.SWITCH, "Taking the engine into use.")
-            place.write(self.root / f"{name}.json.sig", signed.signature)
-            place.write(self.root / f"{name}.json.from", signed.base.encode())
-            place.write(self.root / f"{name}.json", signed.content)
+            files.write(self.root / f"{name}.json.sig", signed.signature)
+            files.write(self.root / f"{name}.json.from", signed.base.encode())
+            files.write(self.root / f"{name}.json", signed.content)
             mark = _Mark(pack=wanted.folder, python=str(python.path), version=python.version)
-            place.write(environment / MARK, msgspec.json.encode(mark))
+            files.write(environment / MARK, msgspec.json.encode(mark))
             if self.oldest is not None:
                 age.remember(self.root, wanted)
             return self._switch(name, before, repaired=repaired)
@@ -201,12 +197,13 @@ class Installer:
         """Before the first byte, and with what has come taken into account. Raises PackError."""
         self._say(Stage.DISK, "Looking whether there is room on the disk.")
         here = total if offline else sum(path.stat().st_size for path in wheels.glob("*") if path.is_file())
-        missing = max(wanted.disk - min(here, total) - place.size(self.root / name), 0) + SPARE
+        missing = max(wanted.disk - min(here, total) - files.size(self.root / name), 0) + SPARE
         there = self.free(self.root)
         if missing > there:
             raise PackError(
-                f"{wanted.title} needs {_gb(missing)} on the disk that holds {self.root}, and {_gb(there)} "
-                "are free: make some room, or name another folder with SHOAL_PACKS, then try again."
+                f"{wanted.title} needs {in_bytes(missing)} on the disk that holds {self.root}, and "
+                f"{in_bytes(there)} are free: make some room, or name another folder with SHOAL_PACKS, then "
+                "try again."
             )
 
     def _fetch(
@@ -219,13 +216,13 @@ class Installer:
             self._say(Stage.FETCH, f"{'Reading' if offline else 'Fetching'} {package}.", have, total)
 
         if offline:
-            fetch.take(wheels, offline, heard)
+            wheel_files.take(wheels, offline, heard)
             return
 
         def waiting(sentence: str, seconds: float) -> None:
             self.tell(Waiting(sentence=sentence, seconds=seconds))
 
-        fetch.fetch(signed.manifest, wheels, signed.base, files, heard, waiting, self.patience)
+        wheel_files.bring(signed.manifest, wheels, signed.base, files, heard, waiting, self.patience)
 
     def _fill(
         self,
@@ -244,8 +241,8 @@ class Installer:
         missing, there = total + SPARE, self.free(self.root)
         if missing > there:
             raise PackError(
-                f"The engine needs {_gb(missing)} more on the disk that holds {self.root}, and {_gb(there)} "
-                "are free: make some room, then try again; what has come is kept."
+                f"The engine needs {in_bytes(missing)} more on the disk that holds {self.root}, and "
+                f"{in_bytes(there)} are free: make some room, then try again; what has come is kept."
             )
 
         def heard(have: int) -> None:
@@ -273,15 +270,15 @@ class Installer:
             with contextlib.suppress(OSError):  # a process still runs it: it goes the next time
                 self._drop(old)
         with contextlib.suppress(OSError):
-            place.discard(self.root / ".work")
+            files.discard(self.root / ".work")
         return name
 
     def _use(self, used: Current) -> None:
-        place.write(self.root / "current.json", msgspec.json.encode(used))
+        files.write(self.root / "current.json", msgspec.json.encode(used))
 
     def _drop(self, name: str) -> None:
         (self.root / name / MARK).unlink(missing_ok=True)
-        place.discard(self.root / name)
+        files.discard(self.root / name)
         for suffix in (".json", ".json.sig", ".json.from"):
             (self.root / f"{name}{suffix}").unlink(missing_ok=True)
 
@@ -321,14 +318,11 @@ class Installer:
         return _again(name, [pack for pack in place.packs(self.root) if self._mark(pack) is not None])
 
     def _mark(self, name: str) -> _Mark | None:
-        with contextlib.suppress(OSError, msgspec.MsgspecError):
-            return msgspec.json.decode((self.root / name / MARK).read_bytes(), type=_Mark)
-        return None
+        return files.read_json(self.root / name / MARK, _Mark)
 
     def _title(self, name: str) -> str:
-        with contextlib.suppress(OSError, msgspec.MsgspecError):
-            return msgspec.json.decode((self.root / f"{name}.json").read_bytes(), type=Manifest).title
-        return name
+        found = files.read_json(self.root / f"{name}.json", Manifest)
+        return found.title if found else name
 
     def _done(self, name: str, sentence: str) -> str:
         self._percent = 100
@@ -373,7 +367,3 @@ def _again(name: str, taken: list[str]) -> str:
     while (fresh := f"{base}-{version}-r{count + 1}") in taken:
         count += 1
     return fresh
-
-
-def _gb(count: int) -> str:
-    return f"{count / 1e9:.1f} GB"

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from app.common.rate import Rate
 from app.relay import crowd
 from app.relay.access import Access, Open
 from app.relay.backplane import Backplane, Record
 from app.relay.memory import Memory
 from app.relay.origin import LOOPBACK
 from app.relay.presence import Presence
-from app.relay.quota import PER_ADDRESS, PER_KEY, Quotas, Rate
+from app.relay.quota import PER_ADDRESS, PER_KEY, Quotas
 from app.relay.sampling import Sampler
 from app.relay.sequence import Sequences
 from app.relay.standing import Ban, Source, Standings

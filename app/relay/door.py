@@ -12,8 +12,8 @@ from collections import Counter
 
 from aiohttp import web
 
+from app.common.rate import Buckets, Rate
 from app.relay.origin import LOOPBACK, Origins, bucket
-from app.relay.quota import Buckets, Rate
 from app.relay.window import Clock
 
 SOCKETS_OF_AN_ADDRESS = 64

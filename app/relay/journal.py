@@ -23,7 +23,7 @@ import msgspec
 from app.relay.backplane import BackplaneError, OnGroup, OnPresence, OnValue, Record, Unavailable
 from app.relay.sequence import BEHIND, used
 from app.relay.window import Added, Limits
-from app.transaction import transaction
+from app.transaction import alone, tables, transaction
 
 FORMAT = 1
 FILE = "journal.sqlite3"
@@ -269,23 +269,15 @@ class Journal:
             )
 
     def _prepare(self, swarm: str) -> None:
-        # One process at a time; the lock goes with the process.
-        self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
-        self._db.execute("PRAGMA journal_mode=WAL")
-        self._db.execute("PRAGMA synchronous=FULL")
+        alone(self._db)
         with transaction(self._db):
-            (format_,) = self._db.execute("PRAGMA user_version").fetchone()
-            if format_ == 0:
-                for statement in _SCHEMA.split(";"):
-                    self._db.execute(statement)
-                self._db.execute(
-                    "INSERT INTO facts VALUES ('swarm', ?), ('salt', ?)", (swarm, secrets.token_bytes(16))
-                )
-                self._db.execute(f"PRAGMA user_version={FORMAT}")
-            elif format_ != FORMAT:
+            if not tables(self._db, _SCHEMA, FORMAT):
                 raise BackplaneError(
                     f"{self._path} was written by another version of Shoal: update it, or move it away."
                 )
+            self._db.execute(
+                "INSERT OR IGNORE INTO facts VALUES ('swarm', ?), ('salt', ?)", (swarm, secrets.token_bytes(16))
+            )
         if self._fact("swarm") != swarm:
             raise BackplaneError(
                 f"{self._path} belongs to the swarm {self._fact('swarm')}: give another --state for {swarm}."

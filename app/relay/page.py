@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.common.text import exact_span
 from app.sapo.families import FAMILIES
 
 REFRESH_S = 10
@@ -89,9 +90,9 @@ def render(view: View) -> bytes:
     facts = (
         ("Groups in the last hour", _number(sum(view.hour.values()))),
         ("To learn from now", _number(view.window)),
-        ("The oldest of them", "none" if view.oldest_s is None else duration(view.oldest_s)),
+        ("The oldest of them", "none" if view.oldest_s is None else exact_span(view.oldest_s)),
         ("Ever stored", _number(view.stored)),
-        ("Up for", duration(view.uptime_s)),
+        ("Up for", exact_span(view.uptime_s)),
     )
     state = "<em>open</em>" if view.ready else '<em class="not">starting</em>'
     return "".join(
@@ -198,20 +199,3 @@ def _percent(share: float) -> str:
     if 0 < share < 0.01:
         return "&lt;1 %"
     return "&gt;99 %" if 0.99 < share < 1 else f"{100 * share:.0f} %"
-
-
-def duration(seconds: float) -> str:
-    """
-    >>> [duration(s) for s in (4, 95, 4000, 100_000, 900_000)]
-    ['4 s', '1 min', '1 h 6 min', '1 d 3 h', '10 d']
-    """
-    minutes, whole = int(seconds // 60), int(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if minutes < 60:
-        return f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 24:
-        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-    days, hours = divmod(hours, 24)
-    return f"{days} d {hours} h" if hours and days < 10 else f"{days} d"

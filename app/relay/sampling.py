@@ -132,10 +132,6 @@ class Sampler:
             sources=self._sources(ask.key, sections),
         )
 
-    def forget(self, asker: bytes) -> None:
-        """Drop the memory of what an asker got."""
-        self._given.pop(asker, None)
-
     def _draw(
         self, ask: Ask, families: Families, sections: list[Section] | None, weight: Weight | None
     ) -> list[Kept]:

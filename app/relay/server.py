@@ -20,11 +20,11 @@ import msgspec
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 from aiohttp.http import WS_CLOSED_MESSAGE
 
+from app.common.rate import Buckets, Rate
 from app.relay.desk import Desk
 from app.relay.door import Door
 from app.relay.office import Office
 from app.relay.origin import LOOPBACK, Origins
-from app.relay.quota import Buckets, Rate
 from app.relay.rules import Rules
 from app.relay.session import Session
 from app.relay.standing import Ban, Source

@@ -10,10 +10,12 @@ learner before the update. `_T` tokens, `_W` windows, `_G` completions of a grou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 from unicodedata import category
 
 import msgspec
+
+from app.sapo.asking import CLOSE, OPEN, SHORT
 
 WINDOWS = (1, 2, 4, 8)
 """Widths, in tokens, in which the most improbable spot of an answer is looked for. One token finds a foreign
@@ -32,8 +34,6 @@ MOST_CHARACTERS = 2000
 """Different ones remembered; a model that uses more has no alphabet to speak of."""
 _FADE = 0.95
 """Of a peer's record, with each of its groups."""
-
-_OPEN, _CLOSE, _SHORT = "<answer>", "</answer>", "#"
 
 
 class Habits(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,10 +166,10 @@ def well_formed(habits: Habits | None, text: str) -> bool:
     (True, False)
     """
     text = text.strip()
-    if _OPEN in text or _CLOSE in text:
-        formed = text.count(_OPEN) == text.count(_CLOSE) == 1 and text.endswith(_CLOSE)
+    if OPEN in text or CLOSE in text:
+        formed = text.count(OPEN) == text.count(CLOSE) == 1 and text.endswith(CLOSE)
     else:
-        formed = text.count(_SHORT) == 1 and "\n" not in text[text.find(_SHORT) :]
+        formed = text.count(SHORT) == 1 and "\n" not in text[text.find(SHORT) :]
     if habits is None or habits.seen < KNOWN or len(habits.characters) > MOST_CHARACTERS:
         return formed
     return formed and not set(map(_kind, text)) - set(map(_kind, habits.characters))
@@ -182,6 +182,8 @@ def _kind(character: str) -> str:
 
 Check = Literal["tokens", "form", "length"]
 """`tokens` asks for an answer's absurd spots, the others for what their names say."""
+
+CHECKS: tuple[Check, ...] = get_args(Check)
 
 
 def trusted(

@@ -1,4 +1,4 @@
-"""Mixing: the I own questions of a round, and the J peer groups trained on beside them.
+"""Mixing: the J peer groups that a round trains on beside its own.
 
 The pool is what other nodes published and this node has regenerated and scored itself. Choosing returns
 positions in the pool, so nothing here knows answers or tokens. A pool with fewer groups gives fewer than J.
@@ -11,32 +11,11 @@ from random import Random
 
 import msgspec
 
-from app.sapo import curriculum, seeds
 from app.sapo.groups import informative
-from app.sapo.questions import Coordinates, Question, QuestionError, generate
 from app.sapo.recipes import Recipe
 
-_ATTEMPTS = 200
-"""Redraws of one slot. One text in eight is held out: two hundred misses mean a level with almost no items."""
-
-
-def own_question(state: curriculum.Curriculum, identity: bytes, round: int, slot: int) -> Question:
-    """The question in `slot` of a node's `round`, at the level where its curriculum stands.
-
-    It depends on nothing but its arguments: asking four or eight questions, or more to replace uninformative
-    ones, never changes the earlier ones. Held-out texts and unsound items are drawn again. Raises QuestionError
-    when a level has no question to train on.
-    """
-    family, level = curriculum.draw(state, Random(seeds.hashed("family", identity, round, slot)))
-    for attempt in range(_ATTEMPTS):
-        seed = seeds.training_seed(identity, round, slot, attempt)
-        try:
-            question = generate(Coordinates(family=family, level=level, seed=seed, index=0))
-        except QuestionError:
-            continue
-        if not seeds.held_out(question.text):
-            return question
-    raise QuestionError(f"{family} at level {level} has no question to train on: all drawn ones are held out.")
+CROWD = 4
+"""With more peers than this in the pool, no peer gives more than a quarter of J (`peers first` only)."""
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +34,7 @@ def choose(recipe: Recipe, pool_P: Sequence[Offer], j: int, rng: Random) -> list
     `uniform` takes every informative group with the same chance (SAPO, arXiv 2509.08721, section 5). `peers
     first` picks a peer in proportion to its trust and then one of its groups, so that publishing much buys no
     influence, drops groups older than the recipe's `max_age`, and lets no peer give more than a quarter of `j`
-    (at least one group) when more than `crowd` peers have something to offer.
+    (at least one group) when more than CROWD peers have something to offer.
     """
     if j <= 0:
         return []
@@ -66,14 +45,14 @@ def choose(recipe: Recipe, pool_P: Sequence[Offer], j: int, rng: Random) -> list
     ]
     if recipe.choice == "uniform":
         return rng.sample(usable, min(j, len(usable)))
-    return _peers_first(recipe, pool_P, usable, j, rng)
+    return _peers_first(pool_P, usable, j, rng)
 
 
-def _peers_first(recipe: Recipe, pool_P: Sequence[Offer], usable: list[int], j: int, rng: Random) -> list[int]:
+def _peers_first(pool_P: Sequence[Offer], usable: list[int], j: int, rng: Random) -> list[int]:
     by_peer: dict[str, list[int]] = {}
     for position in usable:
         by_peer.setdefault(pool_P[position].peer, []).append(position)
-    limit = max(1, j // 4) if len(by_peer) > recipe.crowd else j
+    limit = max(1, j // 4) if len(by_peer) > CROWD else j
     left = dict.fromkeys(sorted(by_peer), limit)  # sorted: the order of arrival must not steer the seeded draw
     trust = {peer: pool_P[positions[0]].trust for peer, positions in by_peer.items()}
     chosen: list[int] = []

@@ -38,12 +38,14 @@ class Judge(msgspec.Struct, frozen=True, tag=True):
 
 
 class Make(msgspec.Struct, frozen=True, tag=True):
-    """Make these questions, or with `onward` the first sound ones of their seeds. Each has a reply of its own,
-    Made or Refused, in this order; the question that is loaded stays."""
+    """Make these questions, or with `onward` the first sound ones of their seeds, and with `worked` an answer
+    as a careful pupil writes it. Each has a reply of its own, Made or Refused, in this order; the question that
+    is loaded stays."""
 
     number: int
     places: tuple[Coordinates, ...]
     onward: bool
+    worked: bool = False
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
@@ -71,11 +73,13 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
 
 
 class Made(msgspec.Struct, frozen=True, tag=True):
-    """A question's text, and its index where it was looked for."""
+    """A question's text, its index where it was looked for, and its worked answer where one was asked for and
+    there is one."""
 
     number: int
     index: int
     text: str
+    worked: str = ""
 
 
 class Judged(msgspec.Struct, frozen=True, tag=True):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from app.sapo.questions import Asked, Coordinates, Maker, make
 from app.sapo.seeds import held_out, probe_seed
 
@@ -44,13 +46,23 @@ def _candidate(family: str, level: int, item: int) -> Coordinates:
     return Coordinates(family=family, level=level, seed=probe_seed(family, level, item), index=0)
 
 
-def pass_at_1(solved_S: Sequence[int]) -> tuple[float, float]:
-    """Share of solved questions and its standard error, sqrt(p (1-p) / n), one sample per question.
+class Score(msgspec.Struct, frozen=True, kw_only=True):
+    """Share of held-out questions solved at the first try, and its standard error, both in [0, 1]."""
 
-    >>> pass_at_1([1, 0, 0, 0])
-    (0.25, 0.21650635094610965)
+    share: float = msgspec.field(name="pass_at_1")
+    stderr: float
+
+    def __str__(self) -> str:
+        return f"{100 * self.share:.1f} % ± {100 * self.stderr:.1f}"
+
+
+def score(solved_S: Sequence[int]) -> Score:
+    """The standard error is sqrt(p (1-p) / n), one sample per question.
+
+    >>> score([1, 0, 0, 0]), str(score([1, 0, 0, 0]))
+    (Score(share=0.25, stderr=0.21650635094610965), '25.0 % ± 21.7')
     """
     if not solved_S:
         raise ValueError("A probe without questions has no pass@1.")
     p = sum(solved_S) / len(solved_S)
-    return p, math.sqrt(p * (1.0 - p) / len(solved_S))
+    return Score(share=p, stderr=math.sqrt(p * (1.0 - p) / len(solved_S)))

@@ -56,10 +56,12 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A question without its truth: all that whoever asks it has to know."""
+    """A question without its truth: all that whoever asks it has to know. `worked` is an answer with its work,
+    for questions that are examples to others."""
 
     coordinates: Coordinates
     text: str
+    worked: str = ""
 
 
 class Maker(Protocol):

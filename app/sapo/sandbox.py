@@ -22,6 +22,7 @@ from typing import BinaryIO, Self
 import msgspec
 
 from app import remedy
+from app.sapo.asking import MAX_ANSWER
 from app.sapo.pipe import (
     Failed,
     Judge,
@@ -39,7 +40,6 @@ from app.sapo.pipe import (
     frame,
     read_frame,
 )
-from app.sapo.prompts import MAX_ANSWER
 from app.sapo.questions import Asked, Coordinates, QuestionError, UnmadeQuestion, UnsoundQuestion
 from app.sapo.scorers import clamp
 
@@ -103,13 +103,16 @@ class Sandbox:
             self._load(coordinates)
             return [self._judge(coordinates, answer) for answer in answers]
 
-    def questions(self, places: Sequence[Coordinates], onward: bool = False) -> list[Asked | QuestionError]:
+    def questions(
+        self, places: Sequence[Coordinates], onward: bool = False, worked: bool = False
+    ) -> list[Asked | QuestionError]:
         """Maker in the child: the same questions as there would be in this process, each in its place, or why
-        there is none. UnmadeQuestion where the child was lost over it, twice. Raises SandboxError."""
+        there is none; with `worked` as examples. UnmadeQuestion where the child was lost over it, twice. Raises
+        SandboxError."""
         made: list[Asked | QuestionError] = []
         while len(made) < len(places):
             with self._asking:
-                made += self._make(places[len(made) : len(made) + AT_ONCE], onward)
+                made += self._make(places[len(made) : len(made) + AT_ONCE], onward, worked)
         return made
 
     def rest(self) -> None:
@@ -136,19 +139,19 @@ class Sandbox:
                 self._child.kill()
                 self._child = None
 
-    def _make(self, places: Sequence[Coordinates], onward: bool) -> list[Asked | QuestionError]:
+    def _make(self, places: Sequence[Coordinates], onward: bool, worked: bool) -> list[Asked | QuestionError]:
         """What is made before the child is lost, if it is; the first at least."""
         made: list[Asked | QuestionError] = []
         for _ in range(2):
             child = self._running()
             number = self._number()
             try:
-                child.send(Make(number, tuple(places), onward))
+                child.send(Make(number, tuple(places), onward, worked))
                 for place in places:
                     made.append(_made(place, child.reply(number, LOAD_SECONDS)))
                 return made
             except PipeError as error:
-                return [_unspeakable(error)] if len(places) == 1 else self._make(places[:1], onward)
+                return [_unspeakable(error)] if len(places) == 1 else self._make(places[:1], onward, worked)
             except _Lost:
                 self._drop(child)
             if made:
@@ -231,7 +234,8 @@ class _Lost(Exception):
 def _made(place: Coordinates, reply: Reply) -> Asked | QuestionError:
     """Raises _Lost."""
     if isinstance(reply, Made):
-        return Asked(coordinates=msgspec.structs.replace(place, index=reply.index), text=reply.text)
+        coordinates = msgspec.structs.replace(place, index=reply.index)
+        return Asked(coordinates=coordinates, text=reply.text, worked=reply.worked)
     if isinstance(reply, Refused):
         return _refusal(reply)
     raise _Lost("it answers another question")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from app.sapo.asking import extract_answer
 from app.sapo.groups import Group, ScoredGroup, binary_rewards
-from app.sapo.prompts import extract_answer
 from app.sapo.sandbox import Sandbox
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from app.priority import settle
-from app.sapo import scorers
+from app.sapo import pupil, scorers
 from app.sapo.families import FAMILIES
 from app.sapo.pipe import (
     MAX_REASON,
@@ -98,7 +98,8 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
             for place in request.places:
                 made = _question(place, request.onward)
                 if isinstance(made, Question):
-                    _send(replies, Made(request.number, made.coordinates.index, made.text))
+                    worked = pupil.worked(made) if request.worked else ""
+                    _send(replies, Made(request.number, made.coordinates.index, made.text, worked))
                 else:
                     _send(replies, _refused(request.number, made))
         elif isinstance(request, Load):

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from itertools import count
 
-from app.swarm.allowance import Allowance
-from app.swarm.limits import OPEN_SAMPLES, SAMPLE, Limits, Quotas
+from app.swarm.limits import OPEN_SAMPLES, SAMPLE, Limits, Quotas, allowance
 from app.swarm.protocol import Batch, Err, Sample
 from app.swarm.refusals import Code
 
@@ -20,14 +19,14 @@ class Samples:
         self._open: dict[int, asyncio.Future[Batch | None]] = {}
         self._most, self._most_open = 0, 0
         self._quotas = Quotas()
-        self._allowance = Allowance(self._quotas.sample_per_min, self._quotas.sample_per_min, now)
+        self._allowance = allowance(self._quotas.sample_per_min, self._quotas.sample_per_min)
         self._until = now
 
     def opened(self, quotas: Quotas, limits: Limits, now: float) -> None:
         """A connection stands, with these limits."""
         self._most, self._most_open = min(SAMPLE, limits.sample), min(OPEN_SAMPLES, limits.open_samples)
         if quotas.sample_per_min != self._quotas.sample_per_min:
-            self._allowance = Allowance(quotas.sample_per_min, quotas.sample_per_min, now)
+            self._allowance = allowance(quotas.sample_per_min, quotas.sample_per_min)
         self._quotas = quotas
 
     def ask(

@@ -17,14 +17,15 @@ from pathlib import Path
 from random import Random
 from typing import Any, Literal
 
+from app.common.retry import Pace
+from app.common.text import SAID, safe_line
 from app.sapo.groups import Group
 from app.swarm.asking import Samples
-from app.swarm.backoff import Pace
 from app.swarm.clock import RelayClock
 from app.swarm.connection import Connection, Ended, connect
 from app.swarm.identity import Identity
 from app.swarm.invite import Invite, where
-from app.swarm.joining import Expected, Joined, Work, join, plain
+from app.swarm.joining import Expected, Joined, Work, join
 from app.swarm.known import KnownRelays
 from app.swarm.ledger import Ledger
 from app.swarm.limits import REPORT_IDS
@@ -169,10 +170,6 @@ class Client:
         self._reports.extend((reason, id) for id in ids)
         self._wake.set()
 
-    def retry_now(self) -> None:
-        """The network may be back (or the person says so): try again without waiting."""
-        self._again.set()
-
     @property
     def now_ms(self) -> int:
         """Unix milliseconds by the relay's clock."""
@@ -290,13 +287,15 @@ class Client:
                 self._samples.answered(message)
             case Err():
                 self._samples.refused(message, now)
-                self._sentence = f"The relay says: {plain(message.msg)}"
+                self._sentence = f"The relay says: {safe_line(message.msg, SAID)}"
             case Stats():
                 self._stats = message
             case Notice():
-                self._sentence = f"The relay says: {plain(message.msg)}"
+                self._sentence = f"The relay says: {safe_line(message.msg, SAID)}"
             case Bye():
-                raise Ended(f"The relay says goodbye: {plain(message.reason)}", message.reconnect_after_ms)
+                raise Ended(
+                    f"The relay says goodbye: {safe_line(message.reason, SAID)}", message.reconnect_after_ms
+                )
 
     async def _write(self, connection: Connection, joined: Joined) -> None:
         if STATS_SUB in joined.hello.caps:

@@ -14,10 +14,9 @@ import urllib.request
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from app import authorities
-from app.swarm.allowance import Allowance
+from app.common import authorities
 from app.swarm.ledger import Ledger
-from app.swarm.limits import BATCH_FRAME, KB
+from app.swarm.limits import BATCH_FRAME, KB, allowance
 from app.swarm.protocol import SUBPROTOCOL, FromClient, FromRelay, from_relay, to_frame
 from app.swarm.refusals import Flaw, Refused
 
@@ -68,7 +67,7 @@ class Connection:
         self._socket = socket
         self._faults = 0
         self._flooded = False
-        self._allowance = Allowance(FRAMES_PER_MIN, FRAMES_PER_MIN, time.monotonic())
+        self._allowance = allowance(FRAMES_PER_MIN, FRAMES_PER_MIN)
         self.place = place
 
     async def receive(self) -> FromRelay:

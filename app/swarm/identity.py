@@ -100,6 +100,31 @@ class Sealed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     box: Annotated[str, msgspec.Meta(pattern=r"\A([0-9a-f]{2})+\Z", max_length=512)]
 
 
+class Unsealed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A key as it lies in a file that only its owner may read, bytes in hex."""
+
+    v: Literal[1] = 1
+    public_key: str
+    seed: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+
+
+def bare(identity: Identity) -> bytes:
+    """The key as it is. Whoever reads it is this node."""
+    return msgspec.json.encode(Unsealed(public_key=identity.key.hex(), seed=identity.seed().hex()))
+
+
+def from_bare(content: bytes) -> Identity:
+    """Raises IdentityError when the content is damaged."""
+    try:
+        unsealed = msgspec.json.decode(content, type=Unsealed)
+        identity = Identity(bytes.fromhex(unsealed.seed))
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise IdentityError("The key's file is damaged.") from error
+    if identity.key.hex() != unsealed.public_key:
+        raise IdentityError("The key's file holds another key than it says.")
+    return identity
+
+
 def encrypt(
     identity: Identity, passphrase: str, *, operations: int = _OPERATIONS, memory: int = _MEMORY
 ) -> bytes:

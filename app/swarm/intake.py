@@ -19,10 +19,9 @@ from app.sapo.questions import VERSION, QuestionError, UnmadeQuestion
 from app.sapo.sandbox import Sandbox, SandboxResting
 from app.sapo.scoring import score_group
 from app.swarm import names
-from app.swarm.allowance import Allowance
 from app.swarm.body import Body, Envelope, check_age, unseal
 from app.swarm.likeness import Likeness
-from app.swarm.limits import COMPLETION, OLDEST_S, Quotas
+from app.swarm.limits import COMPLETION, OLDEST_S, Quotas, allowance
 from app.swarm.pool import Checked
 from app.swarm.protocol import item
 from app.swarm.reasons import Reason, of_flaw
@@ -53,8 +52,8 @@ class _Author:
 
     __slots__ = ("allowance", "good", "strikes", "until_ms")
 
-    def __init__(self, now_ms: int) -> None:
-        self.allowance = Allowance(_SHARE.publish_per_min, _SHARE.publish_burst, now_ms / 1000)
+    def __init__(self) -> None:
+        self.allowance = allowance(_SHARE.publish_per_min, _SHARE.publish_burst)
         self.good = 0
         self.strikes = 0
         self.until_ms = 0
@@ -144,7 +143,7 @@ class Intake:
             return of_flaw(refused.flaw)
         # From here on the author has really signed it: it is remembered, for the author and against it.
         _keep(self._ids, envelope.id, None, REMEMBERED_IDS)
-        author = author or _Author(now_ms)
+        author = author or _Author()
         _keep(self._authors, envelope.pk, author, REMEMBERED_PEERS)
         verdict = self._signed(envelope, body, author, now_ms)
         if isinstance(verdict, Checked):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import unicodedata
 from contextlib import suppress
 from typing import TypeVar
 
 import msgspec
 
+from app.common.text import SAID, safe_line
 from app.swarm import signin
 from app.swarm.admission import credential
 from app.swarm.clock import RelayClock
@@ -127,7 +127,10 @@ async def _next(connection: Connection, kind: type[T]) -> T:
                 if isinstance(message, Err):
                     raise Ended(_refusal(connection.place, message), message.retry_after_ms)
                 if isinstance(message, Bye):
-                    raise Ended(f"{connection.place} says: {plain(message.reason)}", message.reconnect_after_ms)
+                    raise Ended(
+                        f"{connection.place} says: {safe_line(message.reason, SAID)}",
+                        message.reconnect_after_ms,
+                    )
                 if not isinstance(message, Notice | Stats):
                     raise Ended(f"{connection.place} does not speak as a relay does: check the address.")
     except TimeoutError as error:
@@ -140,11 +143,5 @@ def _refusal(place: str, err: Err) -> str:
         Code.RESTRICTED: "lets in those with an invite only",
         Code.RATE_LIMITED: "lets nobody in just now",
     }.get(err.code, "did not take this node's sign-in")
-    said = plain(err.msg)
+    said = safe_line(err.msg, SAID)
     return f"{place} {what}" + (f": {said}" if said else ".")
-
-
-def plain(text: str, most: int = 200) -> str:
-    """A relay's words on one line, without anything that a terminal or a window would act on."""
-    words = (" " if one.isspace() else one for one in text if one.isprintable() or one.isspace())
-    return unicodedata.normalize("NFC", "".join(words)).strip()[:most]

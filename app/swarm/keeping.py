@@ -1,17 +1,20 @@
-"""Where a key is kept: the system's keyring, or a file under a passphrase, or nowhere but in memory.
+"""Where a key is kept: the system's keyring; where there is none, a file that only its owner may read, which a
+passphrase encrypts; or, where the disk takes none either, nowhere but in memory.
 
-A key is never written as it is. `identity.json` beside it says where it lies and whose it is, without a secret.
+`identity.json` beside it says where it lies and whose it is, without a secret.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import stat
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
+from secrets import token_hex
 from typing import Annotated, Literal, TypeVar
 
 import keyring
@@ -20,12 +23,24 @@ import keyring.errors
 import msgspec
 from keyring.backends.chainer import ChainerBackend
 
-from app.swarm.identity import Identity, IdentityError, PassphraseNeeded, decrypt, encrypt
+from app import remedy
+from app.common import files
+from app.swarm.identity import (
+    Identity,
+    IdentityError,
+    PassphraseNeeded,
+    bare,
+    decrypt,
+    encrypt,
+    from_bare,
+)
 
 SERVICE = "Shoal"
 HUB_TOKEN = "Hugging Face access token"
 """The one other entry that Shoal keeps under that service (app/cli/_hub_token.py)."""
 RECORD = "identity.json"
+PASSPHRASE = "SHOAL_PASSPHRASE"
+"""Environment variable that opens a key's file, and encrypts one that is not."""
 PATIENCE_S = 60.0
 """How long a person may take with the keyring's own dialog before the node goes on without it."""
 
@@ -34,22 +49,44 @@ _REAL = frozenset(
 )
 """Backends that encrypt. Others exist that write plain files, and would be picked up silently."""
 
+_FORMER = 50
+"""Earlier keys of a folder that are remembered."""
+
+Find = Callable[[], keyring.backend.KeyringBackend | None]
 T = TypeVar("T")
 
 
 class Where(StrEnum):
     KEYRING = "keyring"
     FILE = "file"
+    """Under a passphrase."""
+    PLAIN = "plain"
+    """A file without one, for its owner's eyes only."""
     MEMORY = "memory"
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the key of a folder is."""
+PublicKey = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 
-    v: Literal[1] = 1
-    where: Literal["keyring", "file"]
-    public_key: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Where the key of a folder is. `former` are the folder's keys from before, the latest last; they stay
+    kept where they were."""
+
+    where: Literal["keyring", "file", "plain"]
+    public_key: PublicKey
     name: str
+    v: Literal[1] = 1
+    former: tuple[PublicKey, ...] = ()
+
+
+class Whereabouts(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be told of an identity; all empty where there is none yet. `kept` is a `Where`, and `file` the
+    key's path, empty for the keyring."""
+
+    name: str = ""
+    public_key: str = ""
+    kept: str = ""
+    file: str = ""
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,47 +106,100 @@ def real_backend(chosen: keyring.backend.KeyringBackend | None = None) -> keyrin
 
 
 async def open_identity(
-    folder: Path,
-    *,
-    passphrase: str | None = None,
-    find: Callable[[], keyring.backend.KeyringBackend | None] = real_backend,
-    patience_s: float = PATIENCE_S,
+    folder: Path, *, passphrase: str | None = None, find: Find = real_backend, patience_s: float = PATIENCE_S
 ) -> Kept:
-    """The folder's identity; made silently the first time and kept in the keyring if there is one, or in a file
-    if a passphrase was given.
+    """The folder's identity; made silently the first time and kept as `keep` does.
 
-    A keyring that is locked, gone or silent costs this session its name, never the kept key: the node goes on
-    with a key in memory and the note says so. Raises PassphraseNeeded, and IdentityError for a damaged record
-    or a wrong passphrase.
+    A keyring that is locked, gone or silent, or a key's file that is damaged, costs this session its name,
+    never the kept key: the node goes on with a key in memory and the note says so. A key in a file without a
+    passphrase gets the one that is given. Raises PassphraseNeeded, and IdentityError for a damaged record or a
+    wrong passphrase.
     """
     record = _read(folder)
     if record is None:
         fresh = Identity.new()
-        if passphrase is not None:
-            await keep_in_file(fresh, folder, passphrase)
-            return Kept(identity=fresh, where=Where.FILE)
         try:
-            await keep_in_keyring(fresh, folder, find=find, patience_s=patience_s)
-        except IdentityError as error:
-            return Kept(
-                identity=fresh, where=Where.MEMORY, note=f"{error} This name lasts until the node ends."
-            )
-        return Kept(identity=fresh, where=Where.KEYRING)
+            return await keep(fresh, folder, passphrase=passphrase, find=find, patience_s=patience_s)
+        except OSError as error:
+            why = error.strerror or error
+            note = f"The key cannot be kept in {folder} ({why}). This name lasts until the node ends."
+            return Kept(identity=fresh, where=Where.MEMORY, note=note)
     if record.where == "file":
-        return Kept(identity=await _from_file(folder, record, passphrase), where=Where.FILE)
+        return await read_identity(folder, passphrase=passphrase)
     try:
-        found = await aside(lambda: _ask(find, record), patience_s)
+        found = await read_identity(folder, find=find, patience_s=patience_s)
     except IdentityError as error:
-        note = f"{error} Until it opens, {record.name} stays away and this session has another name."
+        note = f"{error} Until then, {record.name} stays away and this session has another name."
         return Kept(identity=Identity.new(), where=Where.MEMORY, note=note)
-    return Kept(identity=found, where=Where.KEYRING)
+    if found.where is Where.PLAIN and passphrase is not None:
+        await keep_in_file(found.identity, folder, passphrase)
+        return Kept(identity=found.identity, where=Where.FILE, note=found.note)
+    return found
+
+
+async def read_identity(
+    folder: Path, *, passphrase: str | None = None, find: Find = real_backend, patience_s: float = PATIENCE_S
+) -> Kept:
+    """The identity that the folder has. Raises PassphraseNeeded, and IdentityError where there is none or it
+    cannot be had; a damaged file is moved aside then."""
+    record = _read(folder)
+    if record is None:
+        raise IdentityError(
+            "There is no identity here yet: Shoal makes one when it first learns with others, and "
+            f"{remedy.command('identity new')} does so now."
+        )
+    match record.where:
+        case "keyring":
+            found = await aside(lambda: _ask(find, record), patience_s)
+            return Kept(identity=found, where=Where.KEYRING)
+        case "file":
+            return Kept(identity=await _from_file(folder, record, passphrase), where=Where.FILE)
+        case "plain":
+            identity, note = _from_plain(folder, record)
+            return Kept(identity=identity, where=Where.PLAIN, note=note)
+
+
+async def keep(
+    identity: Identity,
+    folder: Path,
+    *,
+    passphrase: str | None = None,
+    find: Find = real_backend,
+    patience_s: float = PATIENCE_S,
+) -> Kept:
+    """Makes a key the folder's: in a file under the passphrase where one is given, else in the keyring, else in
+    a file that only its owner may read, and the note says why. Keys from before stay. Raises IdentityError for
+    a short passphrase, OSError when the disk does not take it."""
+    if passphrase is not None:
+        await keep_in_file(identity, folder, passphrase)
+        return Kept(identity=identity, where=Where.FILE)
+    try:
+        await keep_in_keyring(identity, folder, find=find, patience_s=patience_s)
+    except IdentityError as error:
+        path = keep_plain(identity, folder)
+        note = (
+            f"{error} So the key of {identity.name} is in {path}, which only you can read. "
+            f"Set {PASSPHRASE} to encrypt it."
+        )
+        return Kept(identity=identity, where=Where.PLAIN, note=note)
+    return Kept(identity=identity, where=Where.KEYRING)
+
+
+def whereabouts(folder: Path) -> Whereabouts:
+    """Asks no keyring and reads no secret. Raises IdentityError for a damaged record."""
+    record = _read(folder)
+    if record is None:
+        return Whereabouts()
+    files = {"file": _key_file, "plain": _plain_file}
+    file = files[record.where](folder, record.public_key) if record.where in files else ""
+    return Whereabouts(name=record.name, public_key=record.public_key, kept=record.where, file=str(file))
 
 
 async def keep_in_keyring(
     identity: Identity,
     folder: Path,
     *,
-    find: Callable[[], keyring.backend.KeyringBackend | None] = real_backend,
+    find: Find = real_backend,
     patience_s: float = PATIENCE_S,
 ) -> None:
     """Puts a key into the keyring, reads it back, and only then makes it the folder's. Keys that lie there from
@@ -122,8 +212,18 @@ async def keep_in_file(identity: Identity, folder: Path, passphrase: str) -> Non
     """Writes a key into its own encrypted file and makes it the folder's. Raises IdentityError for a short
     passphrase, OSError when the disk does not take it."""
     content = await asyncio.to_thread(encrypt, identity, passphrase)
-    _write(_key_file(folder, identity.key.hex()), content)
+    files.write(_key_file(folder, identity.key.hex()), content, private=True)
     _write_record(folder, "file", identity)
+    _plain_file(folder, identity.key.hex()).unlink(missing_ok=True)
+
+
+def keep_plain(identity: Identity, folder: Path) -> Path:
+    """Writes a key as it is into a file for its owner's eyes only and makes it the folder's. Returns the file.
+    Raises OSError when the disk does not take it."""
+    path = _plain_file(folder, identity.key.hex())
+    files.write(path, bare(identity), private=True)
+    _write_record(folder, "plain", identity)
+    return path
 
 
 def kept_in_keyring(folder: Path) -> str:
@@ -135,26 +235,34 @@ def kept_in_keyring(folder: Path) -> str:
     return record.name if record is not None and record.where == "keyring" else ""
 
 
-def forget(folder: Path, find: Callable[[], keyring.backend.KeyringBackend | None] = real_backend) -> str:
-    """Deletes the folder's key from the keyring. Returns a sentence about what stood in the way. May wait for a
-    person."""
-    if not (name := kept_in_keyring(folder)):
-        return ""
-    record = _read(folder)
-    assert record is not None
+def forget(folder: Path, find: Find = real_backend) -> str:
+    """Deletes the folder's key, and those it had before, from the keyring. Returns a sentence about what stood
+    in the way. May wait for a person."""
     try:
-        _found(find).delete_password(SERVICE, record.public_key)
-    except keyring.errors.PasswordDeleteError:
-        return ""  # it is not there
+        record = _read(folder)
+    except IdentityError:
+        return ""
+    if record is None:
+        return ""
+    keys = [*record.former, *([record.public_key] if record.where == "keyring" else [])]
+    if not keys:
+        return ""
+    try:
+        backend = _found(find)
+        for key in keys:
+            with suppress(keyring.errors.PasswordDeleteError):  # it is not there
+                backend.delete_password(SERVICE, key)
     except Exception as error:  # each system's keyring has errors of its own
+        if record.where != "keyring":
+            return ""  # the former ones are most likely not there either
         return (
-            f"The key of {name} is still in the keyring, which refused ({type(error).__name__}): delete the "
-            f"entry {SERVICE} there."
+            f"The key of {record.name} is still in the keyring, which refused ({type(error).__name__}): delete "
+            f"the entry {SERVICE} there."
         )
     return ""
 
 
-def forget_token(find: Callable[[], keyring.backend.KeyringBackend | None] = real_backend) -> str:
+def forget_token(find: Find = real_backend) -> str:
     """Deletes the access token for models from the keyring, where there is one. Returns a sentence about what
     stood in the way. May wait for a person."""
     try:
@@ -203,18 +311,19 @@ async def aside(call: Callable[[], T], patience_s: float) -> T:
         raise IdentityError("The system's keyring did not answer: unlock it.") from error
 
 
-def _put(find: Callable[[], keyring.backend.KeyringBackend | None], identity: Identity) -> None:
+def _put(find: Find, identity: Identity) -> None:
     backend = _found(find)
     backend.set_password(SERVICE, identity.key.hex(), identity.seed().hex())
     if backend.get_password(SERVICE, identity.key.hex()) != identity.seed().hex():
         raise IdentityError("The system's keyring did not keep the key.")
 
 
-def _ask(find: Callable[[], keyring.backend.KeyringBackend | None], record: Record) -> Identity:
+def _ask(find: Find, record: Record) -> Identity:
     secret = _found(find).get_password(SERVICE, record.public_key)
     if secret is None:
         raise IdentityError(
-            f"The key of {record.name} is not in this keyring: log in as before or enter its recovery words."
+            f"The key of {record.name} is not in this keyring: log in as before, or enter its recovery words "
+            f"({_restoring()})."
         )
     try:
         identity = Identity(bytes.fromhex(secret))
@@ -222,25 +331,28 @@ def _ask(find: Callable[[], keyring.backend.KeyringBackend | None], record: Reco
             return identity
     except ValueError:  # not hex, or too short
         pass
-    raise IdentityError(f"The keyring's entry for {record.name} is damaged: enter its recovery words.")
+    raise IdentityError(
+        f"The keyring's entry for {record.name} is damaged: enter its recovery words ({_restoring()})."
+    )
 
 
-def _found(find: Callable[[], keyring.backend.KeyringBackend | None]) -> keyring.backend.KeyringBackend:
+def _found(find: Find) -> keyring.backend.KeyringBackend:
     backend = find()
     if backend is None:
-        raise IdentityError("This system has no keyring: keep the key in a file with a passphrase.")
+        raise IdentityError("This computer has no keyring.")
     return backend
 
 
 async def _from_file(folder: Path, record: Record, passphrase: str | None) -> Identity:
     path = _key_file(folder, record.public_key)
     if passphrase is None:
-        raise PassphraseNeeded(f"The key of {record.name} is under a passphrase: enter it.")
+        raise PassphraseNeeded(f"The key of {record.name} is under a passphrase: set {PASSPHRASE} to it.")
     try:
         content = path.read_bytes()
     except OSError as error:
         raise IdentityError(
-            f"{path} cannot be read ({error.strerror}): bring {record.name} back with its recovery words."
+            f"{path} cannot be read ({error.strerror}): enter the recovery words of {record.name} "
+            f"({_restoring()})."
         ) from error
     identity = await asyncio.to_thread(decrypt, content, passphrase)
     if identity.key.hex() != record.public_key:
@@ -248,8 +360,64 @@ async def _from_file(folder: Path, record: Record, passphrase: str | None) -> Id
     return identity
 
 
+def _from_plain(folder: Path, record: Record) -> tuple[Identity, str]:
+    """With a sentence where others could read it. A file that is damaged is moved aside. Raises
+    IdentityError."""
+    path = _plain_file(folder, record.public_key)
+    enter = f"enter the recovery words of {record.name} ({_restoring()})"
+    try:
+        note = _closed_to_others(path)
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise IdentityError(f"{path} is not there: {enter}.") from error
+    except OSError as error:
+        why = error.strerror or error
+        raise IdentityError(f"{path} cannot be read ({why}): make it yours to read, or {enter}.") from error
+    try:
+        identity = from_bare(content)
+    except IdentityError as error:
+        raise IdentityError(
+            f"The key of {record.name} is damaged, and its file is kept as {_set_aside(path)}: {enter}."
+        ) from error
+    if identity.key.hex() != record.public_key:
+        raise IdentityError(f"{path} holds the key of {identity.name}, not of {record.name}: {enter}.")
+    return identity, note
+
+
+def _closed_to_others(path: Path) -> str:
+    """Takes others' rights to a file away; returns a sentence where they had some. Raises OSError where there
+    is no such file."""
+    if os.name != "posix" or not stat.S_IMODE(path.stat().st_mode) & 0o077:
+        return ""  # on Windows the person's own folder keeps others out
+    with suppress(OSError):
+        path.chmod(0o600)
+    if stat.S_IMODE(path.stat().st_mode) & 0o077:
+        return f"Others on this computer can read your key in {path}: set {PASSPHRASE} to encrypt it."
+    return (
+        f"Others on this computer could read your key in {path}; now only you can. If one of them may have "
+        f"copied it, take a new one: {remedy.command('identity new')}."
+    )
+
+
+def _set_aside(path: Path) -> str:
+    """Gives a damaged file another name, and returns the one it has then."""
+    to = path.with_name(f"damaged-{path.name}-{token_hex(2)}")
+    with suppress(OSError):
+        path.rename(to)
+        return to.name
+    return path.name
+
+
+def _restoring() -> str:
+    return remedy.command("identity restore")
+
+
 def _key_file(folder: Path, public_key: str) -> Path:
     return folder / f"key-{public_key[:16]}.sealed"
+
+
+def _plain_file(folder: Path, public_key: str) -> Path:
+    return folder / f"key-{public_key[:16]}.secret"
 
 
 def _read(folder: Path) -> Record | None:
@@ -260,22 +428,19 @@ def _read(folder: Path) -> Record | None:
         return None
     except (OSError, msgspec.MsgspecError, UnicodeError) as error:
         raise IdentityError(
-            f"{path} cannot be read: move it away and bring your key back with its recovery words."
+            f"{path} cannot be read, and stays as it is: enter your recovery words ({_restoring()})."
         ) from error
 
 
-def _write_record(folder: Path, where: Literal["keyring", "file"], identity: Identity) -> None:
-    record = Record(where=where, public_key=identity.key.hex(), name=identity.name)
-    _write(folder / RECORD, msgspec.json.format(msgspec.json.encode(record)))
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Whole or not at all, and for this person's eyes only."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}-{os.getpid()}")
-    fresh.unlink(missing_ok=True)
-    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(fresh, path)
+def _write_record(folder: Path, where: Literal["keyring", "file", "plain"], identity: Identity) -> None:
+    """A damaged record that it replaces is moved aside."""
+    own, former = identity.key.hex(), tuple[str, ...]()
+    try:
+        before = _read(folder)
+    except IdentityError:
+        _set_aside(folder / RECORD)
+    else:
+        if before is not None:
+            former = tuple(key for key in (*before.former, before.public_key) if key != own)[-_FORMER:]
+    record = Record(where=where, public_key=own, name=identity.name, former=former)
+    files.write_json(folder / RECORD, record, private=True)

@@ -6,12 +6,12 @@ Whoever takes over an address later has another id; nothing is signed for that o
 from __future__ import annotations
 
 import contextlib
-import os
 from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 
+from app.common import files
 from app.swarm.body import SwarmId
 from app.swarm.protocol import RelayId
 
@@ -37,9 +37,8 @@ class KnownRelays:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._relays: dict[str, Relay] = {}
-        with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeError), path.open("rb") as file:
-            self._relays = msgspec.json.decode(file.read(_LARGEST), type=_File).relays
+        found = files.read_json(path, _File, _LARGEST)
+        self._relays: dict[str, Relay] = found.relays if found else {}
 
     def get(self, url: str) -> Relay | None:
         return self._relays.get(url)
@@ -57,9 +56,5 @@ class KnownRelays:
         self._relays[url] = met
         while len(self._relays) > MOST:
             del self._relays[next(iter(self._relays))]
-        content = msgspec.json.format(msgspec.json.encode(_File(relays=self._relays)))
-        fresh = self._path.with_name(f".{self._path.name}-{os.getpid()}")
         with contextlib.suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            fresh.write_bytes(content)
-            os.replace(fresh, self._path)
+            files.write_json(self._path, _File(relays=self._relays))

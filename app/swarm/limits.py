@@ -6,6 +6,8 @@ from typing import Annotated
 
 import msgspec
 
+from app.common.rate import Bucket
+
 KB = 1024
 
 FRAME = 64 * KB
@@ -58,3 +60,12 @@ class Quotas(msgspec.Struct, frozen=True, kw_only=True):
     publish_burst: Count = 60
     sample_per_min: Count = 12
     sample_bytes_per_min: Count = 5_000_000
+
+
+SHARE = 0.95
+"""Of the relay's rate: two clocks never run alike."""
+
+
+def allowance(per_min: float, burst: float) -> Bucket:
+    """What a relay lets this node do in a minute, counted here as well, so that it need not refuse anything."""
+    return Bucket(SHARE * per_min, burst)

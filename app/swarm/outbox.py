@@ -18,7 +18,7 @@ from app.swarm.body import Envelope
 from app.swarm.limits import FRAME, OPEN_PUBLISHES, SAFE_INTEGER
 from app.swarm.protocol import Pub, to_frame
 from app.swarm.refusals import Code
-from app.transaction import transaction
+from app.transaction import alone, tables, transaction
 
 FORMAT = 1
 MAX_MESSAGES = 10_000
@@ -162,17 +162,10 @@ class Outbox:
         self._db.close()
 
     def _prepare(self, path: Path) -> None:
-        # One process at a time: what is under way is known to that one alone. The lock goes with the process.
-        self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
-        self._db.execute("PRAGMA journal_mode=WAL")
-        self._db.execute("PRAGMA synchronous=FULL")
+        # What is under way is known to one process alone.
+        alone(self._db)
         with transaction(self._db):
-            (format_,) = self._db.execute("PRAGMA user_version").fetchone()
-            if format_ == 0:
-                for statement in _SCHEMA.split(";"):
-                    self._db.execute(statement)
-                self._db.execute(f"PRAGMA user_version={FORMAT}")
-            elif format_ != FORMAT:
+            if not tables(self._db, _SCHEMA, FORMAT):
                 raise OutboxError(
                     f"{path} was written by another version of Shoal: update it, or move it away."
                 )

@@ -10,13 +10,12 @@ from random import Random
 
 import msgspec
 
+from app.common.retry import Pace
 from app.sapo.groups import Group
-from app.swarm.allowance import Allowance
-from app.swarm.backoff import Pace
 from app.swarm.body import Body, seal
 from app.swarm.clock import RelayClock
 from app.swarm.identity import Identity
-from app.swarm.limits import OPEN_PUBLISHES, Quotas
+from app.swarm.limits import OPEN_PUBLISHES, SHARE, Quotas, allowance
 from app.swarm.outbox import Counts, Outbox
 from app.swarm.protocol import Ok, Pub, from_client, to_frame
 from app.swarm.refusals import Code, Refused
@@ -41,8 +40,8 @@ class Publisher:
         self._most, self._zlib = OPEN_PUBLISHES, False
         self._pace = Pace()
         self._quotas = Quotas()
-        self._sending = Allowance(self._quotas.publish_per_min, self._quotas.publish_burst, now)
-        self._making = Allowance(self._quotas.publish_per_min, self._quotas.publish_per_min, now)
+        self._sending = allowance(self._quotas.publish_per_min, self._quotas.publish_burst)
+        self._making = allowance(self._quotas.publish_per_min, self._quotas.publish_per_min)
         self.swarm: str | None = None
         self.counts: Counts = outbox.counts()
 
@@ -68,8 +67,7 @@ class Publisher:
         has more than a few."""
         share = _MAKING if self.counts.waiting <= _BEHIND else _CATCHING_UP
         left = self._making.left(now)
-        self._making.take(0, now)
-        self._making.per_min = self._quotas.publish_per_min * share
+        self._making.refill(SHARE * share * self._quotas.publish_per_min, now)
         return int(left)
 
     def belongs(self, swarm: str) -> None:
@@ -86,8 +84,8 @@ class Publisher:
             self._quotas.publish_per_min,
             self._quotas.publish_burst,
         ):
-            self._sending = Allowance(quotas.publish_per_min, quotas.publish_burst, now)
-            self._making = Allowance(quotas.publish_per_min, quotas.publish_per_min, now)
+            self._sending = allowance(quotas.publish_per_min, quotas.publish_burst)
+            self._making = allowance(quotas.publish_per_min, quotas.publish_per_min)
         self._quotas = quotas
 
     def due(self, now: float) -> Iterator[bytes]:

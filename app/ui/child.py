@@ -10,11 +10,12 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Signal
 
+from app.common.files import LOG_BYTES, log_with_room
+
 ROOT = Path(__file__).parents[2]
 COMMAND = ("-m", "app.cli")
 GRACE_MS = 1500
 """One that does not end by itself within this time at the window's own end is ended."""
-LOG_BYTES = 2**20
 
 
 class Child(QObject):
@@ -29,6 +30,8 @@ class Child(QObject):
         super().__init__()
         self._most, self._command, self._program = most, list(command), program
         self._process: QProcess | None = None
+        self.complaint = ""
+        """The last thing that one with `hear` said for people, without its name."""
 
     @property
     def running(self) -> bool:
@@ -38,16 +41,14 @@ class Child(QObject):
     def pid(self) -> int:
         return self._process.processId() if self._process else 0
 
-    def start(self, arguments: Sequence[str], log: Path | None = None) -> None:
-        """Starts it; what it says for people goes to `log`."""
+    def start(self, arguments: Sequence[str], log: Path | None = None, hear: bool = False) -> None:
+        """Starts it; what it says for people goes to `log`, or with `hear` its last line to `complaint`."""
         self.end()
+        self.complaint = ""
         process = QProcess(self)
-        environment = QProcessEnvironment.systemEnvironment()
-        environment.insert("PYTHONPATH", str(ROOT))
-        environment.insert("PYTHONSAFEPATH", "1")
-        environment.insert("PYTHONUTF8", "1")
-        process.setProcessEnvironment(environment)
-        process.setStandardErrorFile(_ready(log), QProcess.OpenModeFlag.Append)
+        process.setProcessEnvironment(surroundings())
+        if not hear:
+            process.setStandardErrorFile(_ready(log), QProcess.OpenModeFlag.Append)
         process.readyReadStandardOutput.connect(lambda: self._read(process))
         process.finished.connect(lambda code, status: self._ended(process, code, status))
         process.errorOccurred.connect(lambda error: self._refused(process, error))
@@ -90,6 +91,7 @@ class Child(QObject):
         self._read(process)
         if process is self._process:
             self._process = None
+            self.complaint = _last(bytes(process.readAllStandardError().data()))
             process.deleteLater()
             self.ended.emit(code if status is QProcess.ExitStatus.NormalExit else -1)
 
@@ -99,12 +101,27 @@ class Child(QObject):
             self.ended.emit(-1)
 
 
+def _last(said: bytes) -> str:
+    """
+    >>> _last(b"A note.\\nshoal identity: It is not there: look.\\n"), _last(b"")
+    ('It is not there: look.', '')
+    """
+    lines = said[-LOG_BYTES:].decode("utf-8", "replace").split("\n")
+    words = next((line for line in reversed(lines) if line.strip()), "")
+    return (words.partition(": ")[2] or words) if words.startswith("shoal") else words
+
+
+def surroundings() -> QProcessEnvironment:
+    """The variables of a process of ours: it finds this very Shoal."""
+    environment = QProcessEnvironment.systemEnvironment()
+    for name, value in (("PYTHONPATH", str(ROOT)), ("PYTHONSAFEPATH", "1"), ("PYTHONUTF8", "1")):
+        environment.insert(name, value)
+    return environment
+
+
 def _ready(log: Path | None) -> str:
     """The log's path, with room in it; where there is none, what is said goes nowhere."""
     if log is not None:
         with contextlib.suppress(OSError):
-            log.parent.mkdir(parents=True, exist_ok=True)
-            if log.exists() and log.stat().st_size > LOG_BYTES:
-                log.replace(log.with_suffix(".old.log"))
-            return str(log)
+            return str(log_with_room(log))
     return QProcess.nullDevice()

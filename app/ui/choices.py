@@ -5,13 +5,12 @@ Both are replaced as a whole; a damaged file is set aside and the defaults hold.
 
 from __future__ import annotations
 
-import contextlib
-import os
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from app.common import files
 from app.node.setting import Setting, misfit
 from app.ui.language import offered
 from app.ui.texts import mark
@@ -196,13 +195,13 @@ class Choices:
     def __init__(self, home: Path) -> None:
         self._path, self._state_path = home / "window.json", home / "window-state.json"
         self._values: dict[str, Any] = {}
-        found = _read(self._path, dict[str, Any])
+        found = files.kept_json(self._path, dict[str, Any])[0]
         known = {setting.key for setting in SETTINGS}
         self._others = {key: value for key, value in (found or {}).items() if key not in known}
         for setting in SETTINGS:
             value = setting.default if setting.elsewhere else (found or {}).get(setting.key, setting.default)
             self._values[setting.key] = setting.default if misfit(setting, value) else value
-        self.memory = _read(self._state_path, Memory) or Memory()
+        self.memory = files.kept_json(self._state_path, Memory)[0] or Memory()
 
     def __getitem__(self, key: str) -> Any:
         return self._values[key]
@@ -214,31 +213,10 @@ class Choices:
             raise ValueError(f"{setting.label}: this must be {wanted}.")
         self._values[key] = value
         kept = sorted(setting.key for setting in SETTINGS if not setting.elsewhere)
-        _write(self._path, {**self._others, **{key: self._values[key] for key in kept}})
+        files.write_json(self._path, {**self._others, **{key: self._values[key] for key in kept}})
 
     def remember(self, **fields: object) -> None:
         """Raises OSError when it cannot be saved."""
         for name, value in fields.items():
             setattr(self.memory, name, value)
-        _write(self._state_path, self.memory)
-
-
-def _read(path: Path, kind: Any) -> Any:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    except FileNotFoundError:
-        return None
-    except (OSError, msgspec.MsgspecError):
-        with contextlib.suppress(OSError):
-            path.replace(path.with_suffix(".damaged"))
-        return None
-
-
-def _write(path: Path, value: object) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}-{os.getpid()}")
-    with fresh.open("wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+        files.write_json(self._state_path, self.memory)

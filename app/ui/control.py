@@ -14,15 +14,18 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.node import history
 from app.node.library import history_of
 from app.node.preferences import Preferences, check
-from app.ui import past
+from app.node.records import Round
+from app.node.snapshot import SwarmView
 from app.ui.choices import Choices
 from app.ui.engine_pack import EnginePack
 from app.ui.fold import Fold, FoldError
 from app.ui.holdings import Holdings
 from app.ui.link import Link
-from app.ui.model import Problem, Round, State, Swarm, View
+from app.ui.model import Problem, State, View
+from app.ui.persona import Persona
 from app.ui.renewal import Renewal
 from app.ui.texts import tr
 from engines.models.catalogue import STARTER
@@ -155,6 +158,10 @@ class Control(QObject):
         """What is known of new versions has changed."""
         self._change(renewal=renewal)
 
+    def show_persona(self, persona: Persona) -> None:
+        """What is known of the owner's name has changed."""
+        self._change(persona=persona)
+
     def rest(self) -> None:
         """Ends the node, without a pause that would last: what was learning goes on with `wake`."""
         self._resting = self._link.wanted
@@ -195,6 +202,7 @@ class Control(QObject):
                 models=view.models,
                 pack=view.pack,
                 renewal=view.renewal,
+                persona=view.persona,
             )
         )
         self._recall()
@@ -250,7 +258,7 @@ class Control(QObject):
             ruling=None,
             problem=None,
             solo=alone,
-            swarm=None if alone else Swarm(),
+            swarm=None if alone else SwarmView(),
         )
         self._link.start(options)
 
@@ -321,7 +329,7 @@ class Control(QObject):
         model = str(self._choices["model"])
 
         def work() -> None:
-            found = past.read(self._past_of(model))
+            found = history.read(self._past_of(model))
             with contextlib.suppress(RuntimeError):  # the window is gone
                 self._read.emit(found)
 
@@ -333,10 +341,10 @@ class Control(QObject):
         """The chosen model's training; where nobody ever chose one, whatever was written last."""
         folder = history_of(self._home, model)
         if model == STARTER and not self._switched and (folder is None or not folder.is_dir()):
-            return past.newest(self._home)
+            return history.newest(self._home)
         return folder
 
-    def _recalled(self, found: past.Past) -> None:
+    def _recalled(self, found: history.History) -> None:
         if found.curve or found.rounds:
             if _last(found.rounds) >= _last(self._fold.view.rounds):
                 self._fold.recall(found)

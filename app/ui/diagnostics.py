@@ -7,27 +7,26 @@ from __future__ import annotations
 
 import os
 import platform
-import sqlite3
 import sys
 import time
 import zipfile
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 
 import msgspec
 import PySide6
 
+from app.common.files import staged
 from app.node import belongings, preferences
-from app.ui import choices, past
+from app.ui import choices
 from app.ui.logs import LOGS, PACK, tail
 from app.ui.model import View
 from app.ui.redaction import cleaned
+from app.updates import installed
 
 LOG_BYTES = 64_000
 EVENTS = 200
 ROUNDS = 20
-ROOT = Path(__file__).parents[2]
 
 
 class File(msgspec.Struct, frozen=True):
@@ -46,7 +45,7 @@ def files(view: View, doctor: str = "") -> tuple[File, ...]:
         File("settings.json", _settings(home)),
         File("events.txt", _events(view)),
         File("data.txt", _data(home)),
-        File("sampler.txt", sampler(home)),
+        File("sampler.txt", sampler(view)),
         *(File(f"logs/{name}", tail(home / "logs" / name, LOG_BYTES)) for name in (*LOGS, PACK)),
     ]
     return tuple(File(one.name, cleaned(one.text)) for one in made if one.text.strip())
@@ -54,21 +53,15 @@ def files(view: View, doctor: str = "") -> tuple[File, ...]:
 
 def save(bundle: Sequence[File], path: Path) -> None:
     """As a zip file, whole or not at all. Raises OSError."""
-    fresh = path.with_name(f".{path.name}-{os.getpid()}")
-    try:
-        with zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as archive:
-            for one in bundle:
-                archive.writestr(f"shoal-diagnostics/{one.name}", one.text)
-        fresh.replace(path)
-    except OSError:
-        fresh.unlink(missing_ok=True)
-        raise
+    with staged(path) as fresh, zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as archive:
+        for one in bundle:
+            archive.writestr(f"shoal-diagnostics/{one.name}", one.text)
 
 
 def _about(view: View) -> str:
     facts = {
         "made": time.strftime("%Y-%m-%d %H:%M:%S %z"),
-        "shoal": _version(),
+        "shoal": installed.version(),
         "system": platform.platform(),
         "python": platform.python_version(),
         "qt": PySide6.__version__,
@@ -83,7 +76,7 @@ def _about(view: View) -> str:
         "engine pack": _pack(view),
         "engine": msgspec.json.encode(view.engine).decode() if view.engine else "",
         "rounds": str(view.safe_round),
-        "held-out": f"{view.curve[-1].pass_at_1:.4f} ± {view.curve[-1].stderr:.4f}" if view.curve else "",
+        "held-out": str(view.curve[-1]) if view.curve else "",
         "swarm": _swarm(view),
     }
     return "".join(f"{name}: {value}\n" for name, value in facts.items() if value)
@@ -106,15 +99,6 @@ def _swarm(view: View) -> str:
         f"connected {swarm.connected}, online {swarm.online}, given {swarm.given}, waiting {swarm.waiting}, "
         f"taken {swarm.taken}, refused {sum(swarm.refused.values())}"
     )
-
-
-def _version() -> str:
-    """The project's own, from its file."""
-    try:
-        lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return ""
-    return next((line.partition("=")[2].strip(' "') for line in lines if line.startswith("version")), "")
 
 
 def _settings(home: Path) -> str:
@@ -142,23 +126,13 @@ def _data(home: Path) -> str:
     )
 
 
-def sampler(home: Path) -> str:
+def sampler(view: View) -> str:
     """Of the last rounds that another program than the learner sampled: how far apart the two are."""
-    folder = past.newest(home)
-    if folder is None:
-        return ""
-    query = (
-        "SELECT round, json_extract(details, '$.mismatch'), json_extract(details, '$.capped') FROM rounds"
-        " WHERE json_extract(details, '$.mismatch') IS NOT NULL ORDER BY round DESC LIMIT ?"
-    )
-    try:
-        with closing(past.opened(folder)) as db:
-            rows = db.execute(query, (ROUNDS,)).fetchall()
-    except sqlite3.Error:
-        return ""
+    sampled = [one for one in view.rounds if one.mismatch is not None][-ROUNDS:]
     return "".join(
-        f"round {round}: mismatch {mismatch:.2e} nats, {100 * (capped or 0.0):.2f} % of the tokens at the cap\n"
-        for round, mismatch, capped in rows
+        f"round {one.round}: mismatch {one.mismatch:.2e} nats, "
+        f"{100 * (one.capped or 0.0):.2f} % of the tokens at the cap\n"
+        for one in reversed(sampled)
     )
 
 

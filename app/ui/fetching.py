@@ -16,9 +16,9 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.node.library import Library
 from app.ui.child import Child
 from app.ui.choices import Choices
-from app.ui.engine_pack import lacking
 from app.ui.holdings import Fetch, Holdings
 from app.ui.texts import tr
+from engines.models.gguf_shelf import is_gguf
 
 MAX_LINE = 2**22
 TICK_MS = 250
@@ -58,12 +58,14 @@ class Fetching(QObject):
         self._reader.start(["models", "list", "--json", "--home", str(self._home)], self._log)
 
     def get(self, name: str) -> None:
-        """Fetches a model, now or after the one before it. The person has agreed to it."""
+        """Fetches a model, or takes a GGUF file over, now or after the one before it. The person has agreed to
+        it."""
         holdings = self.holdings
         if name in holdings.queue or (holdings.fetch is not None and holdings.fetch.name == name):
             return
         failed = {key: said for key, said in holdings.failed.items() if key != name}
-        self._change(failed=failed, problem="", said="")
+        reading = tr("Reading {name}.", name=Path(name).name) if is_gguf(name) else ""
+        self._change(failed=failed, problem="", said=reading)
         if holdings.fetch is not None:
             self._change(queue=(*holdings.queue, name))
             return
@@ -192,6 +194,8 @@ class Fetching(QObject):
                     left_s=event["left_s"],
                     note="",
                 )
+            case "elsewhere":
+                fetch = msgspec.structs.replace(fetch, note=event["sentence"])
             case "waiting":
                 fetch = msgspec.structs.replace(fetch, note=event["sentence"], per_second=None, left_s=None)
             case "failed":
@@ -204,8 +208,12 @@ class Fetching(QObject):
         fetch = self.holdings.fetch
         if fetch is not None and code != 0:
             ended = tr("The download ended unexpectedly; what has come is kept.")
-            said = self._sentence or lacking() or ended
+            said = self._sentence or ended
             self._change(failed={**self.holdings.failed, fetch.name: said})
+            if is_gguf(fetch.name):  # it may have no row of its own to say that in
+                self._change(problem=said)
+        elif fetch is not None and is_gguf(fetch.name):
+            self._change(said=tr("{name} is in your list now.", name=Path(fetch.name).name))
         self._next()
 
     def _next(self) -> None:

@@ -3,7 +3,6 @@ itself ends the process when they are missing. No Qt is imported here."""
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Mapping
 
 from app.launcher import system
@@ -39,14 +38,6 @@ WAYLAND = (
 )
 
 
-def _loads(file: str) -> bool:
-    try:
-        ctypes.CDLL(file)
-    except OSError:
-        return False
-    return True
-
-
 def wanted(environment: Mapping[str, str]) -> tuple[system.Library, ...]:
     """What this session needs."""
     if environment.get("QT_QPA_PLATFORM", "").startswith(("offscreen", "minimal")):
@@ -57,13 +48,15 @@ def wanted(environment: Mapping[str, str]) -> tuple[system.Library, ...]:
 
 
 def missing(
-    environment: Mapping[str, str], present: Callable[[str], bool] = _loads
+    environment: Mapping[str, str], present: Callable[[str], bool] = system.loads
 ) -> tuple[system.Library, ...]:
     """Those that are not there."""
     return tuple(library for library in wanted(environment) if not present(library.file))
 
 
-def provide(environment: Mapping[str, str], platform: str, present: Callable[[str], bool] = _loads) -> str:
+def provide(
+    environment: Mapping[str, str], platform: str, present: Callable[[str], bool] = system.loads
+) -> str:
     """Installs what is missing where that needs no password. Returns a sentence when something that the window
     cannot do without still is, else ""."""
     lacking = missing(environment, present) if platform == "linux" else ()

@@ -11,29 +11,21 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signal
+from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from app import remedy
+from app.common.files import log_with_room
+from app.common.retry import wait_s
+from app.ui.child import surroundings
 from app.ui.model import Problem
 from app.ui.texts import tr
 
-ROOT = Path(__file__).parents[2]
 NODE = ("-m", "app.cli", "run", "--snapshots", "--rules")
 MAX_LINE = 16 * 2**20
-LOG_BYTES = 2**20
 GRACE_MS = 8_000
 """A node that does not end by itself within this time is ended."""
 CRASHES = 5
 """A node that dies this often in a row without finishing a round is not started again by itself."""
-
-
-def wait_before_restart(crashes: int) -> float:
-    """Seconds before the node is started again after so many deaths in a row.
-
-    >>> [wait_before_restart(crashes) for crashes in (1, 2, 3, 4, 5)]
-    [1.0, 4.0, 16.0, 60.0, 60.0]
-    """
-    return min(60.0, 4.0 ** (crashes - 1))
 
 
 class Link(QObject):
@@ -148,11 +140,7 @@ class Link(QObject):
         self._last_words, self._reason_of_end = "", None
         self._reached_start = self._closing = False
         process = QProcess(self)
-        environment = QProcessEnvironment.systemEnvironment()
-        environment.insert("PYTHONPATH", str(ROOT))
-        environment.insert("PYTHONSAFEPATH", "1")
-        environment.insert("PYTHONUTF8", "1")
-        process.setProcessEnvironment(environment)
+        process.setProcessEnvironment(surroundings())
         process.readyReadStandardOutput.connect(self._read)
         process.readyReadStandardError.connect(self._listen)
         process.finished.connect(self._ended)
@@ -187,10 +175,7 @@ class Link(QObject):
         said = bytes(self._process.readAllStandardError().data())
         log = self._home / "logs" / "node.log"
         try:
-            log.parent.mkdir(parents=True, exist_ok=True)
-            if log.exists() and log.stat().st_size > LOG_BYTES:
-                log.replace(log.with_suffix(".old.log"))
-            with log.open("ab") as file:
+            with log_with_room(log).open("ab") as file:
                 file.write(said)
         except OSError:
             pass  # a full disk is told by the node itself
@@ -238,7 +223,7 @@ class Link(QObject):
             self._wanted = False
             self.failed.emit(problem(sentence))
             return
-        wait = wait_before_restart(self._crashes)
+        wait = wait_s(self._crashes, first_s=1.0, longest_s=60.0, growth=4.0)
         self._restart.start(int(wait * 1000))
         self.again.emit(
             sentence or tr("The learner ended unexpectedly; everything up to its last safe point is kept."),

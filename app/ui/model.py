@@ -11,10 +11,12 @@ from typing import Any
 
 import msgspec
 
+from app.node.records import GroupRow, Happening, Probe, Round, Run
 from app.node.snapshot import Phase as Step
-from app.node.snapshot import Ruling
+from app.node.snapshot import Ruling, SwarmView
 from app.ui.engine_pack import EnginePack
 from app.ui.holdings import Holdings
+from app.ui.persona import Persona
 from app.ui.renewal import Renewal
 from engines.contract import EngineInfo
 
@@ -46,15 +48,6 @@ class Problem(Value, frozen=True):
     remedy: str
 
 
-class Point(Value, frozen=True):
-    """One probe, with its standard error."""
-
-    round: int
-    pass_at_1: float
-    stderr: float
-    at: float = 0.0
-
-
 class Milestone(Value, frozen=True):
     """A family reached `level` (from 0) at this moment; level -1 is its first right answer in training."""
 
@@ -78,101 +71,6 @@ class Family(Value, frozen=True):
     milestones: tuple[Milestone, ...] = ()
     trend: tuple[float, ...] = ()
     """Every probe's share, oldest first."""
-
-
-class Answer(Value, frozen=True):
-    text: str
-    solved: bool
-
-
-class Group(Value, frozen=True):
-    """One question with its answers, made here or taken from a peer. `question` is None where only its
-    coordinates are known."""
-
-    round: int
-    at: float
-    family: str
-    level: int
-    answers: tuple[Answer, ...]
-    question: str | None = None
-    peer: str | None = None
-    """Who made it; None for this computer."""
-
-
-class Peer(Value, frozen=True):
-    name: str
-    model: str = ""
-    seen_at: float | None = None
-    groups: int = 0
-    """Of this peer's groups, how many this model learned from."""
-
-
-class Message(Value, frozen=True):
-    """One message that left or came, word for word."""
-
-    at: float
-    outgoing: bool
-    kind: str
-    size: int
-    text: str
-
-
-class Swarm(Value, frozen=True):
-    """`given` own groups were acknowledged by a relay and `waiting` have no answer yet; `taken` were trained
-    on."""
-
-    name: str = ""
-    connected: bool = False
-    relay: str = ""
-    sentence: str = ""
-    invite: str = ""
-    online: int = 0
-    given: int = 0
-    waiting: int = 0
-    taken: int = 0
-    received: int = 0
-    refused: dict[str, int] = {}
-    relay_name: str = ""
-    """The relay's address."""
-    bytes_per_hour: float | None = None
-    received_per_hour: float | None = None
-    """Of all messages sent and received in the last 60 minutes."""
-    helped: int | None = None
-    peers: tuple[Peer, ...] = ()
-    messages: tuple[Message, ...] = ()
-
-
-class Round(Value, frozen=True):
-    """A finished round of the history."""
-
-    round: int
-    run: int
-    at: float
-    seconds: float
-    informative_own: int
-    informative_peer: int
-    train_solved: float
-    solved: int
-    answered: int
-
-
-class Run(Value, frozen=True):
-    run: int
-    started: float
-    ended: float | None
-    first_round: int
-    last_round: int | None
-    outcome: str | None
-    engine: str
-
-
-class Happening(Value, frozen=True):
-    """A sentence of the history's log."""
-
-    at: float
-    round: int
-    kind: str
-    sentence: str
 
 
 class Today(Value, frozen=True):
@@ -212,13 +110,13 @@ class View(Value, frozen=True):
     done: int = 0
     total: int = 0
     left_s: float | None = None
-    round_s: float | None = None
-    tokens_per_s: float | None = None
     safe_round: int = 0
     safe_at: float | None = None
-    curve: tuple[Point, ...] = ()
+    curve: tuple[Probe, ...] = ()
     families: tuple[Family, ...] = ()
-    groups: tuple[Group, ...] = ()
+    waiting: tuple[str, ...] = ()
+    """Titles of families that are too hard yet."""
+    groups: tuple[GroupRow, ...] = ()
     """The newest first, a few hundred at most."""
     rounds: tuple[Round, ...] = ()
     """Oldest first."""
@@ -226,12 +124,18 @@ class View(Value, frozen=True):
     happenings: tuple[Happening, ...] = ()
     """Oldest first."""
     today: Today = Today()
-    swarm: Swarm | None = None
+    swarm: SwarmView | None = None
     models: Holdings | None = None
     """None until somebody has asked for them."""
     pack: EnginePack | None = None
     """The engine of an installed app; a checkout brings its own."""
     renewal: Renewal = Renewal()
+    persona: Persona = Persona()
+
+    @property
+    def round_s(self) -> float | None:
+        """How long the latest round took."""
+        return self.rounds[-1].seconds if self.rounds else None
 
 
 def wilson(share: float, n: int, z: float = 1.0) -> tuple[float, float]:

@@ -5,7 +5,6 @@ the next one goes on from there."""
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.common.rate import Speed
 from app.packs import events, place
 from app.ui.child import Child
 from app.ui.engine_pack import Doing, EnginePack
@@ -23,8 +23,6 @@ from app.ui.texts import tr
 MAX_LINE = 2**20
 TICK_MS = 200
 """Progress is shown at most this often."""
-_RATE_S = 8.0
-"""Speed is that of so many seconds."""
 
 MakeChild = Callable[[], Child]
 
@@ -42,7 +40,7 @@ class Packing(QObject):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
-        self._home, self._clock = home, clock
+        self._home = home
         self.pack = EnginePack(**_looked_up())
         self._reader, self._doer, self._checker = child(), child(), child()
         self._reader.line.connect(self._read)
@@ -53,7 +51,7 @@ class Packing(QObject):
         self._again = False
         self._command: list[str] = []
         self._sentence = ""
-        self._came: deque[tuple[float, int]] = deque()
+        self._speed = Speed(clock)
         self._tick = QTimer(self, singleShot=True, interval=TICK_MS)
         self._tick.timeout.connect(lambda: self.changed.emit(self.pack))
 
@@ -141,7 +139,7 @@ class Packing(QObject):
         if self.pack.doing is not None:
             return
         self._command, self._sentence = command, ""
-        self._came.clear()
+        self._speed.restart()
         self._change(
             doing=Doing(verb=command[0], offline="--offline" in command), failed="", failed_offline=False
         )
@@ -157,7 +155,7 @@ class Packing(QObject):
             return
         match event:
             case events.Progress():
-                rate, left = self._pace(event)
+                rate, left = self._speed.at(event.have, event.total) if event.stage == "fetch" else (None, None)
                 doing = msgspec.structs.replace(
                     doing,
                     stage=event.stage,
@@ -169,7 +167,7 @@ class Packing(QObject):
                     note="",
                 )
             case events.Waiting():
-                self._came.clear()
+                self._speed.restart()
                 doing = msgspec.structs.replace(doing, note=event.sentence, per_second=None, left_s=None)
             case events.Failed():
                 self._sentence = event.sentence
@@ -178,21 +176,6 @@ class Packing(QObject):
         self.pack = msgspec.structs.replace(self.pack, doing=doing)
         if not self._tick.isActive():
             self._tick.start()
-
-    def _pace(self, event: events.Progress) -> tuple[float | None, float | None]:
-        """Bytes a second of late, and the seconds that this stage still takes; of fetching alone."""
-        if event.stage != "fetch":
-            self._came.clear()
-            return None, None
-        now = self._clock()
-        self._came.append((now, event.have))
-        while now - self._came[0][0] > _RATE_S:
-            self._came.popleft()
-        since, before = self._came[0]
-        if now - since < 1.0 or event.have <= before:
-            return None, None
-        rate = (event.have - before) / (now - since)
-        return rate, (event.total - event.have) / rate
 
     def _did(self, code: int) -> None:
         verb = self.pack.doing.verb if self.pack.doing is not None else ""

@@ -20,14 +20,17 @@ from app.node import moving
 from app.node.format import NewerError
 from app.node.format import check as check_format
 from app.packs import place as packs
+from app.stopping import meant
 from app.ui import uprooting
 from app.ui.application import Application
+from app.ui.child import ROOT
 from app.ui.choices import Choices
 from app.ui.control import Control
 from app.ui.fetching import Fetching
 from app.ui.following import follow
+from app.ui.identity import Identity
 from app.ui.language import speak
-from app.ui.link import ROOT, Link
+from app.ui.link import Link
 from app.ui.login import Login, home_option
 from app.ui.logs import close_window_log, keep_window_log
 from app.ui.model import Problem, View
@@ -37,9 +40,10 @@ from app.ui.single import Single
 from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.theme.theme import Choice
-from app.ui.tray import Tray, TrayActions
+from app.ui.tray import Tray
 from app.ui.updating import Updating
 from app.ui.widgets.engine_actions import EngineActions
+from app.ui.widgets.identity_actions import IdentityActions
 from app.ui.widgets.model_actions import ModelActions
 from app.ui.widgets.update_actions import UpdateActions
 from app.ui.window import Window
@@ -75,6 +79,10 @@ class Desktop:
         self.updating.resting.connect(self.control.rest)
         self.updating.awake.connect(self.control.wake)
         self.updating.handed.connect(self._renewed)
+        self.identity = Identity(home)
+        self.identity.changed.connect(self.control.show_persona)
+        self.identity.resting.connect(self.control.rest)
+        self.identity.awake.connect(self.control.wake)
         self._leaving = False
         self.again: list[str] | None = None
         """Options of the window that is to be opened when this one has ended."""
@@ -114,22 +122,18 @@ class Desktop:
                 decide=self.updating.decide,
                 hide=self.updating.hide,
             ),
+            identity=IdentityActions(
+                refresh=self.identity.refresh,
+                words=self.identity.words,
+                restore=self.identity.restore,
+                renew=self.identity.renew,
+            ),
         )
         self.window = Window(self.theme, actions, self._closing)
         self.window.restore_place(self.choices.memory.geometry)
         self.window.go(self.choices.memory.page)
         self.window.quit_asked.connect(self.quit)
-        self.tray = Tray(
-            TrayActions(
-                open=self.window.bring,
-                start=self.control.start,
-                pause=self.control.pause,
-                snooze=self.control.snooze,
-                finish=self.control.finish,
-                also_in_use=self._also_in_use,
-                quit=self.quit,
-            )
-        )
+        self.tray = Tray(actions, self.window.bring, self.quit)
         self.control.changed.connect(self._show)
         self.control.failed.connect(self._tell)
         self._show(self.control.view)
@@ -196,6 +200,7 @@ class Desktop:
         """Returns when every process of this window has ended."""
         self.fetching.close()
         self.updating.close()
+        self.identity.close()
         if self.packing is not None:
             self.packing.close()
         self.control.close()
@@ -264,10 +269,6 @@ class Desktop:
     def _tell(self, problem: Problem) -> None:
         if self.choices["tell_failures"] and not self.window.isActiveWindow():
             self.tray.tell(problem.title, problem.sentence)
-
-    def _also_in_use(self, on: bool) -> None:
-        with contextlib.suppress(OSError):  # the switch goes back by itself
-            self.control.set_rule("contribute_when_idle", not on)
 
     def _leave(self) -> None:
         self.control.leave()
@@ -402,7 +403,7 @@ def _quit_on_signals(application: QApplication, desktop: Desktop) -> object:
     ours.setblocking(False)
     theirs.setblocking(False)
     signal.set_wakeup_fd(theirs.fileno())
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in meant():
         signal.signal(number, lambda *_: QTimer.singleShot(0, desktop.quit))
     notifier = QSocketNotifier(ours.fileno(), QSocketNotifier.Type.Read)
     notifier.activated.connect(lambda *_: _drain(ours))

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication, QLocale
 
+from app.common.text import coarse, scaled
+
 CONTEXT = "shoal"
 
 
@@ -54,11 +56,11 @@ def size(count: float) -> str:
     >>> size(0), size(999), size(2_340), size(15_600_000)
     ('0 B', '999 B', '2.3 kB', '15.6 MB')
     """
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            return f"{number(count, 0 if unit == 'B' else 1)} {unit}"
-        count /= 1000
-    raise AssertionError
+    value, unit = scaled(count)
+    return f"{number(value, 0 if unit == 'B' else 1)} {unit}"
+
+
+_SPANS = {"s": mark("{n} s"), "min": mark("{n} min"), "h": mark("{n} h"), "days": mark("{n} days")}
 
 
 def span(seconds: float) -> str:
@@ -67,13 +69,8 @@ def span(seconds: float) -> str:
     >>> span(40.2), span(95), span(7300)
     ('40 s', '2 min', '2 h')
     """
-    if seconds < 90:
-        return tr("{n} s", n=f"{seconds:.0f}")
-    if seconds < 5400:
-        return tr("{n} min", n=f"{seconds / 60:.0f}")
-    if seconds < 48 * 3600:
-        return tr("{n} h", n=f"{seconds / 3600:.0f}")
-    return tr("{n} days", n=f"{seconds / 86400:.0f}")
+    n, unit = coarse(seconds)
+    return tr(_SPANS[unit], n=n)
 
 
 def ago(at: float | None, now: float) -> str:

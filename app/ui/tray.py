@@ -3,10 +3,10 @@ window."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QAction
@@ -14,24 +14,13 @@ from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 
 from app.ui.model import State, View
 from app.ui.pages import words
+from app.ui.pages.frame import Actions
 from app.ui.texts import tr
 from app.ui.widgets.icons import picture_icon
 
 HOUR_S = 3600.0
 LATE_MS, LATE_TRIES = 3000, 20
 """At login a tray may come later than we do."""
-
-
-@dataclass(frozen=True)
-class TrayActions:
-    open: Callable[[], None]
-    start: Callable[[], None]
-    pause: Callable[[], None]
-    snooze: Callable[[float | None], None]
-    """For so many seconds, or until tomorrow."""
-    finish: Callable[[], None]
-    also_in_use: Callable[[bool], None]
-    quit: Callable[[], None]
 
 
 def icon_name(state: State) -> str:
@@ -57,9 +46,10 @@ def pauses(menu: QMenu, pause: Callable[[], None], snooze: Callable[[float | Non
 class Tray(QObject):
     """Shown from `show` on. Where there is no tray, `there` is False and nothing happens."""
 
-    def __init__(self, actions: TrayActions) -> None:
+    def __init__(self, actions: Actions, bring: Callable[[], None], leave: Callable[[], None]) -> None:
+        """`bring` puts the window in front, `leave` ends it."""
         super().__init__()
-        self._actions = actions
+        self._actions, self._bring = actions, bring
         self._icons = {
             name: picture_icon(name)
             for name in ("tray-learning", "tray-waiting", "tray-paused", "tray-problem")
@@ -73,21 +63,21 @@ class Tray(QObject):
         self._contribute.triggered.connect(lambda on: (actions.start if on else actions.pause)())
         self._also = QAction(tr("Also while I use this computer"), self.menu)
         self._also.setCheckable(True)
-        self._also.triggered.connect(actions.also_in_use)
+        self._also.triggered.connect(self._also_in_use)
         self._pause = QMenu(tr("Pause"), self.menu)
         pauses(self._pause, actions.pause, actions.snooze)
         self._finish = QAction(tr("Finish this round, then stop"), self.menu)
         self._finish.triggered.connect(lambda: actions.finish())
         self.menu.addAction(self._state)
         self.menu.addSeparator()
-        self.menu.addAction(tr("Open Shoal"), actions.open)
+        self.menu.addAction(tr("Open Shoal"), bring)
         self.menu.addSeparator()
         self.menu.addAction(self._contribute)
         self.menu.addAction(self._also)
         self.menu.addMenu(self._pause)
         self.menu.addAction(self._finish)
         self.menu.addSeparator()
-        self.menu.addAction(tr("Quit"), actions.quit)
+        self.menu.addAction(tr("Quit"), leave)
         self._icon = QSystemTrayIcon(self._icons["tray-paused"])
         self._icon.setContextMenu(self.menu)
         self._icon.activated.connect(self._clicked)
@@ -133,6 +123,10 @@ class Tray(QObject):
         if self._icon.isVisible():
             self._icon.showMessage(title, sentence, self._icons["tray-problem"])
 
+    def _also_in_use(self, on: bool) -> None:
+        with contextlib.suppress(OSError):  # the switch goes back by itself
+            self._actions.set_rule("contribute_when_idle", not on)
+
     def _look_again(self) -> None:
         self._tries += 1
         if self.there:
@@ -144,4 +138,4 @@ class Tray(QObject):
         if sys.platform == "darwin":
             return  # the same click opens the menu there, and a window would cover it
         if why in (QSystemTrayIcon.ActivationReason.Trigger, QSystemTrayIcon.ActivationReason.DoubleClick):
-            self._actions.open()
+            self._bring()

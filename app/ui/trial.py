@@ -13,7 +13,8 @@ import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.ui.child import Child
-from app.ui.texts import counted, number, size, span, tr
+from app.ui.logs import tail
+from app.ui.texts import counted, size, span, tr
 
 MOST = 2**20
 """Bytes of its one line."""
@@ -61,10 +62,10 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     def memory(self) -> str:
         if self.memory_mb is None:
             return ""
-        needed = _megabytes(self.memory_mb)
+        needed = size(1e6 * self.memory_mb)
         if self.memory_free_mb is None:
             return tr("It takes {needed} of memory.", needed=needed)
-        free = _megabytes(self.memory_free_mb)
+        free = size(1e6 * self.memory_free_mb)
         return tr("It takes {needed} of memory; {free} are free.", needed=needed, free=free)
 
 
@@ -157,18 +158,8 @@ def _rough(rate: float) -> int:
     return int(round(rate, -keep))
 
 
-def _megabytes(count: int) -> str:
-    return size(count * 1e6) if count >= 1000 else tr("{n} MB", n=number(count))
-
-
 def _last_words(log: Path | None) -> str:
     """The last sentence that the command said for people."""
-    try:
-        with open(log or "", "rb") as file:
-            file.seek(0, 2)
-            file.seek(max(0, file.tell() - _TAIL))
-            lines = file.read().decode("utf-8", "replace").splitlines()
-    except OSError:
-        return ""
+    lines = tail(log, _TAIL).splitlines() if log is not None else []
     said = next((line for line in reversed(lines) if line.startswith("shoal")), "")
     return said.partition(": ")[2]

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.common.rate import Speed
 from app.ui.child import Child
 from app.ui.choices import Choices
 from app.ui.renewal import Renewal, Stage
@@ -60,7 +61,7 @@ class Updating(QObject):
         self._child = child()
         self._child.line.connect(self._heard)
         self._child.ended.connect(self._ended)
-        self._rate: tuple[float, int] | None = None
+        self._speed = Speed()
         self._failure = self._then = ""
         self._by_person = False
         self._tick = QTimer(self, singleShot=True, interval=TICK_MS)
@@ -135,7 +136,8 @@ class Updating(QObject):
         if self.renewal.stage is not Stage.IDLE:
             return
         self._failure = self._then = ""
-        self._rate, self._by_person = None, by_person
+        self._by_person = by_person
+        self._speed.restart()
         self._change(stage=stage, note="", sentence="", said="", command="", per_second=None)
         attached = ["--reopen"] if stage is Stage.INSTALLING else ["--attached"]
         log = self._home / "logs" / "updates.log" if self._home.is_dir() else None
@@ -151,7 +153,8 @@ class Updating(QObject):
                 offer = msgspec.convert(event["offer"], Offer | None)
                 self._set(offer=offer, have=0 if offer is None else self.renewal.have)
             case "progress":
-                self._set(have=int(event["have"]), per_second=self._speed(int(event["have"])), note="")
+                have = int(event["have"])
+                self._set(have=have, per_second=self._speed.at(have, int(event["total"]))[0], note="")
             case "waiting":
                 self._set(note=str(event["sentence"]), per_second=None)
             case "installing":
@@ -163,14 +166,6 @@ class Updating(QObject):
                 self._failure = str(event["sentence"])
         if not self._tick.isActive():
             self._tick.start()
-
-    def _speed(self, have: int) -> float | None:
-        """Bytes a second since this download began."""
-        now = time.monotonic()
-        if self._rate is None or have < self._rate[1]:
-            self._rate = (now, have)
-        began, had = self._rate
-        return (have - had) / (now - began) if now - began > 1.0 else None
 
     def _ended(self, code: int) -> None:
         stage = self.renewal.stage

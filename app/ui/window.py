@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QHideEvent, QKeySequence, QShortcut, QShowEvent
+from PySide6.QtGui import (
+    QCloseEvent,
+    QDragEnterEvent,
+    QDropEvent,
+    QHideEvent,
+    QKeySequence,
+    QShortcut,
+    QShowEvent,
+)
 from PySide6.QtWidgets import QMainWindow, QMessageBox, QStackedWidget, QWidget
 
 from app.ui.model import State, View
@@ -17,6 +26,7 @@ from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.widgets.icons import picture_icon
 from app.ui.widgets.pieces import row
+from engines.models.gguf_shelf import is_gguf
 
 SECOND_MS = 1000
 _LEAST = (760, 520)
@@ -70,9 +80,7 @@ class Window(QMainWindow):
         self._sidebar.chosen.connect(self.go)
         inside = QWidget()
         inside.setProperty("look", "ground")
-        whole = row(self._sidebar, self._stack, gap=0)
-        whole.setStretch(1, 1)
-        inside.setLayout(whole)
+        inside.setLayout(row(self._sidebar, self._stack, gap=0, fill=1))
         self.setCentralWidget(inside)
         for at, key in enumerate(self._makers, start=1):
             QShortcut(QKeySequence(f"Ctrl+{at}"), self, partial(self.go, key))
@@ -80,6 +88,7 @@ class Window(QMainWindow):
         QShortcut(QKeySequence("Ctrl+P"), self, self._toggle)
         self._second = QTimer(self, interval=SECOND_MS)
         self._second.timeout.connect(self._pass_time)
+        self.setAcceptDrops(True)
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.setFocus()  # else Qt marks the first button, as if somebody had gone there
         self.go("overview")
@@ -104,6 +113,17 @@ class Window(QMainWindow):
             if isinstance(before, Page):
                 before.left()
             page.arrived()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if _dropped(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """A GGUF file, or a folder with a model, is taken into the list of models."""
+        for path in _dropped(event):
+            (self._actions.models.get if is_gguf(path) else self._actions.models.add_folder)(path)
+            event.acceptProposedAction()
+            self.go("models")
 
     def show_view(self, view: View) -> None:
         """The new picture of everything."""
@@ -179,3 +199,11 @@ class Window(QMainWindow):
 
     def _toggle(self) -> None:
         (self._actions.pause if words.contributes(self._view) else self._actions.start)()
+
+
+def _dropped(event: QDropEvent) -> list[str]:
+    """Files and folders of this computer that may be models."""
+    paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+    return [
+        str(path) for path in paths if (is_gguf(path) and path.is_file()) or (path / "config.json").is_file()
+    ]

@@ -4,18 +4,17 @@ could be told from another, so neither ETag nor cookies."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import time
 from datetime import datetime
 from pathlib import Path
 
-import aiohttp
 import msgspec
 
-from app.packs.connection import Fault, Patience, host_of, session
+from app.common import fetch
+from app.common.connection import Fault, host_of
+from app.common.retry import Patience
 from app.packs.manifest import is_address
-from app.packs.source import small
 from app.updates import feed as feeds
 from app.updates import installed, known
 from app.updates.errors import UpdateError
@@ -108,7 +107,7 @@ def _newest(home: Path, trust: Trust, before: Known, now: datetime, patience: Pa
 
 def _load(home: Path, where: str, patience: Patience) -> tuple[bytes, bytes]:
     if is_address(where):
-        return asyncio.run(_ask(where, *known.kept(home), patience))
+        return _ask(where, *known.kept(home), patience)
     path = Path(where)
     try:
         return path.read_bytes()[: feeds.FEED + 1], path.with_name(f"{path.name}.sig").read_bytes()
@@ -119,28 +118,19 @@ def _load(home: Path, where: str, patience: Patience) -> tuple[bytes, bytes]:
         ) from error
 
 
-async def _ask(where: str, content: bytes, signature: bytes, patience: Patience) -> tuple[bytes, bytes]:
-    async with session(patience) as client:
-        fresh = await _patiently(client, f"{where}.sig", feeds.SIGNATURE, patience)
+def _ask(where: str, content: bytes, signature: bytes, patience: Patience) -> tuple[bytes, bytes]:
+    try:
+        (fresh,) = fetch.ask([(f"{where}.sig", feeds.SIGNATURE)], patience)
         if content and fresh == signature:
             return content, signature
-        return await _patiently(client, where, feeds.FEED, patience), fresh
-
-
-async def _patiently(client: aiohttp.ClientSession, address: str, most: int, patience: Patience) -> bytes:
-    failures = 0
-    while True:
-        try:
-            return await small(client, address, most)
-        except Fault as caught:
-            failures += 1
-            if caught.gone:
-                raise UpdateError(
-                    f"{host_of(address)} has no list of new versions (any more): look where you got this Shoal."
-                ) from caught
-            if not caught.again or failures >= patience.attempts:
-                raise UpdateError(str(caught)) from caught
-            await asyncio.sleep(patience.pause_s(failures, caught.wait_s))
+        (found,) = fetch.ask([(where, feeds.FEED)], patience)
+    except Fault as caught:
+        if caught.gone:
+            raise UpdateError(
+                f"{host_of(where)} has no list of new versions (any more): look where you got this Shoal."
+            ) from caught
+        raise UpdateError(str(caught)) from caught
+    return found, fresh
 
 
 def _check_not_older(feed: Feed, content: bytes, before: Known) -> None:

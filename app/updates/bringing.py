@@ -4,14 +4,14 @@ counted to the byte, believed by its digest, which stands in the signed list."""
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote, urljoin
 
-from app.packs import fetch
-from app.packs.connection import Fault, Patience
-from app.packs.errors import PackError
+from app.common import fetch, files
+from app.common.connection import Fault
+from app.common.retry import Patience
+from app.common.text import in_bytes
 from app.packs.manifest import is_address
 from app.updates import known
 from app.updates.errors import UpdateError, disk
@@ -40,15 +40,19 @@ def bring(
             return folder / file.file
         _check_room(folder, file)
         if not is_address(where) and not is_address(file.url):
-            return _copied(Path(where).parent / file.file, folder, file)
-        return fetch.bring(file, sources(feed, file, where), folder, heard, waiting, patience)
+            return fetch.copy(Path(where).parent / file.file, file, folder)
+        order = fetch.Order(file, sources(feed, file, where))
+        fetch.bring([order], folder, lambda _, count: heard(count), waiting, patience)
+        return folder / file.file
     except Fault as caught:
-        sentence = str(caught).replace("than the manifest names", "than the list names")
         if caught.gone:
             sentence = f"{file.file} is not there any more: look for new versions again, then fetch it."
-        raise UpdateError(sentence) from caught
-    except PackError as error:
-        raise UpdateError(str(error)) from error
+            raise UpdateError(sentence) from caught
+        raise UpdateError(str(caught)) from caught
+    except FileNotFoundError as error:
+        raise UpdateError(
+            f"{error.filename} is not there: copy all files of the release beside the list."
+        ) from error
     except OSError as error:
         raise disk(error, folder) from error
 
@@ -85,21 +89,8 @@ def _check_room(folder: Path, file: File) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     part = fetch.part_of(folder, file)
     missing = file.size - (part.stat().st_size if part.exists() else 0)
-    if (free := shutil.disk_usage(folder).free) < missing + SPARE:
+    if (free := files.free(folder)) < missing + SPARE:
         raise UpdateError(
-            f"The disk that holds {folder} has {free / 1e6:,.0f} MB free, and {(missing + SPARE) / 1e6:,.0f} "
-            "MB are needed: make some room, then try again."
+            f"The disk that holds {folder} has {in_bytes(free)} free, and {in_bytes(missing + SPARE)} "
+            "are needed: make some room, then try again."
         )
-
-
-def _copied(source: Path, folder: Path, file: File) -> Path:
-    """From beside a list on this disk."""
-    part = fetch.part_of(folder, file)
-    try:
-        shutil.copyfile(source, part)
-    except FileNotFoundError:
-        raise UpdateError(f"{source} is not there: copy all files of the release beside the list.") from None
-    if not fetch.right(part, file):
-        part.unlink()
-        raise UpdateError(f"{source} is damaged or another file than the list names: copy it there anew.")
-    return part.replace(folder / file.file)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 from pathlib import Path
 
 from app import remedy
+from app.common.files import unwritable
 
 
 class UpdateError(Exception):
@@ -24,11 +24,4 @@ class Checkout(UpdateError):
 
 def disk(error: OSError, place: Path) -> UpdateError:
     """What the disk refused."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return UpdateError(
-            f"The disk that holds {place} is full: make some room, then try again; what has come is kept."
-        )
-    return UpdateError(
-        f"{place} cannot be written ({error.strerror or error}): make that folder yours to write, then try "
-        "again."
-    )
+    return UpdateError(unwritable(error, place))

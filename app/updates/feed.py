@@ -58,6 +58,11 @@ class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         if self.url != self.file:
             _check_address(self.url)
 
+    @property
+    def digest(self) -> str:
+        """For app.common.fetch."""
+        return f"sha256:{self.sha256}"
+
 
 class Feed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`least` is the oldest version that can be updated to this one; `notes` are lines by language; `page` is

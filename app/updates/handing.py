@@ -5,7 +5,6 @@ A one-file Shoal is replaced where it lies, by a rename; the one before stays be
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import shutil
@@ -17,7 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from app.packs import fetch
+from app.common import fetch, files
+from app.common.text import safe_line
 from app.updates import installed
 from app.updates.errors import UpdateError, disk
 from app.updates.feed import File
@@ -135,19 +135,15 @@ def _replaced(path: Path, file: File, program: Path, say: Say) -> Handed:
     program = program.resolve()
     if fetch.right(program, file):
         return Handed(then=Then.RESTART, sentence="It is installed already.")
-    fresh, previous = program.with_name(f".{program.name}.new"), program.with_name(f"{program.name}.previous")
+    previous = program.with_name(f"{program.name}.previous")
     try:
-        shutil.copyfile(path, fresh)
-        if not fetch.right(fresh, file):
-            raise UpdateError(f"{fresh} could not be written as it should: try again.")
-        fresh.chmod(program.stat().st_mode | 0o500)
-        with fresh.open("rb") as written:
-            os.fsync(written.fileno())
-        shutil.copy2(program, previous)
-        fresh.replace(program)
+        with files.staged(program) as fresh:
+            shutil.copyfile(path, fresh)
+            if not fetch.right(fresh, file):
+                raise UpdateError(f"{fresh} could not be written as it should: try again.")
+            fresh.chmod(program.stat().st_mode | 0o500)
+            shutil.copy2(program, previous)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            fresh.unlink(missing_ok=True)
         raise disk(error, program.parent) from error
     return Handed(then=Then.RESTART, sentence=f"It is installed; the version before is kept as {previous}.")
 
@@ -180,4 +176,4 @@ def _last_line(said: bytes) -> str:
     """What was said last, without warnings."""
     lines = [line for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("W:")] or [""]
-    return "".join(char for char in lines[-1] if char.isprintable())[:300]
+    return safe_line(lines[-1], 300)

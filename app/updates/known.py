@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.common import files
 from app.packs import place
 from app.packs.errors import PackError
 from app.updates.errors import UpdateError, disk
@@ -67,16 +68,13 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
 def read(home: Path) -> Known:
     """A file that says nothing sensible says nothing."""
-    try:
-        return msgspec.json.decode((home / FILE).read_bytes(), type=Known)
-    except (OSError, msgspec.MsgspecError):
-        return Known()
+    return files.read_json(home / FILE, Known) or Known()
 
 
 def write(home: Path, known: Known) -> None:
     """Raises UpdateError."""
     try:
-        place.write(home / FILE, msgspec.json.format(msgspec.json.encode(known), indent=1) + b"\n")
+        files.write_json(home / FILE, known)
     except OSError as error:
         raise disk(error, home) from error
 
@@ -85,8 +83,8 @@ def keep(home: Path, content: bytes, signature: bytes) -> None:
     """The list that was believed, for the next time. Raises UpdateError."""
     folder = home / FOLDER
     try:
-        place.write(folder / "feed.json", content)
-        place.write(folder / "feed.json.sig", signature)
+        files.write(folder / "feed.json", content)
+        files.write(folder / "feed.json.sig", signature)
     except OSError as error:
         raise disk(error, folder) from error
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Unpack
 
 import msgspec
 
-from engines.contract import Batch, Completion, EngineError, Messages, StepStats, TokenSequence
+from engines.contract import Completion, EngineError, Messages, Options
 from engines.llamacpp.follower import Follower, follow
 from engines.llamacpp.library import available
 from engines.llamacpp.model import MOST_SEQUENCES
@@ -16,47 +17,33 @@ from engines.models import gguf, gguf_tensors, locate
 from engines.models.folder import count_parameters, open_folder
 from engines.models.gguf import Kind
 from engines.torch_lora.device import SMALL, free_memory
-from engines.torch_lora.engine import Base
+from engines.torch_lora.engine import Base, TorchEngine
 from engines.torch_lora.sampler import quantiles
 
 _BYTES = {"f32": 4.0, "f16": 2.0, "q8_0": 1.0625}
 """Of one weight; q8_0 keeps a scale for every 32."""
 
 
-class LlamaEngine:
-    """See `engines.contract.Engine` for every method. `notes` holds sentences for the owner."""
+class LlamaEngine(TorchEngine):
+    """Learns as the torch engine does; answers come from llama.cpp."""
 
     def __init__(self, base: Base, follower: Follower, kind: Kind, seed: int) -> None:
-        self._base = base
+        super().__init__(base, seed)
         self._follower = follower
-        self._adapter = base.new_adapter(seed)
-        info = base.info(self._adapter.values.numel())
-        self.info = msgspec.structs.replace(info, name="llamacpp", sampler=f"llama.cpp {kind}")
-
-    @property
-    def notes(self) -> list[str]:
-        return self._base.notes
-
-    def encode(self, prompt: Messages, completion: str, finished: bool) -> TokenSequence:
-        return self._base.encode(prompt, completion, finished)
-
-    def prompt_tokens(self, prompt: Messages) -> list[int]:
-        return self._base.tokenizer.prompt(prompt)
+        self.info = msgspec.structs.replace(self.info, name="llamacpp", sampler=f"llama.cpp {kind}")
 
     def sample(
         self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int, *, plain: bool = False
     ) -> list[list[Completion]]:
-        tokens_P = self._base.read(prompts_P, n, max_tokens)
+        tokens_P = self._base.text.read(prompts_P, n, max_tokens)
         if not tokens_P:
             return []
         tokens = max(map(len, tokens_P)) + max_tokens
         rows = self._rows(len(tokens_P) * n, tokens)
         context = self._follower.context(rows, tokens, None if plain else self._adapter)
         drawn = quantiles(seed, len(tokens_P), n, max_tokens).numpy()
-        found = sample(
-            context, tokens_P, drawn, sorted(self._base.tokenizer.stops), self._base.network.vocabulary
-        )
-        return self._base.write(found)
+        found = sample(context, tokens_P, drawn, sorted(self._base.text.stops), self._base.network.vocabulary)
+        return self._base.text.write(found)
 
     def _rows(self, wanted: int, tokens: int) -> int:
         """How many rows run at once: all, as far as llama.cpp and half of the free memory allow."""
@@ -71,32 +58,9 @@ class LlamaEngine:
             self._base.note(f"Memory is short: {fitting} answers are now sampled at a time.")
         return min(most, fitting)
 
-    def logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
-        return self._base.logprobs(self._adapter, sequences_S)
-
-    def step(self, batch: Batch) -> StepStats:
-        return self._base.step(self._adapter, batch)
-
-    def step_down(self) -> str | None:
-        return self._base.limits.step_down()
-
-    def save(self, folder: Path) -> None:
-        self._base.save(self._adapter, folder)
-
-    def load(self, folder: Path) -> None:
-        self._base.load(self._adapter, folder)
-
 
 def open_engine(
-    model: str | Path,
-    *,
-    rank: int | None = None,
-    seed: int = 0,
-    device: str = "auto",
-    threads: int | None = None,
-    thread_share: float | None = None,
-    batch_share: float = 1.0,
-    kind: Kind | None = None,
+    model: str | Path, *, seed: int = 0, kind: Kind | None = None, **options: Unpack[Options]
 ) -> LlamaEngine:
     """As `engines.torch_lora.open_engine`, on the processor only.
 
@@ -104,22 +68,16 @@ def open_engine(
     EngineError."""
     if reason := available():
         raise EngineError(reason)
+    device = options.get("device", "auto")
     if device not in ("auto", "cpu"):
         raise EngineError(
             f"llama.cpp samples on the processor here, not on {device}: choose cpu or another engine."
         )
+    options["device"] = "cpu"
     folder = open_folder(locate(model))
     shape = gguf.architecture(folder)
     gguf_tensors.check(shape, folder.name)
     parameters = count_parameters(folder)
     chosen: Kind = kind or ("f32" if parameters < SMALL else "q8_0")
-    base = Base(
-        folder.path,
-        rank=rank,
-        device="cpu",
-        threads=threads,
-        thread_share=thread_share,
-        batch_share=batch_share,
-        sampler_bytes=int(parameters * _BYTES[chosen]),
-    )
+    base = Base(folder.path, sampler_bytes=int(parameters * _BYTES[chosen]), **options)
     return LlamaEngine(base, follow(base, shape, chosen), chosen, seed)

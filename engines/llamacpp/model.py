@@ -18,14 +18,18 @@ from numpy.typing import NDArray
 from engines.contract import AdapterError, EngineError
 from engines.llamacpp.library import library
 
-MOST_SEQUENCES = 256
-"""llama.cpp's own limit (LLAMA_MAX_SEQ)."""
+MOST_SEQUENCES = 255
+"""llama.cpp's own limit (LLAMA_MAX_SEQ), less one that holds the prompt read last."""
 
 CELLS = 256
 """Cells of a sequence come in this step: llama.cpp rounds to it."""
 
 PROMPT_TOKENS = 512
 """Prompt tokens read in one call."""
+
+WORTH_HOLDING = 64
+"""Common tokens from which on a prompt is read from where it differs. A system line alone is shorter, so that
+ordinary questions are read whole, and to the same bit whichever comes before them."""
 
 _F32, _F16 = 0, 1
 """ggml's number types, of keys and values here."""
@@ -68,6 +72,16 @@ class LoadedAdapter:
         self.close.atexit = False
 
 
+def alike(one_T: Sequence[int], other_T: Sequence[int]) -> int:
+    """How many tokens two prompts have in common from their start on.
+
+    >>> alike([1, 2, 3], [1, 2, 4, 5]), alike([], [1])
+    (2, 0)
+    """
+    pairs = enumerate(zip(one_T, other_T, strict=False))
+    return next((at for at, (one, other) in pairs if one != other), min(len(one_T), len(other_T)))
+
+
 class Context:
     """Key-value streams of `sequences` rows of at most `tokens` tokens, and the calls that fill them.
 
@@ -81,10 +95,10 @@ class Context:
         self.sequences = sequences
         self.cells = -(-tokens // CELLS) * CELLS
         params = llama.llama_context_default_params()
-        params.n_ctx = self.cells * sequences
-        params.n_seq_max = sequences
+        params.n_ctx = self.cells * (sequences + 1)
+        params.n_seq_max = sequences + 1
         params.n_batch = params.n_ubatch = self._batch = max(PROMPT_TOKENS, sequences)
-        params.n_outputs_max = sequences  # else a vocabulary of logits is set aside for every prompt token
+        params.n_outputs_max = sequences + 1  # else a vocabulary of logits is set aside for every prompt token
         params.n_threads = params.n_threads_batch = threads
         params.kv_unified = False
         params.no_perf = True
@@ -102,6 +116,8 @@ class Context:
         self._pointer = pointer
         self._model = model
         self.adapter: LoadedAdapter | None = None
+        self._held: list[int] = []
+        """Tokens of the prompt read last; their keys and values are in the sequence behind all others."""
         self._vocabulary = model.vocabulary
         self._memory = llama.llama_get_memory(pointer)
         self.close = weakref.finalize(self, llama.llama_free, pointer)
@@ -141,24 +157,30 @@ class Context:
 
     def clear(self) -> None:
         library().llama_memory_clear(self._memory, True)
+        self._held = []
 
     def read(self, prompt_T: Sequence[int], sequences: Sequence[int]) -> NDArray[np.float32]:
-        """Reads a prompt into the first sequence and copies it to the others. Logits behind it, (1, V)."""
-        llama = library()
-        for sequence in sequences:
-            llama.llama_memory_seq_rm(self._memory, int(sequence), -1, -1)
-        for first in range(0, len(prompt_T), PROMPT_TOKENS):
+        """Reads a prompt and copies it to these sequences. Logits behind it, (1, V). What it begins with like
+        the prompt before, for example the same examples, is not read again."""
+        llama, holder = library(), self.sequences
+        begun = alike(self._held, prompt_T[:-1])
+        begun = begun if begun >= WORTH_HOLDING else 0
+        self._held = []
+        llama.llama_memory_seq_rm(self._memory, holder, begun, -1)
+        for first in range(begun, len(prompt_T), PROMPT_TOKENS):
             part = prompt_T[first : first + PROMPT_TOKENS]
             size = len(part)
             self._tokens[:size] = part
             self._positions[:size] = np.arange(first, first + size)
-            self._ids[:size] = sequences[0]
+            self._ids[:size] = holder
             self._outputs[:size] = 0
             self._outputs[size - 1] = first + size == len(prompt_T)
             self._decode(size)
         logits = self._logits(1).copy()  # the next call writes over it
-        for other in sequences[1:]:
-            llama.llama_memory_seq_cp(self._memory, int(sequences[0]), int(other), -1, -1)
+        for sequence in sequences:
+            llama.llama_memory_seq_rm(self._memory, int(sequence), -1, -1)
+            llama.llama_memory_seq_cp(self._memory, holder, int(sequence), -1, -1)
+        self._held = list(prompt_T)
         return logits
 
     def move(self, source: int, target: int) -> None:

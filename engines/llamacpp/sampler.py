@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from engines.llamacpp.draw import Drawer
 from engines.llamacpp.model import Context
-
-Sampled = tuple[list[int], list[float], bool]
-"""Tokens with the end token, their log-probabilities, and whether the end token was reached."""
+from engines.text import Sampled
 
 
 @dataclass(frozen=True)

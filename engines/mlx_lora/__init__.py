@@ -11,8 +11,9 @@ import importlib.util
 import platform
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
+from engines.contract import Options
 from engines.remedy import repair
 
 if TYPE_CHECKING:
@@ -40,20 +41,11 @@ def available() -> str:
     return ""
 
 
-def open_engine(
-    model: str | Path,
-    *,
-    rank: int | None = None,
-    seed: int = 0,
-    device: str = "auto",
-    threads: int | None = None,
-    thread_share: float | None = None,
-    batch_share: float = 1.0,
-) -> MlxEngine:
+def open_engine(model: str | Path, *, seed: int = 0, **options: Unpack[Options]) -> MlxEngine:
     """As `engines.torch_lora.open_engine`; `device` is "auto", "gpu" or "cpu".
 
     MLX has no setting for threads (on Apple Silicon the GPU works, elsewhere the linear algebra library
     decides), so `threads` and `thread_share` change nothing. Raises EngineError."""
     from engines.mlx_lora.engine import MlxEngine
 
-    return MlxEngine(model, rank=rank, seed=seed, device=device, batch_share=batch_share)
+    return MlxEngine(model, seed=seed, **options)

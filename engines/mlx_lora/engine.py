@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import mlx.core as mx
 
@@ -14,6 +14,7 @@ from engines.contract import (
     EngineError,
     EngineInfo,
     Messages,
+    Options,
     StepStats,
     TokenSequence,
 )
@@ -28,6 +29,7 @@ from engines.models import locate, read_settings
 from engines.models.architecture import KNOWN, Architecture, read_architecture
 from engines.models.folder import Folder, count_parameters, fingerprint, open_folder
 from engines.models.tokens import ChatTokenizer
+from engines.text import Text
 
 SMALL = 50_000_000
 """Parameters from which the GPU keeps the base in bf16; smaller models cost little in fp32."""
@@ -36,15 +38,7 @@ SMALL = 50_000_000
 class MlxEngine:
     """See `engines.contract.Engine` for every method. `notes` holds sentences for the owner."""
 
-    def __init__(
-        self,
-        model: str | Path,
-        *,
-        rank: int | None = None,
-        seed: int = 0,
-        device: str = "auto",
-        batch_share: float = 1.0,
-    ) -> None:
+    def __init__(self, model: str | Path, *, seed: int = 0, **options: Unpack[Options]) -> None:
         path = locate(model)
         self._folder = open_folder(path)
         shape = read_architecture(self._folder.config)
@@ -55,7 +49,7 @@ class MlxEngine:
                 f"(it knows {', '.join(KNOWN)}): choose the torch engine."
             )
         parameters = count_parameters(self._folder)
-        self._on_gpu = _place(device)
+        self._on_gpu = _place(options.get("device", "auto"))
         dtype = mx.bfloat16 if self._on_gpu and parameters >= SMALL else mx.float32
         self.notes: list[str] = []
         budget = free_memory(self._on_gpu)
@@ -65,12 +59,16 @@ class MlxEngine:
                 "close other programs or choose a smaller model."
             )
         keep_to(budget, self._on_gpu)
-        self._tokenizer = ChatTokenizer(self._folder)
-        rank = rank or read_settings(path).rank or (8 if not self._on_gpu and parameters >= SMALL else 16)
+        self._text = Text(ChatTokenizer(self._folder), self._folder.name, shape.context)
+        rank = (
+            options.get("rank")
+            or read_settings(path).rank
+            or (8 if not self._on_gpu and parameters >= SMALL else 16)
+        )
         self._network = _load(self._folder, shape, dtype, rank)
         self._fingerprint = fingerprint(self._folder)
         limits = measured(self._network, free_memory(self._on_gpu), self._on_gpu)
-        limits.tokens = max(1, round(limits.tokens * batch_share))
+        limits.tokens = max(1, round(limits.tokens * options.get("batch_share", 1.0)))
         if limits.checkpointing:
             self.notes.append("Memory is short: the learner computes layers twice instead of keeping them.")
         self._merges = True
@@ -88,43 +86,24 @@ class MlxEngine:
         )
 
     def encode(self, prompt: Messages, completion: str, finished: bool) -> TokenSequence:
-        return TokenSequence(
-            prompt_T=self._tokenizer.prompt(prompt),
-            completion_T=self._tokenizer.completion(completion, finished),
-        )
+        return self._text.encode(prompt, completion, finished)
 
     def prompt_tokens(self, prompt: Messages) -> list[int]:
-        return self._tokenizer.prompt(prompt)
+        return self._text.prompt(prompt)
 
     def sample(
         self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int, *, plain: bool = False
     ) -> list[list[Completion]]:
-        if n < 1 or max_tokens < 1:
-            raise EngineError(
-                f"{n} completions of {max_tokens} tokens cannot be sampled: both must be at least 1."
-            )
-        tokens_P = [self._tokenizer.prompt(prompt) for prompt in prompts_P]
-        longest, context = max(map(len, tokens_P), default=0), self._network.shape.context
-        if longest + max_tokens > context:
-            raise EngineError(
-                f"A prompt of {longest} tokens and {max_tokens} more exceed the {context} tokens that "
-                f"{self._folder.name} can read: choose shorter answers or another task."
-            )
+        tokens_P = self._text.read(prompts_P, n, max_tokens)
+        longest = max(map(len, tokens_P), default=0)
         decoder = self._network.plain if plain else self._adapted()
         row_bytes = self._network.row_bytes(longest + max_tokens) * n
         fitting = max(1, min(len(tokens_P), int(free_memory(self._on_gpu) * 0.5) // row_bytes))
-        request = Request(tokens_P, n, max_tokens, seed, self._tokenizer.stops)
+        request = Request(tokens_P, n, max_tokens, seed, self._text.stops)
         found, used = sample(request, lambda: Rollout(self._network, decoder), fitting, self._on_gpu)
         if used < fitting:
             self.notes.append(f"Memory ran short: {used} questions are now answered at a time.")
-        texts = iter(self._tokenizer.texts([ids for group in found for ids, _, _ in group]))
-        return [
-            [
-                Completion(tokens_T=ids, logprobs_T=logps, finished=finished, text=next(texts))
-                for ids, logps, finished in group
-            ]
-            for group in found
-        ]
+        return self._text.write(found)
 
     def _adapted(self) -> Any:
         """The decoder that samples: with the adapter merged into a copy of the weights, or, where there is no

@@ -6,7 +6,6 @@ for any reason leaves adapter and optimiser as they were.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,12 +13,22 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 
-from engines.batches import Limits, Tokens, check_tokens, micro_batches, weighted_rows
-from engines.contract import Batch, EngineError, Row, StepStats
+from engines.batches import (
+    NO_STEP,
+    Limits,
+    Tokens,
+    check_finite,
+    check_tokens,
+    micro_batches,
+    scored,
+    step_stats,
+    weighted_rows,
+)
+from engines.contract import Batch, Row, StepStats
 from engines.mlx_lora.adapter import Adapter
 from engines.mlx_lora.layout import Block, Layout, pack
 from engines.mlx_lora.loss import Targets, logprobs, weighted_loss
-from engines.mlx_lora.memory import is_out_of_memory, release
+from engines.mlx_lora.memory import MEMORY
 from engines.mlx_lora.network import Network
 from engines.mlx_lora.rollout import Reading
 
@@ -65,52 +74,31 @@ class Learner:
         start = time.perf_counter()
         rows = weighted_rows(batch, self._network.shape.vocabulary)
         if not rows:
-            return StepStats(loss=0.0, grad_norm=0.0, rows=0, tokens=0, micro_batches=0, seconds=0.0)
-        loss, gradient, apart, pieces = self._retried(lambda: self._gather(adapter, rows, batch.clip))
-        norm: Any = mx.linalg.norm(gradient).item()
-        if not (math.isfinite(loss) and math.isfinite(norm)):
-            raise EngineError(
-                f"The step was not made, because its loss ({loss}) or gradient ({norm}) is not a finite "
-                "number: go back to an earlier checkpoint if this comes again."
-            )
-        adapter.update(gradient if norm <= CLIP_NORM else gradient * (CLIP_NORM / norm), batch.learning_rate)
-        distance, capped, sampled = apart
-        return StepStats(
-            loss=loss,
-            grad_norm=norm,
-            rows=len(rows),
-            tokens=sum(len(row.completion_T) for row in rows),
-            micro_batches=pieces,
-            seconds=time.perf_counter() - start,
-            mismatch=distance / sampled if sampled else None,
-            capped=capped / sampled if sampled else None,
+            return NO_STEP
+        loss, gradient, apart, pieces = MEMORY.learning(
+            lambda: self._gather(adapter, rows, batch), self.limits, self._notice
         )
+        norm: Any = mx.linalg.norm(gradient).item()
+        check_finite(loss, norm)
+        adapter.update(gradient if norm <= CLIP_NORM else gradient * (CLIP_NORM / norm), batch.learning_rate)
+        return step_stats(rows, loss, norm, pieces, apart, time.perf_counter() - start)
 
     def score(self, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]]) -> list[list[float]]:
         """Log-probabilities (nats) of every completion's tokens under the adapter."""
         check_tokens(sequences_S, self._network.shape.vocabulary)
-        found: list[list[float]] = self._retried(lambda: self._score(adapter, sequences_S))
-        return found
+        matrices = adapter.matrices(adapter.values)
 
-    def _retried(self, work: Callable[[], Any]) -> Any:
-        """Does the work, with smaller limits whenever memory runs out, and says so. Raises EngineError when
-        nothing smaller is left."""
-        while True:
-            try:
-                return work()
-            except (RuntimeError, MemoryError) as error:
-                if not is_out_of_memory(error):
-                    raise
-                sentence = self.limits.step_down()
-                if sentence is None:
-                    raise EngineError(
-                        "The learner does not fit into the memory: choose a smaller model or shorter answers."
-                    ) from error
-                self._notice(sentence)
-            release()
+        def found(part: list[tuple[Tokens, Tokens]], tokens: list[int]) -> list[float]:
+            hidden = self._states(matrices, pack(part))
+            out: Any = logprobs(hidden, self._network.head, mx.array(tokens)).tolist()
+            return list(out)
+
+        return MEMORY.learning(
+            lambda: scored(sequences_S, self.limits.tokens, found), self.limits, self._notice
+        )
 
     def _gather(
-        self, adapter: Adapter, rows: Sequence[Row], clip: tuple[float, float] | None
+        self, adapter: Adapter, rows: Sequence[Row], batch: Batch
     ) -> tuple[float, mx.array, list[float], int]:
         """The whole batch's loss and gradient, `loss.mismatch`, and the number of micro-batches."""
         sequences = [(row.prompt_T, row.completion_T) for row in rows]
@@ -119,8 +107,8 @@ class Learner:
         gradient, apart = mx.zeros_like(adapter.values), np.zeros(3)
         for piece in pieces:
             layout = pack([sequences[index] for index in piece])
-            targets = Targets.of([rows[index] for index in piece])
-            loss, away, part = self._gradient(adapter, layout, targets, clip)
+            targets = Targets.of([rows[index] for index in piece], batch.sampler_cap)
+            loss, away, part = self._gradient(adapter, layout, targets, batch.clip)
             gradient = gradient + part
             mx.eval(loss, away, gradient)
             total += loss.item()
@@ -204,23 +192,6 @@ class Learner:
         both = mx.concatenate([stream.reshape(-1, stream.shape[-1]) for stream in streams])
         states: mx.array = self._network.learner.model.norm(both[layout.predict_C])
         return states
-
-    def _score(self, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]]) -> list[list[float]]:
-        results: list[list[float]] = [[] for _ in sequences_S]
-        filled = [index for index, (_, completion) in enumerate(sequences_S) if completion]
-        matrices = adapter.matrices(adapter.values)
-        for piece in micro_batches([sequences_S[index] for index in filled], self.limits.tokens):
-            part = [sequences_S[filled[index]] for index in piece]
-            layout = pack(part)
-            tokens = [token for _, completion in part for token in completion]
-            hidden = self._states(matrices, layout)
-            found: Any = logprobs(hidden, self._network.head, mx.array(tokens)).tolist()
-            start = 0
-            for index in piece:
-                length = len(sequences_S[filled[index]][1])
-                results[filled[index]] = found[start : start + length]
-                start += length
-        return results
 
 
 def _through(layer: Any, streams: list[mx.array], layout: Layout) -> list[mx.array]:

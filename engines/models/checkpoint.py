@@ -8,7 +8,6 @@ Safetensors and JSON only; numpy, so that no engine needs another's library.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from engines.contract import AdapterError, EngineError
+from engines.files import flush, write
 
 ADAPTER, ADAPTER_CONFIG = "adapter_model.safetensors", "adapter_config.json"
 OPTIMIZER, OPTIMIZER_STATE = "optimizer.safetensors", "optimizer.json"
@@ -52,11 +52,11 @@ def save(
     config = _peft_config(state, alpha, values)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _write(folder / ADAPTER, _packed(values))
-        _write(folder / ADAPTER_CONFIG, msgspec.json.format(msgspec.json.encode(config)))
-        _write(folder / OPTIMIZER, _packed(moments))
-        _write(folder / OPTIMIZER_STATE, msgspec.json.encode(state))
-        _flush_folder(folder)
+        write(folder / ADAPTER, _packed(values))
+        write(folder / ADAPTER_CONFIG, msgspec.json.format(msgspec.json.encode(config)))
+        write(folder / OPTIMIZER, _packed(moments))
+        write(folder / OPTIMIZER_STATE, msgspec.json.encode(state))
+        flush(folder)
     except OSError as error:
         raise EngineError(
             f"The adapter could not be saved in {folder} ({error.strerror}): free some space."
@@ -133,20 +133,3 @@ def _peft_config(state: OptimizerState, alpha: int, values: Named) -> dict[str, 
         "target_modules": sorted({layer.rsplit(".", 1)[-1] for layer in layers}),
         "inference_mode": True,
     }
-
-
-def _write(file: Path, content: bytes) -> None:
-    with file.open("wb") as opened:
-        opened.write(content)
-        opened.flush()
-        os.fsync(opened.fileno())
-
-
-def _flush_folder(folder: Path) -> None:
-    if os.name == "nt":  # Windows opens no folders, and makes names durable by itself
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -18,6 +18,7 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from engines.contract import AdapterError, EngineError
+from engines.files import flush
 from engines.models import gguf, gguf_adapter, lora, merge, modelfile
 from engines.models.checkpoint import ADAPTER, ADAPTER_CONFIG, OPTIMIZER_STATE, OptimizerState
 from engines.models.folder import Folder, fingerprint, open_folder
@@ -155,19 +156,13 @@ def _staged(to: Path) -> Iterator[Path]:
         merge.check_room(to, _NOTHING)
         yield place
         with merge.saying(to):
-            _flush(place)
+            for file in place.rglob("*"):
+                flush(file)
             if to.is_dir():
                 to.rmdir()  # empty, or it fails and nothing is lost
             place.rename(to)
     finally:
         shutil.rmtree(place, ignore_errors=True)
-
-
-def _flush(place: Path) -> None:
-    for file in place.rglob("*"):
-        if file.is_file():
-            with file.open("rb+") as opened:
-                os.fsync(opened.fileno())
 
 
 def _silent(share: float) -> None:

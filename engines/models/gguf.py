@@ -10,7 +10,6 @@ import hashlib
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,12 +21,14 @@ import numpy as np
 from gguf.quants import quantize
 
 from engines.contract import EngineError
+from engines.files import flush, replace
 from engines.models import gguf_header, gguf_tensors, gguf_tokenizer
 from engines.models.architecture import KNOWN, Architecture, read_architecture
 from engines.models.folder import Folder, fingerprint, open_folder, open_weights
 from engines.models.gguf_tensors import Array, Expected
 from engines.models.gguf_tokenizer import UnknownTokenizer, Vocabulary
 from engines.models.lora import Lora
+from engines.models.shelf import own_corner
 
 Kind = Literal["f32", "f16", "q8_0"]
 Progress = Callable[[float], None]
@@ -90,9 +91,8 @@ def write(
                 finally:
                     writer.close()
         with _told(to):
-            with partial.open("rb+") as written:
-                os.fsync(written.fileno())
-            partial.replace(to)
+            flush(partial)
+            replace(partial, to)
     finally:
         partial.unlink(missing_ok=True)
 
@@ -133,12 +133,7 @@ def cache_folder() -> Path:
     home = os.environ.get("SHOAL_HOME", "")
     if home:
         return Path(home).expanduser() / "cache" / "gguf"
-    user = str(os.getuid()) if hasattr(os, "getuid") else "user"
-    folder = Path(tempfile.gettempdir()) / f"shoal-{user}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
-        folder = Path(tempfile.mkdtemp(prefix="shoal-"))
-    return folder / "gguf"
+    return own_corner() / "gguf"
 
 
 def architecture(model: Folder) -> Architecture:

@@ -1,14 +1,15 @@
 """The beginning of a GGUF file: what it says it is, and whether the file is as long as that needs.
 
 Read before llama.cpp sees a file, because a damaged one can end the whole process there; and in a hundredth of
-the time of the gguf package's reader, which makes arrays of every word in the vocabulary. Format: version 3,
-little-endian (llama.cpp, docs/gguf.md).
+the time of the gguf package's reader, which makes arrays of every word in the vocabulary. A file can come from
+anywhere: whatever it claims is held against its own length before memory is set aside for it. Format: versions
+2 and 3, little-endian (llama.cpp, docs/gguf.md).
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NoReturn
@@ -19,26 +20,40 @@ from engines.contract import EngineError
 
 _FIXED = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
-_MOST_STRING = 2**24
-_MOST_ENTRIES = 2**22
+WORDS = "tokenizer.ggml.tokens"
+_MOST_STRING = 2**20
+"""Bytes of a text: the longest chat template has some 20,000."""
+_MOST_ENTRIES = 2**16
+"""Of values and of tensors: the largest models have a thousand or two."""
+_MOST_ITEMS = 2**21
+"""Of an array of texts: the largest vocabularies have a quarter of a million words."""
+_MOST_BYTES = 2**28
+"""Of the whole beginning."""
+_MOST_NUMBERS = 2**40
+"""Of one tensor."""
+_MOST_DIMENSIONS = 4
+_DAMAGED = (OSError, struct.error, UnicodeDecodeError, ValueError, OverflowError, MemoryError)
 
 
 @dataclass(frozen=True)
 class Header:
-    """`values` without arrays; `tensors` from name to (dimensions as torch orders them, type)."""
+    """`values` with those arrays that were asked for; `tensors` from name to (dimensions as torch orders them,
+    type); `places` from name to the first byte and the bytes of a tensor; `bytes` that the file must have."""
 
     values: Mapping[str, Any]
     tensors: Mapping[str, tuple[tuple[int, ...], gguf.GGMLQuantizationType]]
+    places: Mapping[str, tuple[int, int]]
     bytes: int
 
 
-def read(path: Path) -> Header:
-    """Raises EngineError, one sentence, for what is not a whole GGUF file."""
+def read(path: Path, arrays: Collection[str] = ()) -> Header:
+    """`arrays` are the keys of arrays that are kept; others are passed over. Raises EngineError, one sentence,
+    for what is not a whole GGUF file."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
-            header = _Reader(file, path, size).header()
-    except (OSError, struct.error, UnicodeDecodeError, ValueError, OverflowError, MemoryError) as error:
+            header = _Reader(file, path, size, arrays).header()
+    except _DAMAGED as error:
         raise _damaged(path) from error
     if header.bytes > size:
         raise EngineError(
@@ -48,6 +63,18 @@ def read(path: Path) -> Header:
     return header
 
 
+def glimpse(path: Path) -> Header:
+    """The values that stand before the words, and how many words there are, under WORDS: enough to list a file.
+    Raises EngineError."""
+    try:
+        with path.open("rb") as file:
+            return Header(_Reader(file, path, path.stat().st_size, ()).opening(), {}, {}, 0)
+    except FileNotFoundError:
+        raise
+    except _DAMAGED as error:
+        raise _damaged(path) from error
+
+
 def _damaged(path: Path) -> EngineError:
     return EngineError(
         f"{path.name} is no GGUF file or is damaged: delete it, and it is made or fetched again."
@@ -55,35 +82,66 @@ def _damaged(path: Path) -> EngineError:
 
 
 class _Reader:
-    def __init__(self, file: IO[bytes], path: Path, size: int) -> None:
+    def __init__(self, file: IO[bytes], path: Path, size: int, arrays: Collection[str]) -> None:
         self._file = file
         self._path = path
-        self._size = size
+        self._size = min(size, _MOST_BYTES)
+        self._arrays = arrays
+        self._at = 0
+
+    def opening(self) -> dict[str, Any]:
+        """Up to the words, or all values where there are none."""
+        _, entries = self._counts()
+        values: dict[str, Any] = {}
+        for _ in range(entries):
+            key, kind = self._string(), self._unpack("I")
+            if key == WORDS and kind == _ARRAY:
+                self._unpack("I")
+                return {**values, key: self._unpack("Q")}
+            value = self._value(kind, False)
+            if value is not None:
+                values[key] = value
+        return values
 
     def header(self) -> Header:
-        if self._take(4) != b"GGUF":
-            self._refuse()
-        version, tensors, entries = self._unpack("I"), self._unpack("Q"), self._unpack("Q")
-        if version != 3 or tensors > _MOST_ENTRIES or entries > _MOST_ENTRIES:
-            self._refuse()
-        values = {}
+        tensors, entries = self._counts()
+        values: dict[str, Any] = {}
+        keys = set()
         for _ in range(entries):
             key = self._string()
-            value = self._value(self._unpack("I"))
+            value = self._value(self._unpack("I"), key in self._arrays)
+            keys.add(key)
             if value is not None:
                 values[key] = value
         infos = [self._tensor() for _ in range(tensors)]
-        alignment = int(values.get("general.alignment", gguf.GGUF_DEFAULT_ALIGNMENT))
-        if alignment < 1:
+        if len(keys) != entries or len({info[0] for info in infos}) != tensors:
+            self._refuse()  # which of two is meant, programs disagree on
+        alignment = values.get("general.alignment", gguf.GGUF_DEFAULT_ALIGNMENT)
+        if type(alignment) is not int or alignment < 1 or alignment & (alignment - 1) or alignment > 2**20:
             self._refuse()
-        start = -(-self._file.tell() // alignment) * alignment
-        end = max((start + offset + length for _, _, _, offset, length in infos), default=start)
-        return Header(values, {name: (shape, kind) for name, shape, kind, _, _ in infos}, end)
+        start = -(-self._at // alignment) * alignment
+        if any(offset % alignment for _, _, _, offset, _ in infos):
+            self._refuse()
+        return Header(
+            values=values,
+            tensors={name: (shape, kind) for name, shape, kind, _, _ in infos},
+            places={name: (start + offset, length) for name, _, _, offset, length in infos},
+            bytes=max((start + offset + length for _, _, _, offset, length in infos), default=0),
+        )
+
+    def _counts(self) -> tuple[int, int]:
+        """Of tensors and of values."""
+        if self._take(4) != b"GGUF":
+            self._refuse()
+        version, tensors, entries = self._unpack("I"), self._unpack("Q"), self._unpack("Q")
+        if version not in (2, 3) or tensors > _MOST_ENTRIES or entries > _MOST_ENTRIES:
+            self._refuse()
+        return int(tensors), int(entries)
 
     def _tensor(self) -> tuple[str, tuple[int, ...], gguf.GGMLQuantizationType, int, int]:
         name = self._string()
         dimensions = self._unpack("I")
-        if dimensions > 8:
+        if not 1 <= dimensions <= _MOST_DIMENSIONS:
             self._refuse()
         shape = tuple(self._unpack("Q") for _ in range(dimensions))[::-1]
         kind = gguf.GGMLQuantizationType(self._unpack("I"))
@@ -92,10 +150,14 @@ class _Reader:
         count = 1
         for length in shape:
             count *= length
+            if not 0 < count <= _MOST_NUMBERS:
+                self._refuse()
+        if shape[-1] % block:
+            self._refuse()
         return name, shape, kind, offset, count // block * block_bytes
 
-    def _value(self, kind: int) -> Any:
-        """A single value, or None for an array, which is passed over."""
+    def _value(self, kind: int, kept: bool) -> Any:
+        """A single value; of an array None, unless it is to be kept."""
         if kind == _STRING:
             return self._string()
         if kind != _ARRAY:
@@ -104,8 +166,14 @@ class _Reader:
         if length > self._size:
             self._refuse()
         if inner in _FIXED:
-            self._skip(length * struct.calcsize(f"<{_FIXED[inner]}"))
-        elif inner == _STRING:
+            form = f"<{length}{_FIXED[inner]}"
+            width = struct.calcsize(f"<{_FIXED[inner]}")
+            if kept and length <= _MOST_ITEMS:
+                return list(struct.unpack(form, self._take(length * width)))
+            self._skip(length * width)
+        elif inner == _STRING and length <= _MOST_ITEMS:
+            if kept:
+                return [self._string() for _ in range(length)]
             for _ in range(length):
                 self._skip(self._unpack("Q"))
         else:
@@ -119,18 +187,24 @@ class _Reader:
         return self._take(length).decode("utf-8")
 
     def _skip(self, count: int) -> None:
-        if self._file.tell() + count > self._size:
-            self._refuse()
-        self._file.seek(count, 1)
+        self._reserve(count)
+        self._file.seek(self._at)
 
     def _unpack(self, form: str) -> Any:
         return struct.unpack(f"<{form}", self._take(struct.calcsize(f"<{form}")))[0]
 
     def _take(self, count: int) -> bytes:
+        self._reserve(count)
         taken = self._file.read(count)
         if len(taken) != count:
             self._refuse()
         return taken
+
+    def _reserve(self, count: int) -> None:
+        """Nothing is read, or set aside, beyond the file's end."""
+        self._at += count
+        if self._at > self._size:
+            self._refuse()
 
     def _refuse(self) -> NoReturn:
         raise _damaged(self._path)

@@ -128,6 +128,18 @@ def interleaved(rows: Array, heads: int) -> Array:
     return halves.swapaxes(1, 2).reshape(rows.shape)
 
 
+def halved(rows: Array, heads: int) -> Array:
+    """The way back from `interleaved`.
+
+    >>> halved(interleaved(np.arange(8), 2), 2).tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7]
+    """
+    if not heads:
+        return rows
+    pairs = rows.reshape(heads, rows.shape[0] // heads // 2, 2, *rows.shape[1:])
+    return pairs.swapaxes(1, 2).reshape(rows.shape)
+
+
 def rope_factors(shape: Architecture) -> Array | None:
     """By how much each frequency is divided, (head_dim / 2,) fp32, or None where none is."""
     if shape.rope.kind != "llama3":

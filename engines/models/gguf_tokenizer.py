@@ -23,8 +23,16 @@ _CUT = (
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|%s| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+"
     "|\\s+(?!\\S)|\\s+"
 )
-_SPLITS = {_CUT % "\\p{N}": "qwen2", _CUT % "\\p{N}{1,3}": "llama3"}
-_NO_MERGE = ("<pad", "pad>")
+CUTS = {
+    "qwen2": _CUT % "\\p{N}",
+    "llama-bpe": _CUT % "\\p{N}{1,3}",
+    "smaug-bpe": _CUT % "\\p{N}{1,3}",
+    "smollm": "",
+    "gpt-2": "",
+}
+"""llama.cpp's names for ways of cutting text, with the expression that cuts; empty where the byte-level step
+brings its own. "llama-bpe" and "smaug-bpe" differ in whether whole words go before merges."""
+NO_MERGE = "<pad pad>"
 """llama.cpp insists on merges, and may get this one: it merges letters, which these two words are not."""
 
 
@@ -72,7 +80,7 @@ def read(folder: Folder, rows: int) -> Vocabulary:
     settings: dict[str, Any] = json.loads(chat.library.to_str())
     pre = _pre(settings, folder.name)
     tokens, types = _tokens(settings, rows, folder.name)
-    merges = [_merge(pair) for pair in settings["model"].get("merges", [])] or [" ".join(_NO_MERGE)]
+    merges = [_merge(pair) for pair in settings["model"].get("merges", [])] or [NO_MERGE]
     ids = {"eos": chat.end}
     others = sorted(chat.stops - {chat.end})
     if others:
@@ -124,9 +132,10 @@ def _pre(settings: Mapping[str, Any], name: str) -> str:
     ):
         found = "smollm"
     elif len(steps) == 2 and _is_split(first) and not bytes_["use_regex"]:
-        found = _SPLITS.get(first["pattern"].get("Regex", ""))
-    if found == "llama3":
-        return "llama-bpe" if ignores else "smaug-bpe"
+        cut = first["pattern"].get("Regex", "")
+        found = next((name for name, known in CUTS.items() if known and known == cut), None)
+    if found == "llama-bpe":
+        return found if ignores else "smaug-bpe"
     if found is None or ignores:
         raise _unknown(name)
     return found

@@ -12,6 +12,7 @@ from typing import Any
 from safetensors import SafetensorError
 
 from engines.contract import EngineError
+from engines.files import free
 from engines.models.folder import Folder, open_folder, open_weights
 from engines.models.lora import Lora
 
@@ -69,12 +70,11 @@ def config(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_room(folder: Path, needed: int) -> None:
     """Raises EngineError unless the disk that will hold `folder` has that many bytes free."""
-    there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
-    free = shutil.disk_usage(there).free
-    if free < needed:
+    there = free(folder.absolute())
+    if there < needed:
         raise EngineError(
-            f"{folder.name} needs {-(-needed // 2**20)} MB and {free >> 20} MB are free in {there}: make some "
-            "room or choose another folder."
+            f"{folder.name} needs {-(-needed // 2**20)} MB and {there >> 20} MB are free in {folder.parent}: "
+            "make some room or choose another folder."
         )
 
 

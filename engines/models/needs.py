@@ -12,6 +12,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from engines.wording import in_bytes
+
 Dtype = Literal["float32", "bfloat16"]
 ITEMSIZE: dict[Dtype, int] = {"float32": 4, "bfloat16": 2}
 
@@ -159,32 +161,28 @@ def fits(model: Needs, memory: Memory, disk_free: int) -> Fit:
     """
     if model.least > memory.most:
         verdict = Verdict.TOO_LARGE
-        said = f"It needs {gb(model.least)} of memory, and this computer can give {gb(memory.most)}."
+        said = (
+            f"It needs {in_bytes(model.least)} of memory, and this computer can give {in_bytes(memory.most)}."
+        )
     elif model.disk and model.disk + DISK_SPARE > disk_free:
         verdict = Verdict.NO_DISK
-        said = f"It takes {gb(model.disk)} of disk, and {gb(disk_free)} are free: make some room."
+        said = f"It takes {in_bytes(model.disk)} of disk, and {in_bytes(disk_free)} are free: make some room."
     elif model.least > memory.free:
         verdict = Verdict.CROWDED
         said = (
-            f"It needs {gb(model.least)} of memory, and {gb(memory.free)} are free now: close other programs."
+            f"It needs {in_bytes(model.least)} of memory, and {in_bytes(memory.free)} are free now: close "
+            "other programs."
         )
     elif model.learning > memory.free:
         verdict = Verdict.TIGHT
         said = (
-            f"It runs, though slower: {gb(model.learning)} of memory would be good, {gb(memory.free)} are free."
+            f"It runs, though slower: {in_bytes(model.learning)} of memory would be good, "
+            f"{in_bytes(memory.free)} are free."
         )
     else:
         verdict = Verdict.FITS
-        said = f"It fits: it needs {gb(model.learning)} of memory, and {gb(memory.free)} are free."
+        said = f"It fits: it needs {in_bytes(model.learning)} of memory, and {in_bytes(memory.free)} are free."
     return Fit(verdict=verdict, sentence=said)
-
-
-def gb(count: int) -> str:
-    """
-    >>> gb(988_097_824), gb(2_340_000_000)
-    ('988 MB', '2.3 GB')
-    """
-    return f"{count / 10**6:.0f} MB" if count < 999_500_000 else f"{count / 10**9:.1f} GB"
 
 
 def memory_here() -> Memory:

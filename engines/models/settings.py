@@ -17,7 +17,8 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     `families` maps a puzzle family to the level where training and probing start; empty means all families at
     level 0. `max_tokens` is the length limit of an answer, `groups` the questions a round, `rank` LoRA's rank
-    (None: the engine's own choice). The defaults are for models of 0.5 to 3 billion parameters.
+    (None: the engine's own choice). The defaults are for models of 0.5 to 3 billion parameters; smaller ones
+    learn faster.
     """
 
     families: dict[str, Annotated[int, msgspec.Meta(ge=0)]] = {}
@@ -27,11 +28,17 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     groups: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
 
 
+SMALL = ModelSettings(max_tokens=64, learning_rate=1e-4, rank=16)
+_SMALL_BYTES = 400 * 10**6
+"""Of weights, which have two bytes a parameter or four."""
+
+
 def read_settings(folder: Path) -> ModelSettings:
-    """The model's shoal.json, or the defaults without one. Raises EngineError for unknown or bad ones."""
+    """The model's shoal.json, or what suits its size. Raises EngineError for unknown or bad ones."""
     file = folder / FILE
     if not file.is_file():
-        return ModelSettings()
+        weights = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+        return SMALL if 0 < weights < _SMALL_BYTES else ModelSettings()
     try:
         return msgspec.json.decode(file.read_bytes(), type=ModelSettings)
     except (OSError, msgspec.MsgspecError) as error:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional
 
+from engines.torch_lora.functions import add_low, parts
+
 BETA_1, BETA_2, EPSILON = 0.9, 0.95, 1e-8
 ALPHA_OVER_RANK = 2.0
 """LoRA's output is scaled by alpha / rank = 2 in every engine, so that learning rates carry over."""
@@ -51,8 +53,6 @@ class Adapter:
         self._shapes = [shape for p in self.projections for shape in _shapes(p, rank)]
         self.values = torch.zeros(sum(math.prod(shape) for shape in self._shapes), device=device)
         self.gradients = torch.zeros_like(self.values)
-        self.learns: torch.Tensor | None = None
-        """Ones where values learn and zeros where they are held; None: all learn."""
         self.moments_1 = torch.zeros_like(self.values)
         self.moments_2 = torch.zeros_like(self.values)
         values, gradients = self._views(self.values), self._views(self.gradients)
@@ -85,25 +85,15 @@ class Adapter:
 
     def deltas(self, index: int) -> Iterator[tuple[slice, torch.Tensor]]:
         """For each layer of a projection its output rows and `scale * B A`, (out, in) fp32."""
-        pair, start = self.pairs[index], 0
-        for part, width in enumerate(self.projections[index].widths_out):
-            rows = slice(start, start + width)
-            ranks = slice(part * self.rank, (part + 1) * self.rank)
+        pair = self.pairs[index]
+        for rows, ranks in parts(self.projections[index].widths_out, self.rank):
             yield rows, (pair.b[rows] @ pair.a[ranks]).mul_(self.scale)
-            start += width
 
     def add_to(self, index: int, x_Bi: torch.Tensor, out_Bo: torch.Tensor) -> None:
         """Adds a projection's `scale * B A x` to what the base made of these rows, without forming `B A`."""
-        pair, start = self.pairs[index], 0
+        pair = self.pairs[index]
         low = functional.linear(x_Bi.to(pair.a.dtype), pair.a)
-        for part, width in enumerate(self.projections[index].widths_out):
-            columns = slice(start, start + width)
-            thin = low[:, part * self.rank : (part + 1) * self.rank]
-            if out_Bo.dtype == low.dtype:
-                out_Bo[:, columns].addmm_(thin, pair.b[columns].t(), alpha=self.scale)
-            else:
-                out_Bo[:, columns] += (thin @ pair.b[columns].t()).mul_(self.scale).to(out_Bo.dtype)
-            start += width
+        add_low(out_Bo, low, pair.b, self.scale, self.projections[index].widths_out)
 
     def clear_gradients(self) -> None:
         self.gradients.zero_()
@@ -132,21 +122,6 @@ class Adapter:
         self.clear_gradients()
         self.steps = steps
         self.version += 1
-
-    @torch.no_grad()
-    def hold_a(self, a_of: Adapter) -> None:
-        """Takes over another adapter's A and learns B alone from now on, so that the mean of two adapters' B is
-        the adapter of the mean."""
-        self.learns = torch.zeros_like(self.values)
-        for learns, pair, other in zip(self._views(self.learns)[1::2], self.pairs, a_of.pairs, strict=True):
-            learns.fill_(1.0)
-            pair.a.copy_(other.a)
-        self.version += 1
-
-    def leave_held(self) -> None:
-        """Takes the gradient away from what is held."""
-        if self.learns is not None:
-            self.gradients.mul_(self.learns)
 
     def begin_anew(self) -> None:
         """An optimiser that has not made a step, over the values as they are."""

@@ -78,14 +78,14 @@ def choose_device(wanted: str) -> torch.device:
 
 
 def default_threads(parameters: int, share: float | None = None) -> int:
-    """A share of the physical cores, or without one all less one, so that the owner keeps one; a single thread
-    for tiny models."""
+    """A share of the physical cores, or without one all less one, so that the owner keeps one, but two of two;
+    a single thread for tiny models."""
     if parameters < TINY:
         return 1
     cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
         cores = min(cores, len(os.sched_getaffinity(0)))
-    return max(1, cores - 1 if share is None else round(share * cores))
+    return max(1, max(min(2, cores), cores - 1) if share is None else round(share * cores))
 
 
 def free_memory(device: torch.device) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Unpack
 
 from engines.contract import (
     Batch,
@@ -11,6 +12,7 @@ from engines.contract import (
     EngineError,
     EngineInfo,
     Messages,
+    Options,
     StepStats,
     TokenSequence,
 )
@@ -18,12 +20,13 @@ from engines.models import locate, read_settings
 from engines.models.architecture import read_architecture
 from engines.models.folder import count_parameters, fingerprint, open_folder
 from engines.models.tokens import ChatTokenizer
+from engines.text import Sampled, Text
 from engines.torch_lora import adapter_files, learner
 from engines.torch_lora.adapter import Adapter
 from engines.torch_lora.device import MB, SMALL, Placement, free_memory, is_out_of_memory, place
 from engines.torch_lora.matrices import merges
 from engines.torch_lora.network import Network, Rollout
-from engines.torch_lora.sampler import Request, Sampled, sample
+from engines.torch_lora.sampler import Request, sample
 
 
 class Base:
@@ -51,8 +54,9 @@ class Base:
         self.rank = rank or read_settings(path).rank or (8 if on_cpu and parameters >= SMALL else 16)
         self.notes: list[str] = []
         self._check_memory(parameters, sampler_bytes)
-        self.tokenizer = ChatTokenizer(self.folder)
+        tokenizer = ChatTokenizer(self.folder)
         self.network: Network = self._load()
+        self.text = Text(tokenizer, self.folder.name, self.network.context)
         self.fingerprint = fingerprint(self.folder)
         self.limits = learner.measured(self.network, free_memory(self.placement.device))
         self.limits.tokens = max(1, round(self.limits.tokens * batch_share))
@@ -109,11 +113,6 @@ class Base:
             memory_budget_mb=self.placement.budget_bytes // MB,
         )
 
-    def encode(self, prompt: Messages, completion: str, finished: bool) -> TokenSequence:
-        return TokenSequence(
-            prompt_T=self.tokenizer.prompt(prompt), completion_T=self.tokenizer.completion(completion, finished)
-        )
-
     def sample(
         self,
         adapters_N: Sequence[Adapter],
@@ -127,7 +126,7 @@ class Base:
         """Completions as [node][prompt][completion], all adapters in one pass where memory allows.
 
         `plain` takes the one adapter given for none."""
-        tokens_NP = [self.read(prompts, n, max_tokens) for prompts in prompts_NP]
+        tokens_NP = [self.text.read(prompts, n, max_tokens) for prompts in prompts_NP]
         found: list[list[list[Sampled]]] = []
         together = self.network.nodes_per_pass(free_memory(self.placement.device))
         for first in range(0, len(adapters_N), together):
@@ -135,33 +134,7 @@ class Base:
             found += self._sample_together(
                 adapters_N[part], tokens_NP[part], n, max_tokens, seeds_N[part], plain
             )
-        return [self.write(groups) for groups in found]
-
-    def read(self, prompts_P: Sequence[Messages], n: int, max_tokens: int) -> list[list[int]]:
-        """Token ids of every prompt. Raises EngineError for what cannot be sampled from this model."""
-        if n < 1 or max_tokens < 1:
-            raise EngineError(
-                f"{n} completions of {max_tokens} tokens cannot be sampled: both must be at least 1."
-            )
-        tokens_P = [self.tokenizer.prompt(prompt) for prompt in prompts_P]
-        longest = max(map(len, tokens_P), default=0)
-        if longest + max_tokens > self.network.context:
-            raise EngineError(
-                f"A prompt of {longest} tokens and {max_tokens} more exceed the {self.network.context} tokens "
-                f"that {self.folder.name} can read: choose shorter answers or another task."
-            )
-        return tokens_P
-
-    def write(self, groups_P: Sequence[Sequence[Sampled]]) -> list[list[Completion]]:
-        """Sampled tokens with their text."""
-        texts = iter(self.tokenizer.texts([ids for group in groups_P for ids, _, _ in group]))
-        return [
-            [
-                Completion(tokens_T=ids, logprobs_T=logps, finished=finished, text=next(texts))
-                for ids, logps, finished in group
-            ]
-            for group in groups_P
-        ]
+        return [self.text.write(groups) for groups in found]
 
     def _sample_together(
         self,
@@ -172,7 +145,7 @@ class Base:
         seeds: Sequence[int],
         plain: bool,
     ) -> list[list[list[Sampled]]]:
-        request = Request(tokens_NP, n, max_tokens, seeds, sorted(self.tokenizer.stops))
+        request = Request(tokens_NP, n, max_tokens, seeds, sorted(self.text.stops))
         longest = max((len(tokens) for row in tokens_NP for tokens in row), default=0)
         most = max(map(len, tokens_NP), default=0)
         row_bytes = self.network.row_bytes(longest + max_tokens)
@@ -204,23 +177,30 @@ class Base:
         self.notes.append(sentence)
 
 
-class TorchEngine:
-    """See `engines.contract.Engine` for every method. `notes` holds sentences for the owner."""
+class OnBase:
+    """What an engine and a swarm over one base have in common. `notes` holds sentences for the owner."""
 
-    def __init__(self, base: Base, seed: int = 0) -> None:
+    def __init__(self, base: Base) -> None:
         self._base = base
-        self._adapter = base.new_adapter(seed)
-        self.info = base.info(self._adapter.values.numel())
 
     @property
     def notes(self) -> list[str]:
         return self._base.notes
 
     def encode(self, prompt: Messages, completion: str, finished: bool) -> TokenSequence:
-        return self._base.encode(prompt, completion, finished)
+        return self._base.text.encode(prompt, completion, finished)
 
     def prompt_tokens(self, prompt: Messages) -> list[int]:
-        return self._base.tokenizer.prompt(prompt)
+        return self._base.text.prompt(prompt)
+
+
+class TorchEngine(OnBase):
+    """See `engines.contract.Engine` for every method."""
+
+    def __init__(self, base: Base, seed: int = 0) -> None:
+        super().__init__(base)
+        self._adapter = base.new_adapter(seed)
+        self.info = base.info(self._adapter.values.numel())
 
     def sample(
         self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int, *, plain: bool = False
@@ -243,22 +223,6 @@ class TorchEngine:
         self._base.load(self._adapter, folder)
 
 
-def open_engine(
-    model: str | Path,
-    *,
-    rank: int | None = None,
-    seed: int = 0,
-    device: str = "auto",
-    threads: int | None = None,
-    thread_share: float | None = None,
-    batch_share: float = 1.0,
-) -> TorchEngine:
-    """Opens a model by folder, by name in the local Hugging Face cache, or "starter".
-
-    `rank` defaults to the model's shoal.json, else 16 (8 on a processor from 50 M parameters on).
-    `thread_share` of the cores counts where no number of `threads` is given, and `batch_share` of the measured
-    budget of tokens is learned from at once. Raises EngineError."""
-    base = Base(
-        model, rank=rank, device=device, threads=threads, thread_share=thread_share, batch_share=batch_share
-    )
-    return TorchEngine(base, seed)
+def open_engine(model: str | Path, *, seed: int = 0, **options: Unpack[Options]) -> TorchEngine:
+    """Opens a model by folder, by name in the local Hugging Face cache, or "starter". Raises EngineError."""
+    return TorchEngine(Base(model, **options), seed)

@@ -103,11 +103,7 @@ def _lora(
     """The output, and `x A^T` for the backward pass."""
     out = functional.linear(x, weight, bias)
     low = functional.linear(x.to(a.dtype), a)
-    for columns, ranks in _parts(widths, b.shape[1]):
-        if out.dtype == low.dtype:
-            out[:, columns].addmm_(low[:, ranks], b[columns].t(), alpha=scale)
-        else:
-            out[:, columns] += (low[:, ranks] @ b[columns].t()).mul_(scale).to(out.dtype)
+    add_low(out, low, b, scale, widths)
     return out, low
 
 
@@ -121,7 +117,7 @@ def _low_gradients(
     """Gradients of `x A^T` and of B."""
     wide = grad.to(b.dtype)
     grad_low, grad_b = torch.empty_like(low), torch.empty_like(b)
-    for columns, ranks in _parts(widths, b.shape[1]):
+    for columns, ranks in parts(widths, b.shape[1]):
         torch.mm(wide[:, columns], b[columns], out=grad_low[:, ranks])
         torch.mm(wide[:, columns].t(), low[:, ranks], out=grad_b[columns])
     return grad_low.mul_(scale), grad_b.mul_(scale)
@@ -137,13 +133,24 @@ def _input_gradient(
     return grad_x
 
 
-def _parts(widths: tuple[int, ...], rank: int) -> list[tuple[slice, slice]]:
+def add_low(
+    out: torch.Tensor, low: torch.Tensor, b: torch.Tensor, scale: float, widths: tuple[int, ...]
+) -> None:
+    """Adds `scale * low B^T` to what the base made, layer by layer of a fused projection."""
+    for columns, ranks in parts(widths, b.shape[1]):
+        if out.dtype == low.dtype:
+            out[:, columns].addmm_(low[:, ranks], b[columns].t(), alpha=scale)
+        else:
+            out[:, columns] += (low[:, ranks] @ b[columns].t()).mul_(scale).to(out.dtype)
+
+
+def parts(widths: tuple[int, ...], rank: int) -> list[tuple[slice, slice]]:
     """Output columns and low-rank columns of each layer in a fused projection."""
-    parts, start = [], 0
+    found, start = [], 0
     for index, width in enumerate(widths):
-        parts.append((slice(start, start + width), slice(index * rank, (index + 1) * rank)))
+        found.append((slice(start, start + width), slice(index * rank, (index + 1) * rank)))
         start += width
-    return parts
+    return found
 
 
 class _LoraLinear(Function):

@@ -12,13 +12,22 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from engines.batches import Limits, Tokens, check_tokens, micro_batches, weighted_rows
+from engines.batches import (
+    NO_STEP,
+    Limits,
+    Tokens,
+    check_finite,
+    check_tokens,
+    micro_batches,
+    scored,
+    step_stats,
+    weighted_rows,
+)
 from engines.contract import Batch, EngineError, Row, StepStats
 from engines.torch_lora.adapter import Adapter
-from engines.torch_lora.device import is_out_of_memory
 from engines.torch_lora.logprobs import TokenTargets, logprobs, weighted_loss
 from engines.torch_lora.network import Network
-from engines.torch_lora.sampler import release
+from engines.torch_lora.sampler import memory
 
 CLIP_NORM = 1.0
 
@@ -55,55 +64,42 @@ def step(
     start = time.perf_counter()
     rows = weighted_rows(batch, network.vocabulary)
     if not rows:
-        return StepStats(loss=0.0, grad_norm=0.0, rows=0, tokens=0, micro_batches=0, seconds=0.0)
-    while True:
+        return NO_STEP
+
+    def gather() -> tuple[float, torch.Tensor, int]:
         adapter.clear_gradients()
-        try:
-            loss, apart, pieces = _gather_gradient(network, adapter, rows, batch.clip, limits)
-            break
-        except (RuntimeError, MemoryError) as error:
-            _smaller(error, limits, notice)
-            release(network.device)
-    adapter.leave_held()
+        return _gather_gradient(network, adapter, rows, batch, limits)
+
+    loss, apart, pieces = memory(network.device).learning(gather, limits, notice)
     norm = float(adapter.gradients.norm())
-    if not (math.isfinite(loss) and math.isfinite(norm)):
+    try:
+        check_finite(loss, norm)
+    except EngineError:
         adapter.clear_gradients()
-        raise EngineError(
-            f"The step was not made, because its loss ({loss}) or gradient ({norm}) is not a finite number: "
-            "go back to an earlier checkpoint if this comes again."
-        )
+        raise
     adapter.update(batch.learning_rate, norm, CLIP_NORM)
-    distance, capped, sampled = apart.tolist()
-    return StepStats(
-        loss=loss,
-        grad_norm=norm,
-        rows=len(rows),
-        tokens=sum(len(row.completion_T) for row in rows),
-        micro_batches=pieces,
-        seconds=time.perf_counter() - start,
-        mismatch=distance / sampled if sampled else None,
-        capped=capped / sampled if sampled else None,
-    )
+    return step_stats(rows, loss, norm, pieces, apart.tolist(), time.perf_counter() - start)
 
 
 def _gather_gradient(
-    network: Network, adapter: Adapter, rows: Sequence[Row], clip: tuple[float, float] | None, limits: Limits
+    network: Network, adapter: Adapter, rows: Sequence[Row], batch: Batch, limits: Limits
 ) -> tuple[float, torch.Tensor, int]:
-    """Adds the whole batch's gradient to the adapter's. Gives the loss, `logprobs.mismatch` and the number of
-    micro-batches."""
+    """Adds the gradient of all `rows` of a batch to the adapter's. Gives the loss, `logprobs.mismatch` and the
+    number of micro-batches."""
     sequences = [(row.prompt_T, row.completion_T) for row in rows]
     pieces = micro_batches(sequences, limits.tokens)
     total, total_apart = 0.0, torch.zeros(3, dtype=torch.float64)
     for piece in pieces:
         states = network.states(adapter, [sequences[index] for index in piece], limits.checkpointing)
-        loss, apart = weighted_loss(states, _targets([rows[index] for index in piece], network.device), clip)
+        targets = _targets([rows[index] for index in piece], network.device, batch.sampler_cap)
+        loss, apart = weighted_loss(states, targets, batch.clip)
         loss.backward()  # type: ignore[no-untyped-call]
         total += float(loss.detach())
         total_apart += apart.cpu()
     return total, total_apart, len(pieces)
 
 
-def _targets(rows: Sequence[Row], device: torch.device) -> TokenTargets:
+def _targets(rows: Sequence[Row], device: torch.device, cap: float | None) -> TokenTargets:
     old, has_old, sampler = [], [], []
     for row in rows:
         old += row.old_logprobs_T or [0.0] * len(row.completion_T)
@@ -116,6 +112,7 @@ def _targets(rows: Sequence[Row], device: torch.device) -> TokenTargets:
         old_C=torch.tensor(old, dtype=torch.float32, device=device),
         has_old_C=torch.tensor(has_old, device=device),
         sampler_C=torch.tensor(sampler, dtype=torch.float32, device=device) if sampled else None,
+        sampler_cap=math.inf if cap is None else cap,
     )
 
 
@@ -129,39 +126,10 @@ def score(
 ) -> list[list[float]]:
     """Log-probabilities (nats) of every completion's tokens under the adapter."""
     check_tokens(sequences_S, network.vocabulary)
-    while True:
-        try:
-            return _score(network, adapter, sequences_S, limits.tokens)
-        except (RuntimeError, MemoryError) as error:
-            _smaller(error, limits, notice)
-            release(network.device)
 
+    def found(part: list[tuple[Tokens, Tokens]], tokens: list[int]) -> list[float]:
+        states = network.states(adapter, part, checkpointing=False)
+        out: list[float] = logprobs(states, torch.tensor(tokens, device=network.device)).tolist()
+        return out
 
-def _smaller(error: Exception, limits: Limits, notice: Callable[[str], None]) -> None:
-    """Steps the limits down when memory ran out, and says so. Raises the error if it was another one, and
-    EngineError when nothing smaller is left."""
-    if not is_out_of_memory(error):
-        raise error
-    sentence = limits.step_down()
-    if sentence is None:
-        raise EngineError(
-            "The learner does not fit into the memory: choose a smaller model or shorter answers."
-        ) from error
-    notice(sentence)
-
-
-def _score(
-    network: Network, adapter: Adapter, sequences_S: Sequence[tuple[Tokens, Tokens]], tokens: int
-) -> list[list[float]]:
-    results: list[list[float]] = [[] for _ in sequences_S]
-    filled = [index for index, (_, completion) in enumerate(sequences_S) if completion]
-    for piece in micro_batches([sequences_S[index] for index in filled], tokens):
-        part = [sequences_S[filled[index]] for index in piece]
-        targets = torch.tensor([t for _, completion in part for t in completion], device=network.device)
-        found = logprobs(network.states(adapter, part, checkpointing=False), targets).tolist()
-        start = 0
-        for index in piece:
-            length = len(sequences_S[filled[index]][1])
-            results[filled[index]] = found[start : start + length]
-            start += length
-    return results
+    return memory(network.device).learning(lambda: scored(sequences_S, limits.tokens, found), limits, notice)

@@ -14,8 +14,6 @@ from typing import Any
 import torch
 from torch.autograd import Function
 
-from engines.contract import SAMPLER_CAP
-
 CHUNK_VALUES = 2**24
 """Logits of one chunk: 64 MB in fp32."""
 
@@ -44,39 +42,47 @@ class TokenTargets:
     old_C: torch.Tensor
     has_old_C: torch.Tensor
     sampler_C: torch.Tensor | None = None
+    sampler_cap: float = math.inf
 
     def part(self, rows: slice) -> TokenTargets:
         sampler = None if self.sampler_C is None else self.sampler_C[rows]
         return TokenTargets(
-            self.tokens_C[rows], self.weights_C[rows], self.old_C[rows], self.has_old_C[rows], sampler
+            self.tokens_C[rows],
+            self.weights_C[rows],
+            self.old_C[rows],
+            self.has_old_C[rows],
+            sampler,
+            self.sampler_cap,
         )
 
 
-def corrected(weights_C: torch.Tensor, logp_C: torch.Tensor, sampler_C: torch.Tensor | None) -> torch.Tensor:
-    """Weights times min(exp(logp - sampler's), SAMPLER_CAP); the learner's own tokens keep theirs.
+def corrected(
+    weights_C: torch.Tensor, logp_C: torch.Tensor, sampler_C: torch.Tensor | None, cap: float
+) -> torch.Tensor:
+    """Weights times min(exp(logp - sampler's), cap); the learner's own tokens keep theirs.
 
     >>> probabilities = torch.tensor([0.5, 0.5, 0.5])
     >>> sampler = torch.tensor([0.8, 0.1, math.nan])
-    >>> corrected(torch.ones(3), probabilities.log(), sampler.log()).tolist()
+    >>> corrected(torch.ones(3), probabilities.log(), sampler.log(), 2.0).tolist()
     [0.625, 2.0, 1.0]
     """
     if sampler_C is None:
         return weights_C
-    ratio = (logp_C - sampler_C).exp().clamp(max=SAMPLER_CAP)
+    ratio = (logp_C - sampler_C).exp().clamp(max=cap)
     return torch.where(sampler_C.isnan(), weights_C, weights_C * ratio)
 
 
-def mismatch(logp_C: torch.Tensor, sampler_C: torch.Tensor | None) -> torch.Tensor:
+def mismatch(logp_C: torch.Tensor, sampler_C: torch.Tensor | None, cap: float) -> torch.Tensor:
     """Sum of |logp - sampler's| in nats, tokens above the cap, and tokens counted, (3,) fp64.
 
     >>> sampler = torch.tensor([0.8, 0.1, math.nan])
-    >>> [round(value, 3) for value in mismatch(torch.tensor([0.5, 0.5, 0.5]).log(), sampler.log()).tolist()]
+    >>> [round(x, 3) for x in mismatch(torch.tensor([0.5, 0.5, 0.5]).log(), sampler.log(), 2.0).tolist()]
     [2.079, 1.0, 2.0]
     """
     if sampler_C is None:
         return torch.zeros(3, dtype=torch.float64, device=logp_C.device)
     apart = (logp_C - sampler_C)[~sampler_C.isnan()].double()
-    capped = (apart > math.log(SAMPLER_CAP)).sum()
+    capped = (apart > math.log(cap)).sum()
     return torch.stack([apart.abs().sum(), capped.double(), apart.new_tensor(len(apart))])
 
 
@@ -88,7 +94,7 @@ def token_loss(
     Weights are `corrected` first. Without an old log-probability the loss is `-w * logp`. With one it is PPO's
     `-min(r * w, clip(r) * w)`, r = exp(logp - old), clipped to [1 - below, 1 + above] (Schulman et al. 2017,
     eq. 7; two sides as DAPO)."""
-    weights = corrected(targets.weights_C, logp_C, targets.sampler_C)
+    weights = corrected(targets.weights_C, logp_C, targets.sampler_C, targets.sampler_cap)
     plain, slope = -weights * logp_C, -weights
     if not bool(targets.has_old_C.any()):
         return plain, slope
@@ -112,7 +118,7 @@ class _WeightedLoss(Function):
         clip: tuple[float, float] | None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         total = torch.zeros((), device=hidden_Cd.device)
-        apart = mismatch(total[None], None)
+        apart = mismatch(total[None], None, math.inf)
         gradient = torch.empty_like(hidden_Cd)
         vocabulary = States(hidden_Cd, head_Vd).vocabulary
         for rows in chunks(hidden_Cd.shape[0], vocabulary):
@@ -121,7 +127,7 @@ class _WeightedLoss(Function):
             logp, lse = _logp(logits, part.tokens_C)
             loss, derivative = token_loss(logp, part, clip)
             total += loss.sum()
-            apart += mismatch(logp, part.sampler_C)
+            apart += mismatch(logp, part.sampler_C, part.sampler_cap)
             # d logp / d logits = onehot - softmax, times this token's derivative
             logits = logits.sub_(lse[:, None]).exp_().mul_(-derivative[:, None])
             logits.scatter_add_(1, part.tokens_C[:, None], derivative[:, None])

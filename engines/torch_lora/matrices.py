@@ -18,6 +18,7 @@ from torch.nn import functional
 from engines.torch_lora.adapter import Adapter
 from engines.torch_lora.decoder import PROJECTIONS, Weights
 from engines.torch_lora.device import SMALL, skinny_linear
+from engines.torch_lora.functions import parts
 
 FEWEST_ROWS, MOST_ROWS = 3, 48
 """Rows between which `skinny_linear` pays."""
@@ -101,16 +102,13 @@ class _Thin:
         self._a_Nir = self._b_Nro = weight.new_empty(0)
 
     def take(self, node: int, adapter: Adapter, index: int) -> None:
-        pair, start = adapter.pairs[index], 0
+        pair = adapter.pairs[index]
         if not self._a_Nir.numel():
             self._a_Nir = pair.a.new_zeros(self._nodes, self._in, pair.a.shape[0])
             self._b_Nro = pair.b.new_zeros(self._nodes, pair.a.shape[0], self._out)
         self._a_Nir[node] = pair.a.t()
-        for part, width in enumerate(adapter.projections[index].widths_out):
-            ranks = slice(part * adapter.rank, (part + 1) * adapter.rank)
-            columns = slice(start, start + width)
+        for columns, ranks in parts(adapter.projections[index].widths_out, adapter.rank):
             self._b_Nro[node, ranks, columns] = pair.b[columns].t() * adapter.scale
-            start += width
 
     def add_to(self, x_NBi: torch.Tensor, out_NBo: torch.Tensor) -> torch.Tensor:
         return torch.baddbmm(out_NBo, torch.bmm(x_NBi, self._a_Nir), self._b_Nro)

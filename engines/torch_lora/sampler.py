@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 import torch
 
+from engines.batches import Memory
 from engines.contract import EngineError
+from engines.text import Sampled
 from engines.torch_lora.adapter import fold
 from engines.torch_lora.device import is_out_of_memory
 from engines.torch_lora.layout import Tokens
@@ -21,9 +23,6 @@ from engines.torch_lora.network import Rollout
 
 COMPACT_BELOW = 0.8
 """Finished rows leave the batch when no more than this share is still going: each time, the cache is copied."""
-
-Sampled = tuple[Tokens, list[float], bool]
-"""Tokens with the end token, their log-probabilities, and whether the end token was reached."""
 
 
 @dataclass(frozen=True)
@@ -48,41 +47,25 @@ def sample(
         quantiles(seed, len(prompts), request.n, request.max_tokens)
         for prompts, seed in zip(request.prompts_NP, request.seeds_N, strict=True)
     ]
-    size = max(1, prompts_per_pass)
     results: list[list[list[Sampled]]] = [[] for _ in request.prompts_NP]
-    first, most = 0, max((len(prompts) for prompts in request.prompts_NP), default=0)
-    while first < most:
-        part = slice(first, first + size)
-        try:
-            found_N = _run(
-                [prompts[part] for prompts in request.prompts_NP],
-                [uniforms[part] for uniforms in uniforms_N],
-                request,
-                rollout(),
-                device,
-            )
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
-            if size == 1:
-                raise EngineError(
-                    f"{request.n} completions of {request.max_tokens} tokens do not fit into the free memory: "
-                    "choose a smaller model, fewer completions or shorter ones."
-                ) from error
-            size //= 2
-            release(device)
-            continue
+
+    def run(part: slice) -> None:
+        prompts_NP = [prompts[part] for prompts in request.prompts_NP]
+        found_N = _run(prompts_NP, [uniforms[part] for uniforms in uniforms_N], request, rollout(), device)
         for result, found in zip(results, found_N, strict=True):
             result += found
-        first += size
-    return results, size
+
+    most = max(map(len, request.prompts_NP), default=0)
+    return results, memory(device).sampling(run, most, prompts_per_pass, request.n, request.max_tokens)
 
 
-def release(device: torch.device) -> None:
-    """Gives cached memory back before a smaller attempt."""
-    gc.collect()
-    if device.type == "cuda":
-        torch.cuda.empty_cache()
+def memory(device: torch.device) -> Memory:
+    def release() -> None:
+        gc.collect()
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    return Memory(is_out_of_memory, release)
 
 
 def quantiles(seed: int, prompts: int, n: int, max_tokens: int) -> torch.Tensor:

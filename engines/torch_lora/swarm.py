@@ -4,36 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Unpack
 
-import torch
-
-from engines.contract import Batch, Completion, Messages, StepStats, TokenSequence
-from engines.torch_lora.engine import Base
+from engines.contract import Batch, Completion, Messages, Options, StepStats, TokenSequence
+from engines.torch_lora.engine import Base, OnBase
 
 
-class TorchSwarm:
+class TorchSwarm(OnBase):
     """Each method is that of `engines.contract.Engine` with the node's number in front.
 
     A node does exactly what an engine of its own with the same seed would do."""
 
     def __init__(self, base: Base, seeds_N: Sequence[int]) -> None:
-        self._base = base
+        super().__init__(base)
         self._adapters_N = [base.new_adapter(seed) for seed in seeds_N]
         self.info = base.info(self._adapters_N[0].values.numel())
 
     @property
     def nodes(self) -> int:
         return len(self._adapters_N)
-
-    @property
-    def notes(self) -> list[str]:
-        return self._base.notes
-
-    def encode(self, prompt: Messages, completion: str, finished: bool) -> TokenSequence:
-        return self._base.encode(prompt, completion, finished)
-
-    def prompt_tokens(self, prompt: Messages) -> list[int]:
-        return self._base.tokenizer.prompt(prompt)
 
     def sample(
         self, prompts_NP: Sequence[Sequence[Messages]], n: int, max_tokens: int, seeds_N: Sequence[int]
@@ -55,20 +44,6 @@ class TorchSwarm:
     def load(self, node: int, folder: Path) -> None:
         self._base.load(self._adapters_N[node], folder)
 
-    def hold_a(self) -> None:
-        """All nodes get the first one's A and learn B alone."""
-        for adapter in self._adapters_N:
-            adapter.hold_a(self._adapters_N[0])
-
-    def values(self, node: int) -> torch.Tensor:
-        """A copy of a node's adapter, flat, in the order of its buffer."""
-        return self._adapters_N[node].values.detach().clone()
-
-    def put(self, node: int, values: torch.Tensor) -> None:
-        """Replaces a node's adapter; its optimiser goes on as it was."""
-        adapter = self._adapters_N[node]
-        adapter.replace(values, adapter.moments_1, adapter.moments_2, adapter.steps)
-
     def begin_anew(self, node: int) -> None:
         """Forgets a node's optimiser and keeps what it has learnt."""
         self._adapters_N[node].begin_anew()
@@ -78,13 +53,6 @@ class TorchSwarm:
         self._adapters_N = [self._base.new_adapter(seed) for seed in seeds_N]
 
 
-def open_swarm(
-    model: str | Path,
-    seeds_N: Sequence[int],
-    *,
-    rank: int | None = None,
-    device: str = "auto",
-    threads: int | None = None,
-) -> TorchSwarm:
+def open_swarm(model: str | Path, seeds_N: Sequence[int], **options: Unpack[Options]) -> TorchSwarm:
     """One node for each seed over one base; see `open_engine`."""
-    return TorchSwarm(Base(model, rank=rank, device=device, threads=threads), seeds_N)
+    return TorchSwarm(Base(model, **options), seeds_N)

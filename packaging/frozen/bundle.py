@@ -92,7 +92,7 @@ def _frozen(own: Path, version: str) -> Path:
 
         package.dress(own, version)
     environment = {**os.environ, "PYTHONHASHSEED": "0", "SOURCE_DATE_EPOCH": str(_epoch())}
-    _run(
+    run(
         [
             own,
             "-m",
@@ -123,13 +123,13 @@ def _standing_in(payload: Path) -> Path:
 
 def carry(to: Path, python: Path) -> None:
     """The tree as git knows it, less what nobody needs, byte-compiled by the bundle's Python."""
-    listed = _run(["git", "-C", ROOT, "ls-files", "-z", "--", *CARRIED]).split("\0")
+    listed = run(["git", "-C", ROOT, "ls-files", "-z", "--", *CARRIED]).split("\0")
     for name in dict.fromkeys([*filter(None, listed), *MADE]):
         if not name.startswith(LEFT_OUT) and (ROOT / name).is_file():
             place = to / name
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, place)
-    _run([python, "-c", _COMPILE, to])
+    run([python, "-c", _COMPILE, to])
 
 
 def _carry_packs(packs: Packs, inside: Path, python: Path) -> None:
@@ -140,7 +140,7 @@ def _carry_packs(packs: Packs, inside: Path, python: Path) -> None:
     elif packs.keys:
         described = [word for path in packs.described for word in ("--pack", path)]
         named = [word for one in packs.manifests for word in ("--manifest", one)]
-        _run(
+        run(
             [
                 python,
                 ROOT / "packaging" / "packs" / "make",
@@ -157,7 +157,7 @@ def _carry_packs(packs: Packs, inside: Path, python: Path) -> None:
     check = (
         "import sys; from pathlib import Path; from app.packs.manifest import trust; trust(Path(sys.argv[1]))"
     )
-    _run([python, "-c", check, to], {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"})
+    run([python, "-c", check, to], {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"})
     if packs.carried is not None:
         shutil.copytree(packs.carried, inside / "packs")
 
@@ -167,21 +167,21 @@ def _environment(python: str) -> Path:
     folder = WORK / "python"
     own = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     if not own.exists():
-        _run([python, "-m", "venv", folder])
+        run([python, "-m", "venv", folder])
     wanted = [option for name in NEEDED for option in ("-r", ROOT / "packaging" / name)]
     constraints = ROOT / "packaging" / "requirements" / "base.txt"
-    _run([own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", constraints, *wanted])
+    run([own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", constraints, *wanted])
     return own
 
 
 def _epoch() -> int:
     """Seconds since 1970 of the last commit: the same tree gives the same files."""
     return int(
-        os.environ.get("SOURCE_DATE_EPOCH") or _run(["git", "-C", ROOT, "log", "-1", "--format=%ct"]).strip()
+        os.environ.get("SOURCE_DATE_EPOCH") or run(["git", "-C", ROOT, "log", "-1", "--format=%ct"]).strip()
     )
 
 
-def _run(command: list[object], environment: dict[str, str] | None = None) -> str:
+def run(command: Sequence[object], environment: dict[str, str] | None = None) -> str:
     """Standard output. Raises BuildError with the last line of what went wrong."""
     words = [str(word) for word in command]
     try:

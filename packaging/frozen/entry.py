@@ -14,7 +14,7 @@ from pathlib import Path
 
 HEAVY_MODULES = {"app.node.trainer", "app.sapo.scoring_child"}
 HEAVY_COMMANDS = {"bench", "chat", "curve", "doctor", "export", "lab", "puzzle", "starter", "trial"}
-"""What needs packages that only an engine pack has. `models` needs them for downloads alone."""
+"""What needs packages that only an engine pack has."""
 OURS = ("PYTHONHOME", "PYTHONPATH", "QT_PLUGIN_PATH", "QML2_IMPORT_PATH", "QT_QPA_PLATFORM_PLUGIN_PATH")
 _PYTHONS_OWN = ("-P", "-I", "-u")
 
@@ -58,7 +58,7 @@ def heavy(arguments: list[str]) -> bool:
     if arguments[:1] == ["-m"]:
         module, rest = arguments[1:2], arguments[2:]
         return module[0] in HEAVY_MODULES or (module == ["app.cli"] and heavy(rest)) if module else False
-    return bool(arguments) and (arguments[0] in HEAVY_COMMANDS or arguments[:2] == ["models", "get"])
+    return bool(arguments) and arguments[0] in HEAVY_COMMANDS
 
 
 def hand_over(arguments: list[str], source: Path) -> None:

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from frozen.bundle import ROOT, BuildError, Bundle
+from frozen.bundle import ROOT, BuildError, Bundle, run
 from linux import tables
 
 HERE = Path(__file__).resolve().parent
@@ -75,15 +75,7 @@ def size(tree: Path) -> int:
 
 def output(*command: str | Path, **variables: str) -> str:
     """What a program says. Raises BuildError."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **variables})
-    except OSError as error:
-        raise BuildError(
-            f"{command[0]} cannot be run ({error.strerror}): install it, then build again."
-        ) from error
-    if done.returncode:
-        raise BuildError(f"{command[0]} failed ({(done.stderr or done.stdout).strip()[-300:]}).")
-    return done.stdout.strip()
+    return run(command, {**os.environ, **variables}).strip()
 
 
 def _slim(folder: Path) -> None:

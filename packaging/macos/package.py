@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
-from frozen.bundle import ROOT, WORK, Bundle
-from frozen.errors import BuildError
+from frozen.bundle import ROOT, WORK, Bundle, run
 from macos import information, layout, signing
 
 HERE = Path(__file__).resolve().parent
@@ -48,10 +46,10 @@ def package(made: Bundle, out: Path) -> list[Path]:
             file=sys.stderr,
         )
     background = work / "background.png"
-    _run([str(made.python), str(HERE / "drawing.py"), "background", str(background)])
+    run([str(made.python), str(HERE / "drawing.py"), "background", str(background)])
     image = out / image_name(made.version)
     for command in steps(app, image, background, made.python, work, keys):
-        _run(command)
+        run(command)
     return [image]
 
 
@@ -61,7 +59,7 @@ def application(made: Bundle, app: Path) -> Path:
     shutil.rmtree(app, ignore_errors=True)
     layout.lay_out(made.folder, contents)
     information.write(contents, made.version, made.date)
-    _run(
+    run(
         [
             str(made.python),
             str(HERE / "drawing.py"),
@@ -98,16 +96,3 @@ def _image(app: Path, image: Path, background: Path, python: Path) -> signing.Co
     defined = [word for name, value in given.items() for word in ("-D", f"{name}={value}")]
     settings = str(HERE / "image_settings.py")
     return [str(python), "-m", "dmgbuild", "-s", settings, *defined, "Shoal", str(image)]
-
-
-def _run(command: signing.Command) -> None:
-    """Raises BuildError with the last line of what went wrong."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    except OSError as error:
-        raise BuildError(
-            f"{command[0]} cannot be run ({error.strerror}): install it, then build again."
-        ) from error
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines() or ["nothing said"]
-        raise BuildError(f"{' '.join(command[:3])} failed ({said[-1][:300]}).")

@@ -24,9 +24,9 @@ import aiohttp
 import msgspec
 import nacl.signing
 
-from app.packs import fetch
 from app.packs.manifest import Manifest, Trust, is_address, offer, plain, read
 from app.packs.source import load
+from app.packs.wheels import bring
 
 AT_ONCE = 8
 """Hosts are asked for so many sizes at a time."""
@@ -146,7 +146,7 @@ def make(wanted: Wanted, secret: bytes, out: Path, more: Sequence[str]) -> Manif
     }
     if wanted.carry:
         carried = msgspec.json.decode(msgspec.json.encode(facts), type=Manifest)
-        fetch.fetch(carried, carried.wheels, str(out), out, _say, lambda why, _: print(why, file=sys.stderr))
+        bring(carried, carried.wheels, str(out), out, _say, lambda why, _: print(why, file=sys.stderr))
         facts["wheels"] = [{**row, "url": row["file"]} for row in wheels]
     content = msgspec.json.format(msgspec.json.encode(facts), indent=1) + b"\n"
     signature = nacl.signing.SigningKey(secret).sign(content).signature.hex().encode() + b"\n"

@@ -224,6 +224,10 @@
    <translation>Die Engine ist nicht installiert: In der Übersicht gibt es dafür einen Knopf.</translation>
   </message>
   <message>
+   <source>Reading {name}.</source>
+   <translation>Liest {name}.</translation>
+  </message>
+  <message>
    <source>The download ended unexpectedly; what has come is kept.</source>
    <translation>Das Herunterladen brach unerwartet ab; was schon da ist, bleibt.</translation>
   </message>
@@ -240,12 +244,52 @@
    <translation>Die Liste der Modelle lässt sich nicht lesen; das Protokoll unter Einstellungen sagt, warum.</translation>
   </message>
   <message>
+   <source>{name} is in your list now.</source>
+   <translation>{name} ist jetzt in deiner Liste.</translation>
+  </message>
+  <message>
    <source>That folder holds no model that can be trained: it needs config.json and .safetensors files.</source>
    <translation>In diesem Ordner ist kein Modell, das lernen kann: Es braucht config.json und .safetensors-Dateien.</translation>
   </message>
   <message>
    <source>The access token was not kept: it is none, or this computer has no keyring. HF_TOKEN does as well.</source>
    <translation>Das Zugangstoken wurde nicht behalten: Es ist keines, oder dieser Computer hat keinen Schlüsselbund. HF_TOKEN tut es auch.</translation>
+  </message>
+  <message>
+   <source>It can begin with: {families}. First it learns from {n} of its own right answers.</source>
+   <translation>Damit kann es anfangen: {families}. Zuerst lernt es aus {n} eigenen richtigen Antworten.</translation>
+  </message>
+  <message>
+   <source>Too hard: this model can't solve any of these puzzles yet. A larger one, or the starter, can.</source>
+   <translation>Zu schwer: Dieses Modell löst noch keins dieser Rätsel. Ein größeres oder das Startmodell kann es.</translation>
+  </message>
+  <message>
+   <source>It can begin with: {families}.</source>
+   <translation>Damit kann es anfangen: {families}.</translation>
+  </message>
+  <message>
+   <source>Its answers don't end in time. They may be longer now.</source>
+   <translation>Seine Antworten kommen nicht rechtzeitig zum Ende. Sie dürfen jetzt länger sein.</translation>
+  </message>
+  <message>
+   <source>Its answers lack the form asked for. It's shown worked examples now.</source>
+   <translation>Seinen Antworten fehlt die verlangte Form. Es bekommt jetzt vorgerechnete Beispiele.</translation>
+  </message>
+  <message>
+   <source>Every answer was wrong. It looks for easier puzzles.</source>
+   <translation>Jede Antwort war falsch. Es sucht leichtere Rätsel.</translation>
+  </message>
+  <message>
+   <source>Nearly every answer was right. It gets harder puzzles.</source>
+   <translation>Fast jede Antwort war richtig. Es bekommt schwerere Rätsel.</translation>
+  </message>
+  <message>
+   <source>Its answers to a puzzle are nearly all alike. It tries more puzzles a round.</source>
+   <translation>Seine Antworten auf ein Rätsel sind fast alle gleich. Es probiert mehr Rätsel pro Runde.</translation>
+  </message>
+  <message>
+   <source>Learning made it worse. It goes back to its best and learns half as fast.</source>
+   <translation>Das Lernen hat geschadet. Es kehrt zu seinem besten Stand zurück und lernt halb so schnell.</translation>
   </message>
   <message>
    <source>Learn with others at {relay}?</source>
@@ -270,6 +314,10 @@
   <message>
    <source>Close</source>
    <translation>Schließen</translation>
+  </message>
+  <message>
+   <source>That didn't work: try again.</source>
+   <translation>Das hat nicht geklappt: Versuch es noch einmal.</translation>
   </message>
   <message>
    <source>It sent a message that is too long.</source>
@@ -472,10 +520,6 @@
    <translation>Es ist keine Engine installiert; zum Lernen wird eine gebraucht.</translation>
   </message>
   <message>
-   <source>Work on the engine</source>
-   <translation>Arbeit an der Engine</translation>
-  </message>
-  <message>
    <source>Go back to the one before</source>
    <translation>Zur vorherigen zurückgehen</translation>
   </message>
@@ -510,6 +554,10 @@
   <message>
    <source>Remove the engine</source>
    <translation>Engine entfernen</translation>
+  </message>
+  <message>
+   <source>Work on the engine</source>
+   <translation>Arbeit an der Engine</translation>
   </message>
   <message>
    <source>Looks at every file, and makes the engine anew</source>
@@ -575,10 +623,6 @@
    <translation>keine Antwort</translation>
   </message>
   <message>
-   <source>You</source>
-   <translation>Du</translation>
-  </message>
-  <message>
    <source>After {n} round</source>
    <translation>Nach {n} Runde</translation>
   </message>
@@ -596,6 +640,10 @@
   <message>
    <source>(empty)</source>
    <translation>(leer)</translation>
+  </message>
+  <message>
+   <source>You</source>
+   <translation>Du</translation>
   </message>
   <message>
    <source>{share} of {n}</source>
@@ -663,6 +711,10 @@
   <message>
    <source>Save the history</source>
    <translation>Verlauf sichern</translation>
+  </message>
+  <message>
+   <source>lesson from {n} of its own answers</source>
+   <translation>Lektion aus {n} eigenen Antworten</translation>
   </message>
   <message>
    <source>Round</source>
@@ -741,16 +793,116 @@
    <translation>Leeren</translation>
   </message>
   <message>
-   <source>{name}, as text</source>
-   <translation>{name}, als Text</translation>
-  </message>
-  <message>
    <source>at any time</source>
    <translation>jederzeit</translation>
   </message>
   <message>
+   <source>{name}, as text</source>
+   <translation>{name}, als Text</translation>
+  </message>
+  <message>
    <source>Copy {day} to every day</source>
    <translation>{day} auf alle Tage übertragen</translation>
+  </message>
+  <message>
+   <source>Other Shoals won't know you as {name} any more, and trust has to grow again. Your model keeps what it learned. Only the recovery words of {name} bring it back: write them down first.</source>
+   <translation>Andere Shoals kennen dich dann nicht mehr als {name}, und Vertrauen muss neu wachsen. Dein Modell behält, was es gelernt hat. Nur die Wiederherstellungswörter von {name} bringen den Namen zurück: Schreib sie vorher auf.</translation>
+  </message>
+  <message>
+   <source>Write them down in this order and keep the paper safe. They bring your name back on any computer.</source>
+   <translation>Schreib sie in dieser Reihenfolge auf und bewahre das Blatt gut auf. Sie bringen deinen Namen auf jedem Computer zurück.</translation>
+  </message>
+  <message>
+   <source>Changing your identity …</source>
+   <translation>Deine Identität wird gewechselt …</translation>
+  </message>
+  <message>
+   <source>Looking for your key …</source>
+   <translation>Dein Schlüssel wird gesucht …</translation>
+  </message>
+  <message>
+   <source>You get a name when you first learn with others.</source>
+   <translation>Du bekommst einen Namen, sobald du zum ersten Mal mit anderen lernst.</translation>
+  </message>
+  <message>
+   <source>Restore from words …</source>
+   <translation>Aus Wörtern wiederherstellen …</translation>
+  </message>
+  <message>
+   <source>New identity …</source>
+   <translation>Neue Identität …</translation>
+  </message>
+  <message>
+   <source>Show recovery words</source>
+   <translation>Wiederherstellungswörter zeigen</translation>
+  </message>
+  <message>
+   <source>Show the recovery words of {name}?</source>
+   <translation>Die Wiederherstellungswörter von {name} zeigen?</translation>
+  </message>
+  <message>
+   <source>Anyone who reads them can be you. Make sure nobody is looking over your shoulder.</source>
+   <translation>Wer sie liest, kann als du auftreten. Achte darauf, dass dir niemand über die Schulter schaut.</translation>
+  </message>
+  <message>
+   <source>Show them</source>
+   <translation>Zeigen</translation>
+  </message>
+  <message>
+   <source>Hide recovery words</source>
+   <translation>Wiederherstellungswörter verbergen</translation>
+  </message>
+  <message>
+   <source>Take a new identity?</source>
+   <translation>Eine neue Identität annehmen?</translation>
+  </message>
+  <message>
+   <source>New identity</source>
+   <translation>Neue Identität</translation>
+  </message>
+  <message>
+   <source>Restore from words</source>
+   <translation>Aus Wörtern wiederherstellen</translation>
+  </message>
+  <message>
+   <source>Recovery words</source>
+   <translation>Wiederherstellungswörter</translation>
+  </message>
+  <message>
+   <source>All {n} words in their order, with blanks between them</source>
+   <translation>Alle {n} Wörter in ihrer Reihenfolge, mit Leerzeichen dazwischen</translation>
+  </message>
+  <message>
+   <source>Restore</source>
+   <translation>Wiederherstellen</translation>
+  </message>
+  <message>
+   <source>You get back the name that these words belong to.</source>
+   <translation>Du bekommst den Namen zurück, zu dem diese Wörter gehören.</translation>
+  </message>
+  <message>
+   <source>Enter your recovery words</source>
+   <translation>Gib deine Wiederherstellungswörter ein</translation>
+  </message>
+  <message>
+   <source>{n} of {all} words</source>
+   <translation>{n} von {all} Wörtern</translation>
+  </message>
+  <message>
+   <source>Other Shoals know you by this name. Its key is in this computer's keyring.</source>
+   <translation>Andere Shoals kennen dich unter diesem Namen. Sein Schlüssel liegt im Schlüsselbund dieses Computers.</translation>
+  </message>
+  <message>
+   <source>Other Shoals know you by this name. Its key is in a file under your passphrase:</source>
+   <translation>Andere Shoals kennen dich unter diesem Namen. Sein Schlüssel liegt in einer Datei unter deinem Passwortsatz:</translation>
+  </message>
+  <message>
+   <source>Other Shoals know you by this name. This computer has no keyring, so the key is in a file that only you can read:</source>
+   <translation>Andere Shoals kennen dich unter diesem Namen. Dieser Computer hat keinen Schlüsselbund, darum liegt der Schlüssel in einer Datei, die nur du lesen kannst:</translation>
+  </message>
+  <message>
+   <source>Your identity</source>
+   <translation>Deine Identität</translation>
   </message>
   <message>
    <source>{right} of {n} answer right</source>
@@ -883,6 +1035,10 @@
    <translation>jetzt frei, von {most}</translation>
   </message>
   <message>
+   <source>Models ({pattern})</source>
+   <translation>Modelle ({pattern})</translation>
+  </message>
+  <message>
    <source>Models</source>
    <translation>Modelle</translation>
   </message>
@@ -895,8 +1051,20 @@
    <translation>Ordner hinzufügen</translation>
   </message>
   <message>
+   <source>Use a .gguf file, or drop it onto the window</source>
+   <translation>Eine .gguf-Datei nehmen, oder zieh sie auf das Fenster</translation>
+  </message>
+  <message>
+   <source>Open a file</source>
+   <translation>Datei öffnen</translation>
+  </message>
+  <message>
    <source>Looking at what is here.</source>
    <translation>Sieht nach, was da ist.</translation>
+  </message>
+  <message>
+   <source>Fetched by other programs</source>
+   <translation>Von anderen Programmen geladen</translation>
   </message>
   <message>
    <source>What {n} model learned is still here ({size}), though the model itself is not. It goes on when the model is fetched again.</source>
@@ -943,6 +1111,10 @@
   <message>
    <source>A folder with config.json</source>
    <translation>Ein Ordner mit config.json</translation>
+  </message>
+  <message>
+   <source>A GGUF file</source>
+   <translation>Eine GGUF-Datei</translation>
   </message>
   <message>
    <source>On this computer</source>
@@ -1332,6 +1504,10 @@
    <translation>Versuch ein anderes Wort, zum Beispiel Farben oder Leiste.</translation>
   </message>
   <message>
+   <source>engine pack install repair remove go back pytorch</source>
+   <translation>Engine Paket installieren reparieren entfernen zurückgehen pytorch</translation>
+  </message>
+  <message>
    <source>Show the logs</source>
    <translation>Protokolle zeigen</translation>
   </message>
@@ -1340,8 +1516,8 @@
    <translation>{help} Gilt ab dem nächsten Start des Lernens.</translation>
   </message>
   <message>
-   <source>engine pack install repair remove go back pytorch</source>
-   <translation>Engine Paket installieren reparieren entfernen zurückgehen pytorch</translation>
+   <source>your identity name key recovery words restore new keyring passphrase</source>
+   <translation>deine identität name schlüssel wiederherstellungswörter wiederherstellen neu schlüsselbund passwort passphrase</translation>
   </message>
   <message>
    <source>Help</source>
@@ -1378,6 +1554,10 @@
   <message>
    <source>Share of held-out questions solved. The shaded part is where the true share plausibly lies, the tick is where it began.</source>
    <translation>Anteil der gelösten Prüffragen. Im schattierten Teil liegt der wahre Anteil vermutlich, am Strich fing es an.</translation>
+  </message>
+  <message>
+   <source>Too hard yet: {families}.</source>
+   <translation>Noch zu schwer: {families}.</translation>
   </message>
   <message>
    <source>No skills measured yet</source>
@@ -1566,8 +1746,8 @@
    <translation>Genommen</translation>
   </message>
   <message>
-   <source>Invite link or address</source>
-   <translation>Einladung oder Adresse</translation>
+   <source>Traffic</source>
+   <translation>Datenverkehr</translation>
   </message>
   <message>
    <source>Find one on this network, or host one here</source>
@@ -1602,16 +1782,12 @@
    <translation>Verlässt den Schwarm; nichts Gelerntes geht verloren</translation>
   </message>
   <message>
-   <source>Your effect</source>
-   <translation>Deine Wirkung</translation>
+   <source>an hour</source>
+   <translation>je Stunde</translation>
   </message>
   <message>
-   <source>models learned from yours</source>
-   <translation>Modelle lernten von deinem</translation>
-  </message>
-  <message>
-   <source>Traffic</source>
-   <translation>Datenverkehr</translation>
+   <source>not measured yet</source>
+   <translation>noch nicht gemessen</translation>
   </message>
   <message>
    <source>Connected</source>
@@ -1632,14 +1808,6 @@
   <message>
    <source>Learned from</source>
    <translation>Gelernt aus</translation>
-  </message>
-  <message>
-   <source>an hour</source>
-   <translation>je Stunde</translation>
-  </message>
-  <message>
-   <source>not measured yet</source>
-   <translation>noch nicht gemessen</translation>
   </message>
   <message>
    <source>Try it</source>
@@ -2001,16 +2169,16 @@
    <translation>, etwa {span}</translation>
   </message>
   <message>
-   <source>measuring, </source>
-   <translation>Messung, </translation>
-  </message>
-  <message>
    <source>starting</source>
    <translation>startet</translation>
   </message>
   <message>
    <source>loading the model</source>
    <translation>lädt das Modell</translation>
+  </message>
+  <message>
+   <source>finding out what it can begin with</source>
+   <translation>findet heraus, womit es anfangen kann</translation>
   </message>
   <message>
    <source>measuring on held-out questions</source>
@@ -2053,6 +2221,14 @@
    <translation>hält an</translation>
   </message>
   <message>
+   <source>measuring, </source>
+   <translation>Messung, </translation>
+  </message>
+  <message>
+   <source>finding where to begin, </source>
+   <translation>sucht den Anfang, </translation>
+  </message>
+  <message>
    <source>Nothing can be kept in the data folder {home}: make it yours to write, or name another one with --home.</source>
    <translation>Im Datenordner {home} lässt sich nichts speichern: Mache ihn für dich beschreibbar, oder nenne mit --home einen anderen.</translation>
   </message>
@@ -2061,16 +2237,16 @@
    <translation>shoal: Ein anderes Shoal benutzt {home} und antwortet nicht; beende es und starte noch einmal.</translation>
   </message>
   <message>
-   <source>{n} days</source>
-   <translation>{n} Tage</translation>
-  </message>
-  <message>
    <source>{n} min</source>
    <translation>{n} min</translation>
   </message>
   <message>
    <source>{n} h</source>
    <translation>{n} h</translation>
+  </message>
+  <message>
+   <source>{n} days</source>
+   <translation>{n} Tage</translation>
   </message>
   <message>
    <source>never</source>
@@ -2122,10 +2298,6 @@
   <message>
    <source>It takes {needed} of memory; {free} are free.</source>
    <translation>Es braucht {needed} Speicher; {free} sind frei.</translation>
-  </message>
-  <message>
-   <source>{n} MB</source>
-   <translation>{n} MB</translation>
   </message>
   <message>
    <source>{engine} on {device}</source>
@@ -2432,6 +2604,10 @@
    <translation>Engine wird entfernt</translation>
   </message>
   <message>
+   <source>Invite link or address</source>
+   <translation>Einladung oder Adresse</translation>
+  </message>
+  <message>
    <source>Looking at what fits.</source>
    <translation>Sieht nach, was passt.</translation>
   </message>
@@ -2496,6 +2672,10 @@
    <translation>Token behalten</translation>
   </message>
   <message>
+   <source>Use this</source>
+   <translation>Nehmen</translation>
+  </message>
+  <message>
    <source>Remove</source>
    <translation>Entfernen</translation>
   </message>
@@ -2516,12 +2696,16 @@
    <translation>Weiter holen</translation>
   </message>
   <message>
-   <source>Your folder</source>
-   <translation>Dein Ordner</translation>
-  </message>
-  <message>
    <source>Another process is fetching it.</source>
    <translation>Ein anderer Prozess holt es gerade.</translation>
+  </message>
+  <message>
+   <source>Your file</source>
+   <translation>Deine Datei</translation>
+  </message>
+  <message>
+   <source>Your folder</source>
+   <translation>Dein Ordner</translation>
   </message>
   <message>
    <source>{have} of {total} ({share})</source>
@@ -2559,6 +2743,14 @@
    </translation>
   </message>
   <message>
+   <source>Already on this computer. {program} keeps its own copy.</source>
+   <translation>Schon auf diesem Computer. {program} behält seine eigene Kopie.</translation>
+  </message>
+  <message>
+   <source>A file of your own; it stays where it is.</source>
+   <translation>Eine eigene Datei; sie bleibt, wo sie ist.</translation>
+  </message>
+  <message>
    <source>A folder of your own; it stays where it is.</source>
    <translation>Ein eigener Ordner; er bleibt, wo er ist.</translation>
   </message>
@@ -2573,6 +2765,14 @@
   <message>
    <source>{line}, checking</source>
    <translation>{line}, wird geprüft</translation>
+  </message>
+  <message>
+   <source>Where {host} does not answer, it comes from the Python packages this computer is set up for.</source>
+   <translation>Antwortet {host} nicht, kommt es aus den Python-Paketen, für die dieser Computer eingerichtet ist.</translation>
+  </message>
+  <message>
+   <source>{title} leaves this list and {size} are free again. The file and what it learned stay.</source>
+   <translation>{title} verlässt diese Liste, {size} werden frei. Die Datei und das Gelernte bleiben.</translation>
   </message>
   <message>
    <source>{title} leaves this list. The folder and what it learned stay.</source>

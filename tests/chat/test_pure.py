@@ -12,29 +12,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from app.chat import clean as clean_module
 from app.chat import messages, scorebook, solving, terminal
-from app.chat.clean import MOST, clean
 from app.chat.puzzles import Verdicts, draw
+from app.common import text as text_module
+from app.common.text import MOST, safe
 from app.sapo.families import FAMILIES
 from app.sapo.questions import QuestionError
 from app.sapo.seeds import held_out
 
 
-@pytest.mark.parametrize("module", [clean_module, scorebook, solving])
+@pytest.mark.parametrize("module", [text_module, scorebook, solving])
 def test_examples(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 
 
 @given(st.text(max_size=200))
 def test_what_is_shown_obeys_nobody(text: str) -> None:
-    shown = clean(text)
+    shown = safe(text)
     assert all(char.isprintable() or char in "\n\u200c\u200d" for char in shown)
-    assert clean(shown) == shown.strip("\n ")
+    assert safe(shown) == shown.strip("\n ")
 
 
 def test_a_long_text_is_cut() -> None:
-    assert clean("x" * (MOST + 5)) == "x" * MOST + "…"
+    assert safe("x" * (MOST + 5)) == "x" * MOST + "…"
 
 
 @pytest.mark.parametrize(

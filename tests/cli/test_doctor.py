@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from app.cli.doctor import _identity, _told_identity
+from app.swarm.identity import Identity
+from app.swarm.keeping import keep_plain
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -30,7 +34,19 @@ def test_doctor_answers_with_one_json_object(tmp_path: Path) -> None:
     assert told["memory"]["total_mb"] > 100 and told["disk"]["free_mb"] > 0 and told["cpu"]["cores"] >= 1
     assert told["disk"]["home"] == str(tmp_path / "not yet" / "there")
     assert told["packages"]["torch"].startswith("2.13.0")
+    assert told["identity"] == {}
     assert not (tmp_path / "not yet").exists()
+
+
+def test_the_place_of_the_key_is_told_and_never_the_key(tmp_path: Path) -> None:
+    assert _identity(tmp_path) == {} and "none yet" in _told_identity({})
+    mine = Identity.new()
+    file = keep_plain(mine, tmp_path)
+    found = _identity(tmp_path)
+    assert found == {"name": mine.name, "key": f"in {file}, which only you can read."}
+    assert mine.name in _told_identity(found) and mine.seed().hex() not in str(found)
+    (tmp_path / "identity.json").write_text("{")
+    assert "identity restore" in _told_identity(_identity(tmp_path))
 
 
 def test_an_engine_is_chosen_for_a_model_that_is_there(tmp_path: Path) -> None:

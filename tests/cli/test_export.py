@@ -19,7 +19,7 @@ from app.node import card, checkpoint, exporting, trained
 from app.node.errors import NodeError
 from app.node.exporting import Wish, export
 from app.node.home import model_folder, model_mark
-from app.node.records import ProbeDetails, ProbeRow, RoundDetails, RoundRow
+from app.node.records import Probe, Round
 from app.node.resume import HISTORY
 from app.node.state import State
 from app.node.store import Store
@@ -33,10 +33,6 @@ ROOT = Path(__file__).parents[2]
 STARTER = locate("starter")
 SEQUENCE = TokenSequence(prompt_T=[40, 66, 77, 68, 19, 11, 18], completion_T=[20, 4, 19, 1])
 ROW = Row(prompt_T=[40, 66, 77], completion_T=[20, 4, 19, 1], weights_T=[1.0, 1.0, -0.5, 1.0])
-DETAILS = RoundDetails(
-    own_groups=16, worked_share=0.2, finished_share=1.0, tokens=900, tokens_per_s=400.0, sample_s=1.0,
-    score_s=0.1, step_s=1.0, loss=0.1, grad_norm=0.5, own_logprob=-1.0, families={"gcd": (1, 3, 8)},
-)  # fmt: skip
 
 
 def state(round: int) -> State:
@@ -56,24 +52,17 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[float]
     store = Store(folder / HISTORY)
     run = store.begin_run(1, {"recipe": "default", "learning_rate": 5e-4}, {"name": "torch", "device": "CPU"})
     for round in (1, 2, 3):
-        row = RoundRow(
-            round=round, run=run, at=1.0, seconds=2.0, informative_own=10, informative_peer=round,
-            train_solved=0.2, details=DETAILS,
+        row = Round(
+            round=round, run=run, at=1.0, seconds=2.0, informative_own=10, train_solved=0.2, peers={"a": round}
         )  # fmt: skip
         store.add_round(row, [])
-    for round, score in ((0, 0.21), (2, 0.34), (3, 0.99)):
-        details = ProbeDetails(worked_share=0.2, finished_share=1.0, seconds=1.0, families={"gcd": score})
+    for round, share in ((0, 0.21), (2, 0.34), (3, 0.99)):
         store.add_probe(
-            ProbeRow(
-                round=round,
-                questions_mark="m",
-                at=1.0,
-                questions=256,
-                pass_at_1=score,
-                stderr=0.025,
-                details=details,
+            Probe(
+                round=round, questions_mark="m", at=1.0, questions=256, share=share, stderr=0.025,
+                families={"gcd": share},
             )
-        )
+        )  # fmt: skip
     store.close()
     for round in (1, 2):
         engine.step(Batch(rows_S=[ROW], learning_rate=0.05))
@@ -163,7 +152,7 @@ def test_the_card(learned: tuple[Path, list[float]], tmp_path: Path) -> None:
         "20 groups of its own answers and 3 of peers'",
         "recipe: default",
         "256 held-out questions",
-        "10 minutes",
+        "10 min",
     ):
         assert said in text, said
     assert "99.0" not in text

@@ -14,8 +14,9 @@ import pytest
 
 from app.cli import _hub_token
 from app.node.home import model_folder, model_mark
+from engines.files import write_json
 from engines.models.locate import starter_folder
-from engines.models.shelf import Shelf, Unfinished, write
+from engines.models.shelf import Shelf, Unfinished
 
 ROOT = Path(__file__).parents[2]
 
@@ -62,7 +63,8 @@ def test_training_is_counted_and_outlives_its_model(tmp_path: Path) -> None:
     (place / "checkpoints" / "round-000044").mkdir(parents=True)
     (place / "history.sqlite").write_bytes(bytes(5000))
     row = next(row for row in listed(home)["models"] if row["local"])
-    assert row["training"] == {"folder": str(place), "bytes": 5000, "rounds": 44}
+    told = {"folder": str(place), "bytes": 5000, "rounds": 44, "begins": [], "waiting": []}
+    assert row["training"] == told
     assert models("path", own, "--home", home).stdout.strip() == str(own.resolve())
     refused = models("remove", own, "--home", home)
     assert refused.returncode == 1 and "add --yes" in refused.stderr
@@ -77,7 +79,7 @@ def test_what_was_cut_short_is_listed_with_its_reason(tmp_path: Path) -> None:
     (partial / "files").mkdir(parents=True)
     (partial / "files" / "model.safetensors.0.part").write_bytes(bytes(300))
     state = Unfinished(id="Some/Model", revision="main", total=1000, sentence="The line was cut.")
-    write(partial / "state.json", state)
+    write_json(partial / "state.json", state)
     row = next(row for row in listed(tmp_path)["models"] if row["name"] == "Some/Model")
     assert (row["partial"]["have"], row["partial"]["total"]) == (300, 1000)
     said = models("--home", tmp_path).stdout

@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.interrupting import interruptible
+
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 120.0
 """How long a line is waited for. Not a budget: other work may share the machine."""
@@ -45,15 +47,16 @@ class Running:
         **environment: str,
     ) -> None:
         solo = ("--solo",) if alone else ()
-        self.process = subprocess.Popen(
-            [*prefix, *command("run", *solo, "--json", *arguments)],
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-            env={**os.environ, **environment},
-        )
+        with interruptible():
+            self.process = subprocess.Popen(
+                [*prefix, *command("run", *solo, "--json", *arguments)],
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                cwd=ROOT,
+                env={**os.environ, **environment},
+            )
         self.events: list[Event] = []
         self._lines: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._said: list[str] = []

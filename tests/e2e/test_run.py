@@ -22,6 +22,7 @@ import pytest
 from app.node import checkpoint
 from app.node.home import model_mark
 from tests.e2e.shoal import PATIENCE_S, ROOT, Running, checkpoints, child, command, rows, shoal
+from tests.interrupting import interruptible
 
 if sys.platform != "win32":
     import fcntl
@@ -220,11 +221,12 @@ def test_a_full_disk_ends_it_in_one_sentence_and_loses_nothing(model: Path, home
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 def test_the_terminal_view_and_ctrl_c(model: Path, tmp_path: Path) -> None:
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(ROOT)
-        arguments = command("run", "--solo", "--model", model, "--home", tmp_path, *SMALL)
-        os.execve(arguments[0], arguments, {**os.environ, "TERM": "xterm-256color"})
+    with interruptible():
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(ROOT)
+            arguments = command("run", "--solo", "--model", model, "--home", tmp_path, *SMALL)
+            os.execve(arguments[0], arguments, {**os.environ, "TERM": "xterm-256color"})
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     screen = read_until(terminal, "safe: round 2")
     assert "newest answers" in screen and "held-out questions" in screen

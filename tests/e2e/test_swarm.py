@@ -21,6 +21,7 @@ from app.sapo.seeds import held_out
 from tests.e2e.conftest import STARTER, make_tiny
 from tests.e2e.relay import Relay, Way, counts
 from tests.e2e.shoal import PATIENCE_S, ROOT, Event, Running, command, rows
+from tests.interrupting import interruptible
 
 if sys.platform == "win32":
     pytest.skip("kills processes as POSIX does", allow_module_level=True)
@@ -227,9 +228,10 @@ def test_ctrl_c_ends_a_swarm_and_kill_9_leaves_nothing_behind(model: Path, tmp_p
 
     def begin(home: Path) -> tuple[subprocess.Popen[str], list[psutil.Process]]:
         options = ("--nodes", "2", "--rounds", "500", "--home", home, "--json", "--models", model, *LIGHT)
-        process = subprocess.Popen(
-            command("swarm", *options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
-        )
+        with interruptible():
+            process = subprocess.Popen(
+                command("swarm", *options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+            )
         deadline = time.monotonic() + PATIENCE_S
         while len(list(home.glob("node-*/models/*/checkpoints/round-*"))) < 3:
             assert process.poll() is None and time.monotonic() < deadline

@@ -126,7 +126,8 @@ def test_rows_of_another_sampler(tiny: Path) -> None:
     logp = engine.logprobs([TokenSequence(prompt_T=PROMPT, completion_T=GOOD)])[0]
     sampler = [logp[0] - 0.1, logp[1] + 0.2, logp[2] - 3.0]
     sampled = msgspec.structs.replace(row(PROMPT, GOOD, 1.0), sampler_logprobs_T=sampler)
-    stats = engine.step(batch(sampled, row(OTHER, GOOD, -1.0)))
+    capped = msgspec.structs.replace(batch(sampled, row(OTHER, GOOD, -1.0)), sampler_cap=2.0)
+    stats = engine.step(capped)
     factors = [math.exp(0.1), math.exp(-0.2), 2.0]
     same = Row(prompt_T=PROMPT, completion_T=GOOD, weights_T=factors)
     fresh = open_engine(tiny)
@@ -136,7 +137,7 @@ def test_rows_of_another_sampler(tiny: Path) -> None:
     assert stats.mismatch == pytest.approx(3.3 / 3, abs=1e-5) and stats.capped == pytest.approx(1 / 3)
     assert expected.mismatch is None and expected.capped is None
     engine._base.limits = Limits(tokens=1)  # one row after another
-    again = engine.step(batch(sampled, sampled, row(OTHER, GOOD, -1.0)))
+    again = engine.step(msgspec.structs.replace(capped, rows_S=[sampled, *capped.rows_S]))
     assert again.micro_batches > 1 and again.mismatch is not None and 0 < again.capped < 1  # type: ignore[operator]
 
 

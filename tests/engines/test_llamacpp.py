@@ -20,6 +20,7 @@ from engines import llamacpp
 from engines.contract import Batch, Completion, EngineError, Row, TokenSequence
 from engines.llamacpp import LlamaEngine, open_engine
 from engines.llamacpp.follower import Beside, Merged
+from engines.llamacpp.model import Context
 from engines.torch_lora import open_engine as open_torch
 from tests.engines.models import MakeModel, reference
 
@@ -79,6 +80,31 @@ def test_sampled_logprobs_are_the_learner_s(family: str, way: str, make_model: M
     move(engine, groups)
     assert worst(engine, groups) > 0.1  # the step moved the model,
     assert worst(engine, engine.sample(PROMPTS, 8, 24, seed=2)) < 1e-3  # and the sampler with it
+
+
+def test_what_prompts_begin_with_alike_is_read_once(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the same answers come of it, of three prompts with the same examples and one with others."""
+    examples = " ".join(f"w{n % 9}" for n in range(90))
+    others = " ".join(f"w{n % 7}" for n in range(90))
+    prompts = [
+        [{"role": "user", "content": f"{begin} {text}"}]
+        for begin, text in ((examples, "w1 w2"), (examples, "w3"), (examples, "w4 w5"), (others, "w6"))
+    ]
+    read: list[int] = []
+    plain = Context._decode
+
+    def counting(context: Context, size: int) -> None:
+        read.append(size)
+        plain(context, size)
+
+    monkeypatch.setattr(Context, "_decode", counting)
+    shared = open_engine(tiny).sample(prompts, 4, 12, seed=3)
+    few = sum(size for size in read if size > 4)
+    read.clear()
+    monkeypatch.setattr("engines.llamacpp.model.WORTH_HOLDING", 10**6)
+    whole = open_engine(tiny).sample(prompts, 4, 12, seed=3)
+    assert few < 0.7 * sum(size for size in read if size > 4)
+    assert [[c.tokens_T for c in group] for group in shared] == [[c.tokens_T for c in group] for group in whole]
 
 
 @pytest.mark.parametrize("kind", ["f16", "q8_0"])

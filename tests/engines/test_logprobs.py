@@ -98,7 +98,7 @@ def test_another_sampler_is_corrected_for(chunk: int, monkeypatch: pytest.Monkey
     logits = torch.tensor([[1.0, 2.0, 5.0]]).log().repeat(4, 1).requires_grad_()
     base = targets([1, 0, 2, 2], [1.0, -1.0, 2.0, 3.0], dtype=torch.float32)
     sampler = torch.tensor([0.5, 1 / 64, 0.5, math.nan]).log()
-    loss, apart = weighted_loss(States(logits, None), replace(base, sampler_C=sampler), None)
+    loss, apart = weighted_loss(States(logits, None), replace(base, sampler_C=sampler, sampler_cap=2.0), None)
     weights = [0.5, -2.0, 2.5, 3.0]
     logp = [math.log(value) for value in (0.25, 0.125, 0.625, 0.625)]
     assert loss.item() == pytest.approx(-sum(w * x for w, x in zip(weights, logp, strict=True)), rel=1e-5)

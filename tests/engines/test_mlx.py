@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from engines import mlx_lora
@@ -311,7 +312,7 @@ def test_what_another_program_sampled_is_weighed(tiny: Path) -> None:
     logp = engine.logprobs([TokenSequence(prompt_T=PROMPT, completion_T=GOOD)])[0]
     given = [logp[0] + math.log(2), logp[1] - math.log(8), logp[2]]  # ratios 1/2, 8 (capped at 2), 1
     foreign = Row(prompt_T=PROMPT, completion_T=GOOD, weights_T=[1.0] * 3, sampler_logprobs_T=given)
-    stats = engine.step(batch(foreign, row(OTHER, GOOD, 1e-9)))
+    stats = engine.step(msgspec.structs.replace(batch(foreign, row(OTHER, GOOD, 1e-9)), sampler_cap=2.0))
     assert stats.loss == pytest.approx(-(logp[0] / 2 + 2 * logp[1] + logp[2]), rel=1e-4)
     assert stats.mismatch == pytest.approx((math.log(2) + math.log(8)) / 3, rel=1e-4)
     assert stats.capped == pytest.approx(1 / 3)

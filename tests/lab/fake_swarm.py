@@ -64,15 +64,6 @@ class FakeSwarm:
             loss=0.0, grad_norm=0.0, rows=len(batch.rows_S), tokens=tokens, micro_batches=1, seconds=0.0
         )
 
-    def hold_a(self) -> None:
-        """Nodes here have nothing but their lean."""
-
-    def values(self, node: int) -> float:
-        return self.lean[node]
-
-    def put(self, node: int, values: float) -> None:
-        self.lean[node] = values
-
     def _works(self, node: int) -> float:
         return 1.0 / (1.0 + math.exp(-self.lean[node]))
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from app.lab import arms
 from app.lab.arms import Arm, ArmError, parse_arm, parse_arms
+from app.sapo.recipes import RECIPES
 
 
 def test_the_examples_in_the_docstrings_hold() -> None:
@@ -70,3 +71,21 @@ def test_whatever_is_read_reads_the_same_again(text: str) -> None:
     assert parse_arms(",".join(arm.name for arm in read), "faithful") == read
     assert len({arm.key for arm in read}) == len(read)
     assert not any(set(arm.key) & set('/\\:*?"<>| ') for arm in read)  # a file name on every system
+
+
+def test_default_is_the_apps_recipe_and_arms_take_away() -> None:
+    rules = {text: parse_arm(text, "faithful").rules for text in ("4/4@default", "4/4@default-guard+steps=1")}
+    assert rules["4/4@default"] == RECIPES["default"]
+    less = rules["4/4@default-guard+steps=1"]
+    assert (less.checks, less.by_record, less.groups_per_step) == ((), False, None)
+    some = parse_arm("4/4@default+guard=form.trust", "faithful").rules
+    assert (some.checks, some.by_record, some.groups_per_step) == (("form",), True, 2)
+
+
+def test_what_the_recipe_does_anyway_is_not_in_the_name() -> None:
+    for text in ("4/4@default+guard", "4/4@default+steps=2", "4/4@default+steps=2+guard"):
+        assert parse_arm(text, "faithful") == parse_arm("4/4@default", "faithful")
+    assert parse_arm("8/0@default-guard", "faithful").name == "8/0@default", (
+        "there are no peers to guard against"
+    )
+    assert parse_arm("4/4+steps=1", "faithful").name == "4/4"

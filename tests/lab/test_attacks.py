@@ -14,7 +14,8 @@ from app.lab.plan import Probe, Round
 from tests.lab.test_experiment import PLAN
 
 ARMS = parse_arms(
-    "2/0@default,2/2@default,2/2@default+foes=liar30,2/2@default+foes=poison30,2/2@default+foes=poison30+guard",
+    "2/0@default,2/2@default-guard,2/2@default-guard+foes=liar30,2/2@default-guard+foes=poison30,"
+    "2/2@default+foes=poison30",
     "faithful",
 )
 
@@ -77,7 +78,7 @@ def test_the_table_has_a_row_for_every_arm_and_is_left_out_without_attackers() -
     table = attacks.lines(study())
     assert len([line for line in table if line.startswith("| 2/")]) == len(ARMS)
     whole = study()
-    plain = replace(whole, arms=ARMS[:2])
+    plain = replace(whole, arms=ARMS[:2], runs={arm.key: whole.runs[arm.key] for arm in ARMS[:2]})
     assert attacks.lines(plain) == []
 
 

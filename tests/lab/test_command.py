@@ -103,7 +103,7 @@ def test_a_study_survives_kill_9_and_ends_with_whole_files(
         (["--model", "/no/such/model"], "/no/such/model"),
         (["--models", "starter,starter", "--nodes", "3"], "models for 2 nodes, not 3"),
         (["--models", "starter,/no/such/model"], "/no/such/model"),
-        (["--models", "starter,starter", "--arms", "4/4+average"], "cannot be averaged"),
+        (["--arms", "4/4+burglars"], "An arm knows no"),
     ],
 )
 def test_wrong_usage_is_one_sentence_and_exit_code_2(

@@ -227,7 +227,7 @@ def test_a_round_without_anything_to_learn_makes_no_step(sandbox: Sandbox) -> No
 
 def test_minibatches_hold_every_group_once_and_weigh_as_one_step_would(sandbox: Sandbox) -> None:
     plan = varied(rounds=1, group=8, nodes=4)
-    whole, parts = Lab(sandbox, "6/2@default", plan), Lab(sandbox, "6/2@default+steps=2", plan)
+    whole, parts = Lab(sandbox, "6/2@default+steps=1", plan), Lab(sandbox, "6/2@default", plan)
     assert parts.records[1].steps > whole.records[1].steps == 4
     for node in range(4):
         (once,) = [batch for at, batch in whole.swarm.batches if at == node]

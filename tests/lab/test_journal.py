@@ -5,8 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from app.lab.archive import read_study
 from app.lab.arms import parse_arm
-from app.lab.journal import Journal, JournalError, write_whole
+from app.lab.journal import FOLDER, STUDY, SUMMARY, Journal, JournalError
 from app.lab.plan import Probe, Round, digest
 from tests.lab.test_experiment import PLAN
 
@@ -27,6 +28,26 @@ def write(journal: Journal, rounds: int, finish: bool = True) -> list[Round]:
 def the_file(folder: Path) -> Path:
     (path,) = (folder / "rounds").iterdir()
     return path
+
+
+def test_a_study_of_before_says_its_arms_in_todays_words(tmp_path: Path) -> None:
+    """Then `@default` stood for weights alone; defences and steps were asked for. Its runs are neither lost nor
+    made anew."""
+    records = write(Journal(tmp_path, PLAN), 5)
+    before, rounds = tmp_path / STUDY, tmp_path / FOLDER
+    plan = {name: value for name, value in msgspec.json.decode(before.read_bytes()).items() if name != "words"}
+    before.write_bytes(msgspec.json.encode(plan))
+    (run,) = rounds.iterdir()
+    for name in ("4-4@default", "4-4@default+guard+steps=2", "8-0@default+steps=2", "4-4@adaptive+steps=2"):
+        (rounds / f"{name}.seed0.jsonl").write_bytes(run.read_bytes())
+    command = "./shoal lab --arms 4/4,4/4@default,4/4@default+guard+steps=2 --seeds 3 --out x"
+    (tmp_path / SUMMARY).write_bytes(msgspec.json.encode({"command": command}))
+    study = read_study(tmp_path)
+    arms = {"4/4@default-guard+steps=1", "4/4@default", "8/0@default", "4/4@adaptive-guard", ARM.name}
+    assert {arm.name for arm in study.arms} == arms and study.finished == 5
+    assert "--arms 4/4,4/4@default-guard+steps=1,4/4@default --seeds 3" in study.command
+    assert Journal(tmp_path, PLAN).read(parse_arm("8/0@default", "faithful"), 0) == records
+    assert read_study(tmp_path) == study, "and that is done once"
 
 
 def test_a_finished_run_is_read_back(tmp_path: Path) -> None:
@@ -82,13 +103,6 @@ def test_a_file_or_a_foreign_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="cannot be read"):
         Journal(tmp_path, PLAN)
     assert (tmp_path / "file").read_text() == "mine"
-
-
-def test_whole_files_leave_nothing_beside_them(tmp_path: Path) -> None:
-    for content in (b"one", b"two"):
-        write_whole(tmp_path / "a", content)
-    assert [path.name for path in tmp_path.iterdir()] == ["a"]
-    assert (tmp_path / "a").read_bytes() == b"two"
 
 
 def test_a_models_digest_follows_its_weights(tmp_path: Path) -> None:

@@ -30,9 +30,6 @@ def sandbox() -> Iterator[Sandbox]:
 def test_nodes_are_dealt_to_their_models_and_calls_delegated() -> None:
     able, weak = FakeSwarm(2, start=1.0), FakeSwarm(1, start=-3.0)
     swarm = Mixed([able, weak], [0, 1, 0])
-    assert [swarm.values(node) for node in range(3)] == [1.0, -3.0, 1.0]
-    swarm.put(2, 0.5)
-    assert (able.lean, weak.lean) == ([1.0, 0.5], [-3.0])
     swarm.sample([[PROMPT], [PROMPT] * 2, []], 4, 8, [7, 8, 9])
     assert [[len(questions) for questions in member.asked[0][1]] for member in (able, weak)] == [[1, 0], [2]]
     told = swarm.logprobs(1, [swarm.encode(PROMPT, "w #7", True)])
@@ -43,8 +40,6 @@ def test_nodes_are_dealt_to_their_models_and_calls_delegated() -> None:
     )
     with pytest.raises(ValueError, match="each of 3 nodes"):
         swarm.sample([[PROMPT]], 1, 8, [7])
-    with pytest.raises(ValueError, match="share an A"):
-        swarm.hold_a()
 
 
 def test_alone_a_node_learns_as_among_its_own_kind(sandbox: Sandbox) -> None:

@@ -96,12 +96,12 @@ def test_differences_are_paired_by_seed() -> None:
 
 
 def test_without_a_plain_arm_being_alone_with_steps_is_what_others_are_held_against() -> None:
-    arms = parse_arms("16/8@default+guard+steps=2,16/0@default+steps=2,16/0@default+ds", "faithful")
+    arms = parse_arms("16/8@default,16/0@default+steps=1,16/0@default+ds", "faithful")
     runs = {arm.key: {0: run([0.1, 0.2, 0.3])} for arm in arms}
-    assert summarise(arms, runs).baseline == "16/0@default+steps=2"
-    attacked = parse_arms("2/2@default+foes=copy30+steps=2,2/2@default+steps=2", "faithful")
+    assert summarise(arms, runs).baseline == "16/0@default+steps=1"
+    attacked = parse_arms("2/2@default+foes=copy30,2/2@default", "faithful")
     runs = {arm.key: {0: run([0.1, 0.2, 0.3])} for arm in attacked}
-    assert summarise(attacked, runs).baseline == "2/2@default+steps=2"
+    assert summarise(attacked, runs).baseline == "2/2@default"
     assert summarise(attacked[:1], runs).baseline == attacked[0].name
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from app.launcher.environment import FILLING, MAKING, Environment
 from app.launcher.stamp import UNFINISHED
+from tests.interrupting import interruptible
 from tests.launcher.conftest import LIMIT, FirstStart, Launch, make_project, packages_of
 
 
@@ -242,14 +243,16 @@ def test_interrupted_it_says_so_and_ends_with_1(ready: Path, launch: Launch) -> 
     (ready / "packaging" / "requirements" / "base.txt").write_text("tinydep==2.0\n")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}/simple"
-        process = subprocess.Popen(
-            [sys.executable, ready / "shoal", "run"],
-            env={**os.environ, "PIP_INDEX_URL": address, "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": ""},
-            start_new_session=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        variables = {"PIP_INDEX_URL": address, "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": ""}
+        with interruptible():
+            process = subprocess.Popen(
+                [sys.executable, ready / "shoal", "run"],
+                env={**os.environ, **variables},
+                start_new_session=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
         silent.settimeout(LIMIT)
         asked, _ = silent.accept()
         time.sleep(0.1)

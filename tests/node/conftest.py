@@ -23,8 +23,10 @@ class SharedSandbox:
     def score(self, coordinates: Coordinates, answers: Sequence[str | None]) -> list[float]:
         return self._sandbox.score(coordinates, answers)
 
-    def questions(self, places: Sequence[Coordinates], onward: bool = False) -> list[Asked | QuestionError]:
-        return self._sandbox.questions(places, onward)
+    def questions(
+        self, places: Sequence[Coordinates], onward: bool = False, worked: bool = False
+    ) -> list[Asked | QuestionError]:
+        return self._sandbox.questions(places, onward, worked)
 
     def rest(self) -> None:
         self._sandbox.rest()

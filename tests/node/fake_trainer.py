@@ -44,6 +44,7 @@ class FakeEngine:
         os.write(1, b"more noise, past Python\n")
         self.skill = 0.3
         self.steps = 0
+        self.healed = False
         self.shrunk = 0
         self.notes: list[str] = []
         self.info = EngineInfo(
@@ -72,14 +73,24 @@ class FakeEngine:
         if TROUBLE == "slow":
             time.sleep(0.3)
         random_ = random.Random(seed)
-        return [[self._completion(prompt, random_) for _ in range(n)] for prompt in prompts_P]
+        if TROUBLE == "alike":
+            return [[self._completion(prompt, random_)] * n for prompt in prompts_P]
+        return [[self._completion(prompt, random_, max_tokens) for _ in range(n)] for prompt in prompts_P]
 
-    def _completion(self, prompt: Messages, random_: random.Random) -> Completion:
-        right = random_.random() < self.skill and TROUBLE != "always wrong"
+    def _completion(self, prompt: Messages, random_: random.Random, max_tokens: int = 999) -> Completion:
+        skill = {"always wrong": 0.0, "always right": 1.0, "alike": 0.5}.get(TROUBLE, self.skill)
+        if TROUBLE == "needs examples" and len(prompt) == 2 and not self.steps:
+            skill = 0.0
+        if TROUBLE.startswith("tears") and self.steps > int(TROUBLE.split()[1]) and not self.healed:
+            skill = 0.0
+        right = random_.random() < skill
         answer = _solve(prompt[-1]["content"]) if right else "no"
-        text = f"hm #{answer}" if random_.random() < self.skill else f"#{answer}"
-        tokens = [*map(ord, text), 0]
-        return Completion(tokens_T=tokens, logprobs_T=[-0.1] * len(tokens), finished=True, text=text)
+        text = f"hm #{answer}" if skill or random_.random() < self.skill else f"#{answer}"
+        if TROUBLE == "needs examples" and not skill:
+            text = f"it is {answer}"
+        finished = TROUBLE != "unfinished" or max_tokens > 100
+        tokens = [*map(ord, text), *[0] * finished]
+        return Completion(tokens_T=tokens, logprobs_T=[-0.1] * len(tokens), finished=finished, text=text)
 
     def prompt_tokens(self, prompt: Messages) -> list[int]:
         return [*map(ord, prompt[-1]["content"])]
@@ -124,6 +135,7 @@ class FakeEngine:
         if TROUBLE == "unloadable":
             raise AdapterError("The saved adapter was made for another model.")
         saved = json.loads((folder / "adapter.json").read_text())
+        self.healed = bool(self.steps)
         self.skill, self.steps = saved["skill"], saved["steps"]
 
 

@@ -18,6 +18,7 @@ from app.node.governing import Governor
 from app.node.home import held, identity
 from app.node.node import Node
 from app.node.peers import Swarm
+from app.node.records import Probe, Round
 from app.node.snapshot import Phase
 from tests.node.bench import FAKE, SETTINGS, Bench, Event, of
 
@@ -81,7 +82,7 @@ class Ruled:
 
     def _hear(self, event: events.Event) -> None:
         self.seen.append(event)
-        if isinstance(event, events.Checkpointed | events.ProbeDone):
+        if isinstance(event, events.Checkpointed | Probe):
             self.governor.round_finished()
 
     @property
@@ -90,7 +91,7 @@ class Ruled:
 
     @property
     def rounds(self) -> list[int]:
-        return [event.round for event in of(events.RoundDone, self.seen)]
+        return [event.round for event in of(Round, self.seen)]
 
     def of(self, kind: type[Event]) -> list[Event]:
         return of(kind, self.seen)

@@ -11,6 +11,8 @@ import msgspec
 
 from app.node import commands
 from app.node.attached import SnapshotLines, listen
+from app.node.events import Event, JsonLines
+from app.node.records import Round
 from app.node.snapshot import Phase, SwarmView
 from app.swarm.ledger import Message
 from tests.node.test_views import POINTS, SNAPSHOT
@@ -23,12 +25,25 @@ def test_a_line_for_every_change_and_large_parts_only_when_they_changed() -> Non
     lines.refresh()
     now[0] = msgspec.structs.replace(SNAPSHOT, phase=Phase.LEARNING)
     lines.refresh()
-    now[0] = msgspec.structs.replace(now[0], curve=POINTS[:3])
+    now[0] = msgspec.structs.replace(now[0], curve=POINTS[:3], answers=())
     lines.close()
     first, second, third = (json.loads(line)["snapshot"] for line in out.getvalue().splitlines())
-    assert len(first["curve"]) == 6 and first["families"] and first["answers"]
-    assert second["phase"] == "learning" and not {"curve", "families", "answers"} & set(second)
-    assert len(third["curve"]) == 3 and "families" not in third
+    assert len(first["answers"]) == 1 and second["phase"] == "learning" and "answers" not in second
+    assert third["answers"] == [], "of the curve and the rounds a window hears as they are written"
+    assert not {"curve", "families", "last"} & (set(first) | set(third))
+
+
+def test_a_window_gets_records_whole_and_others_what_is_promised() -> None:
+    record, lines = (
+        Round(round=3, run=2, at=9.5, seconds=1.0, informative_own=1, train_solved=0.5),
+        io.StringIO(),
+    )
+    JsonLines(lines, whole=True)(record)
+    JsonLines(lines)(record)
+    whole, told = lines.getvalue().splitlines()
+    assert msgspec.json.decode(whole, type=Round) == record
+    assert {"run", "at"} & set(json.loads(told)) == set() and json.loads(told)["stepped"] is False
+    assert msgspec.json.decode(told, type=Event) == msgspec.structs.replace(record, run=0, at=0.0)
 
 
 def test_a_swarms_messages_come_only_when_there_are_others() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from app.node import checkpoint, events
 from app.node.errors import DiskFullError
+from app.node.records import Round
 from tests.node.bench import Bench, of, rows
 
 
@@ -47,7 +48,7 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(bench: Bench, damage)
     seen = bench.run(rounds=2)
     (note,) = of(events.Noted, seen)
     assert "round-000003 cannot be used" in note.sentence and "Going on from round 2" in note.sentence
-    assert [event.round for event in of(events.RoundDone, seen)] == [3, 4]
+    assert [event.round for event in of(Round, seen)] == [3, 4]
     assert (bench.checkpoints / "damaged-round-000003").is_dir()
     assert rows(bench, "SELECT round FROM rounds ORDER BY round") == [(1,), (2,), (3,), (4,)]
     taken, counted = bench.steps(4)
@@ -61,7 +62,7 @@ def test_without_a_valid_checkpoint_it_starts_anew_and_deletes_nothing(bench: Be
     seen = bench.run(rounds=1)
     anew, history = of(events.Noted, seen)
     assert "starts anew" in anew.sentence and "earlier history is kept" in history.sentence
-    assert [event.round for event in of(events.RoundDone, seen)] == [1]
+    assert [event.round for event in of(Round, seen)] == [1]
     kept = {path.name for path in bench.checkpoints.iterdir()}
     assert kept == {"damaged-round-000003", "damaged-round-000002", "round-000001"}
     (old,) = bench.history.parent.glob("damaged-*history.sqlite")
@@ -73,7 +74,7 @@ def test_lost_checkpoints_do_not_cost_the_history(bench: Bench) -> None:
     bench.run(rounds=3)
     shutil.rmtree(bench.checkpoints)
     seen = bench.run(rounds=1)
-    assert [event.round for event in of(events.RoundDone, seen)] == [1]
+    assert [event.round for event in of(Round, seen)] == [1]
     assert list(bench.history.parent.glob("damaged-*history.sqlite"))
 
 
@@ -82,7 +83,7 @@ def test_a_damaged_history_is_kept_aside_and_learning_goes_on(bench: Bench) -> N
     bench.history.write_bytes(b"this is no database, but long enough to be taken for one" * 40)
     seen = bench.run(rounds=1)
     assert "history cannot be read" in of(events.Noted, seen)[0].sentence
-    assert [event.round for event in of(events.RoundDone, seen)] == [3]
+    assert [event.round for event in of(Round, seen)] == [3]
     (old,) = bench.history.parent.glob("damaged-*history.sqlite")
     assert old.read_bytes().startswith(b"this is no database")
 
@@ -114,7 +115,7 @@ def test_the_history_comes_before_the_checkpoints_name(bench: Bench, monkeypatch
             bench.run(rounds=1)
     assert [folder.name for folder in checkpoint.newest_first(bench.checkpoints)] == ["round-000001"]
     assert rows(bench, "SELECT round FROM rounds ORDER BY round") == [(1,), (2,)]
-    assert [event.round for event in of(events.RoundDone, bench.run(rounds=1))] == [2]
+    assert [event.round for event in of(Round, bench.run(rounds=1))] == [2]
     assert rows(bench, "SELECT round FROM rounds ORDER BY round") == [(1,), (2,)]
 
 
@@ -128,7 +129,7 @@ def test_rows_beyond_the_checkpoint_are_forgotten(bench: Bench) -> None:
     assert rows(bench, "SELECT DISTINCT round FROM probes ORDER BY round") == [(0,), (2,)]
     seen = bench.run(rounds=1)
     assert not of(events.Noted, seen)
-    assert [event.round for event in of(events.RoundDone, seen)] == [3]
+    assert [event.round for event in of(Round, seen)] == [3]
     assert rows(bench, "SELECT round FROM rounds ORDER BY round") == [(1,), (2,), (3,)]
     assert not list(bench.checkpoints.glob(".*"))
 
@@ -157,7 +158,7 @@ def test_a_full_disk_costs_the_older_safe_point_but_not_the_round(
     assert names == ["round-000004", "round-000003"]
     assert bench.events[-1].reason == "failed" and "is full" in bench.events[-1].sentence
     seen = bench.run(rounds=1)
-    assert [event.round for event in of(events.RoundDone, seen)] == [5]
+    assert [event.round for event in of(Round, seen)] == [5]
     assert [round_ for (round_,) in rows(bench, "SELECT round FROM rounds ORDER BY round")] == [1, 2, 3, 4, 5]
 
 
@@ -170,7 +171,7 @@ def test_a_disk_that_takes_nothing_leaves_the_last_safe_point(
         with pytest.raises(DiskFullError, match="round 1 is safe"):
             bench.run(rounds=5)
     assert [path.name for path in bench.checkpoints.iterdir()] == ["round-000001"]
-    assert [event.round for event in of(events.RoundDone, bench.run(rounds=1))] == [2]
+    assert [event.round for event in of(Round, bench.run(rounds=1))] == [2]
 
 
 def test_another_model_gets_a_folder_of_its_own(bench: Bench) -> None:
@@ -178,5 +179,5 @@ def test_another_model_gets_a_folder_of_its_own(bench: Bench) -> None:
     (bench.model / "model.safetensors").write_bytes(b"other weights")
     seen = bench.run(rounds=1)
     assert "another model" in of(events.Noted, seen)[0].sentence
-    assert of(events.RoundDone, seen)[0].round == 1
+    assert of(Round, seen)[0].round == 1
     assert len(list(bench.home.glob("models/*"))) == 2

@@ -22,7 +22,7 @@ from app.ui.choices import Choices
 from app.updates import installed
 
 ROOT = Path(__file__).parents[2]
-WITH = {1: (2, 1, 1)}
+WITH = {2: (3, 1, 1)}
 """Formats of the data folder, and with which formats of history, checkpoints and outbox each of them goes."""
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from app.node import commands, events, governing, whole
+from app.common import files
+from app.node import commands, events, governing
 from app.node import node as node_module
 from app.node.effort import EFFORTS, Dial, Effort
 from app.node.errors import NodeError
@@ -36,12 +37,12 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def hasty(bench: Bench) -> Bench:
     """Starts again a second after the owner has left."""
-    whole.write(bench.home / "settings.json", {"idle_s": 1})
+    files.write_json(bench.home / "settings.json", {"idle_s": 1})
     return bench
 
 
 def orders(bench: Bench) -> Orders:
-    found, complaint = whole.read(bench.home / "orders.json", Orders)
+    found, complaint = files.kept_json(bench.home / "orders.json", Orders)
     assert not complaint
     return found or Orders()
 
@@ -246,7 +247,7 @@ def test_a_snooze_ends_by_itself_and_is_kept_over_a_restart(bench: Bench) -> Non
     asyncio.run(second())
     assert orders(bench).snooze == kept
     now = time.time()
-    whole.write(bench.home / "orders.json", Orders(snooze=Snooze(now - 3600, now + 1)))
+    files.write_json(bench.home / "orders.json", Orders(snooze=Snooze(now - 3600, now + 1)))
     asyncio.run(third())
     assert orders(bench) == Orders()
 
@@ -358,7 +359,7 @@ def test_orders_that_cannot_be_read_or_saved_are_told_and_hold_meanwhile(
         async with ruled(bench) as run:
             await run.another_round()
             assert "orders.json cannot be read" in run.of(events.Noted)[0].sentence
-            monkeypatch.setattr(whole, "write", full)
+            monkeypatch.setattr(files, "write_json", full)
             run.governor.do(commands.Pause())
             await run.paused()
             assert "cannot be saved (No space left" in run.of(events.Noted)[-1].sentence
@@ -367,7 +368,7 @@ def test_orders_that_cannot_be_read_or_saved_are_told_and_hold_meanwhile(
 
 
 def test_who_starts_it_by_hand_wants_it_to_run(bench: Bench) -> None:
-    whole.write(bench.home / "orders.json", Orders(paused=True))
+    files.write_json(bench.home / "orders.json", Orders(paused=True))
     told: list[events.Event] = []
 
     async def script() -> None:

@@ -12,6 +12,7 @@ from app.node import events
 from app.node import node as node_module
 from app.node.link import Link
 from app.node.memory import PAUSE, WINDOW, Reading, Watch, grows, is_short, read
+from app.node.records import Round
 from engines.contract import Batch, Row
 from tests.node.bench import Bench, of
 
@@ -87,12 +88,12 @@ def test_a_trainer_under_pressure_steps_down_and_the_owner_hears_of_it(tmp_path:
 def test_after_a_death_for_want_of_memory_the_next_trainer_takes_half(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(node_module, "wait_before_restart", lambda deaths: 0.0)
+    monkeypatch.setattr(node_module, "wait_s", lambda *_, **__: 0.0)
     monkeypatch.setenv("FAKE_TROUBLE", f"die while learning @{tmp_path / 'died'}")
     monkeypatch.setenv("FAKE_SHARES", str(tmp_path / "shares"))
     monkeypatch.setenv("FAKE_NAME", "another")  # of the second trainer: one that was installed meanwhile
     seen = bench.run(rounds=3)
-    assert [event.round for event in of(events.RoundDone, seen)] == [1, 2, 3]
+    assert [event.round for event in of(Round, seen)] == [1, 2, 3]
     (restarted,) = of(events.TrainerRestarted, seen)
     assert "memory ran short; it is started again with 50 % of its memory for a step" in restarted.sentence
     assert (tmp_path / "shares").read_text().split() == ["1.0", "0.5"]

@@ -98,7 +98,7 @@ def killed(to: Path, at: int) -> bool:
             (place, "remember"),
             (belongings, "remove"),
             (Path, "unlink"),
-            (Path, "replace"),
+            (os, "replace"),
         ):
             spied(module, name)
         moving.move(to, step)

@@ -14,7 +14,7 @@ import pytest
 from app.node import checkpoint, events
 from app.node import node as node_module
 from app.node.errors import NodeError
-from app.node.node import wait_before_restart
+from app.node.records import Probe, Round
 from app.packs import place
 from app.sapo.sandbox import Sandbox
 from tests.node.bench import Bench, of, rows
@@ -22,13 +22,13 @@ from tests.node.bench import Bench, of, rows
 
 @pytest.fixture
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_module, "wait_before_restart", lambda deaths: 0.0)
+    monkeypatch.setattr(node_module, "wait_s", lambda *_, **__: 0.0)
 
 
 def test_rounds_probes_and_safe_points(bench: Bench) -> None:
     seen = bench.run(rounds=3, probe_every=2)
-    assert [event.round for event in of(events.RoundDone, seen)] == [1, 2, 3]
-    assert [event.round for event in of(events.ProbeDone, seen)] == [0, 2, 3]
+    assert [event.round for event in of(Round, seen)] == [1, 2, 3]
+    assert [event.round for event in of(Probe, seen)] == [0, 2, 3]
     assert [event.round for event in of(events.Checkpointed, seen)] == [1, 2, 3]
     assert isinstance(seen[0], events.Started) and isinstance(seen[-1], events.Ended)
     assert [folder.name for folder in checkpoint.newest_first(bench.checkpoints)] == [
@@ -47,32 +47,32 @@ def test_what_another_program_sampled_is_marked_as_such(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, recipe: str
 ) -> None:
     monkeypatch.setenv("FAKE_SAMPLER", "llama.cpp q8_0")
-    stepped = [event for event in of(events.RoundDone, bench.run(rounds=3, recipe=recipe)) if event.stepped]
+    stepped = [event for event in of(Round, bench.run(rounds=3, recipe=recipe)) if event.stepped]
     assert stepped and all((event.mismatch, event.capped) == (0.02, 1.0) for event in stepped)
-    assert rows(bench, "SELECT DISTINCT json_extract(details, '$.mismatch') FROM rounds WHERE round = 1")
+    assert rows(bench, "SELECT DISTINCT json_extract(record, '$.mismatch') FROM rounds WHERE round = 1")
 
 
 def test_the_learners_own_samples_need_no_correction(bench: Bench) -> None:
-    seen = of(events.RoundDone, bench.run(rounds=2))
+    seen = of(Round, bench.run(rounds=2))
     assert all(event.mismatch is None and event.capped is None for event in seen)
 
 
 def test_history_agrees_with_the_events(bench: Bench) -> None:
     seen = bench.run(rounds=2)
-    for event in of(events.RoundDone, seen):
+    for event in of(Round, seen):
         groups = rows(bench, f"SELECT rewards FROM groups WHERE round = {event.round}")
         rewards = [json.loads(text) for (text,) in groups]
         assert event.informative_own == sum(len(set(group)) > 1 for group in rewards)
         assert event.train_solved == sum(map(sum, rewards)) / sum(map(len, rewards))
-    for event in of(events.ProbeDone, seen):
-        assert event.stderr == (event.pass_at_1 * (1 - event.pass_at_1) / event.questions) ** 0.5
+    for event in of(Probe, seen):
+        assert event.stderr == (event.share * (1 - event.share) / event.questions) ** 0.5
 
 
 def test_a_second_run_goes_on_where_the_first_ended(bench: Bench) -> None:
     bench.run(rounds=2)
     seen = bench.run(rounds=2)
     assert of(events.Started, seen)[0].round == 2
-    assert [event.round for event in of(events.RoundDone, seen)] == [3, 4]
+    assert [event.round for event in of(Round, seen)] == [3, 4]
     taken, counted = bench.steps(4)
     assert taken == counted > 0
     assert [round_ for (round_,) in rows(bench, "SELECT round FROM rounds ORDER BY round")] == [1, 2, 3, 4]
@@ -94,13 +94,13 @@ def test_stopping_loses_only_the_round_in_flight(bench: Bench) -> None:
     )
     assert seen[-1].round == 2 and seen[-1].reason == "stopped"
     seen = bench.run(rounds=1)
-    assert [event.round for event in of(events.RoundDone, seen)] == [3]
+    assert [event.round for event in of(Round, seen)] == [3]
 
 
 def test_a_round_without_a_lesson_is_still_a_round(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_TROUBLE", "always wrong")
     seen = bench.run(rounds=2)
-    done = of(events.RoundDone, seen)
+    done = of(Round, seen)
     assert [event.informative_own for event in done] == [0, 0]
     assert not any(event.stepped for event in done)
     assert json.loads((bench.checkpoints / "round-000002" / "adapter.json").read_text())["steps"] == 0
@@ -109,7 +109,7 @@ def test_a_round_without_a_lesson_is_still_a_round(bench: Bench, monkeypatch: py
 def test_a_refused_step_is_told_and_the_round_counts(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_TROUBLE", "refuse to learn")
     seen = bench.run(rounds=1)
-    assert [event.stepped for event in of(events.RoundDone, seen)] == [False]
+    assert [event.stepped for event in of(Round, seen)] == [False]
     assert "not finite" in of(events.Noted, seen)[0].sentence
 
 
@@ -122,7 +122,7 @@ def test_a_dead_trainer_costs_one_round(
     (restart,) = of(events.TrainerRestarted, seen)
     assert "memory ran short" in restart.sentence and "-9" not in restart.sentence
     assert restart.sentence.count(".") == 1
-    assert [event.round for event in of(events.RoundDone, seen)] == [1, 2, 3]
+    assert [event.round for event in of(Round, seen)] == [1, 2, 3]
     assert rows(bench, "SELECT round FROM rounds ORDER BY round") == [(1,), (2,), (3,)]
     taken, counted = bench.steps(3)
     assert taken == counted > 0
@@ -140,12 +140,7 @@ def test_a_trainer_that_always_dies_ends_the_node_with_a_sentence(
     assert len(of(events.TrainerRestarted, bench.events)) == 4
     assert bench.events[-1].reason == "failed"
     monkeypatch.delenv("FAKE_TROUBLE")
-    assert of(events.RoundDone, bench.run(rounds=1))[0].round == 3
-
-
-def test_waits_grow_and_end() -> None:
-    waits = [wait_before_restart(deaths) for deaths in range(1, 9)]
-    assert waits == sorted(waits) and waits[0] <= 1 and waits[-1] == 30
+    assert of(Round, bench.run(rounds=1))[0].round == 3
 
 
 def test_a_model_that_cannot_be_opened_ends_the_node(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +168,7 @@ def test_an_installed_app_without_an_engine_says_so_at_once(
 def test_new_families_make_a_new_curve_and_old_ones_keep_their_progress(bench: Bench) -> None:
     bench.run(rounds=1)
     seen = bench.run(rounds=1, families={"chain_sum": 1, "gcd": 0})
-    assert [event.round for event in of(events.ProbeDone, seen)] == [1, 2]
+    assert [event.round for event in of(Probe, seen)] == [1, 2]
     state = json.loads((bench.checkpoints / "round-000002" / "state.json").read_text())["state"]
     windows = {row["family"]: len(row["window"]) for row in state["curriculum"]["families"]}
     assert windows["chain_sum"] >= 1 and set(windows) == {"chain_sum", "gcd"}
@@ -208,7 +203,7 @@ def test_the_snapshot_holds_what_views_show(bench: Bench) -> None:
     snapshot = bench.node.snapshot
     assert snapshot.safe_round == 2 and snapshot.round == 3 and snapshot.last_round == 2
     assert [point.round for point in snapshot.curve] == [0, 2]
-    assert snapshot.families[0].title == "Sums" and snapshot.families[0].train_solved is not None
+    assert snapshot.families[0].title == "Sums" and snapshot.families[0].solved is not None
     assert len(snapshot.answers) == 4 and snapshot.answers[0].question
     assert snapshot.engine.name == "fake"
 

@@ -10,10 +10,11 @@ from random import Random
 import msgspec
 import pytest
 
-from app.node import checkpoint, events, node
+from app.node import checkpoint, events, history, node
 from app.node.messages import Foreign, Read
-from app.node.peers import Judged, OwnGroup, PeerGroup, default_external, mixed, peer_rows
+from app.node.peers import Judged, OwnGroup, PeerGroup, default_external, mixed
 from app.node.reading import PROMPT_TOKENS, encoded, read
+from app.node.records import Round
 from app.node.snapshot import Phase, SwarmView
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.mixing import Offer, choose
@@ -53,6 +54,7 @@ class Shelf:
         self.published: list[ScoredGroup] = []
         self.diary: list[str] = []
         self.judged: list[Judged] = []
+        self.practised: tuple[str, ...] = ()
 
     def open(
         self, sandbox: Sandbox, tell: Callable[[events.Event], None], show: Callable[[SwarmView], None]
@@ -79,6 +81,9 @@ class Shelf:
         self.out = []
         self.published += [own.scored for own in own_P if own.scored.informative]
 
+    def practise(self, families: Iterable[str]) -> None:
+        self.practised = tuple(families)
+
     def rest(self, resting: bool) -> None:
         self.diary.append("rest" if resting else "wake")
 
@@ -95,14 +100,14 @@ class Shelf:
 def test_a_round_trains_on_peers_and_says_so(bench: Bench) -> None:
     shelf = Shelf([peer_group(number) for number in range(3)] + [peer_group(9, "calm-crane-0002")])
     seen = bench.run(rounds=2, external=3, swarm=shelf)
-    first, second = of(events.RoundDone, seen)
-    assert first.informative_peer == first.peer_groups == 3 and second.informative_peer == 1
+    first, second = of(Round, seen)
+    assert first.taken == first.peer_groups == 3 and second.taken == 1
     assert first.peers | second.peers and sum(first.peers.values()) == 3
     assert 0 < first.peer_share <= 0.5
     assert len(shelf.used) == 4 and shelf.published
     assert shelf.diary == ["open", "flush", "close"]
     assert rows(bench, "SELECT count(*), count(DISTINCT peer) FROM groups WHERE source = 'peer'") == [(4, 2)]
-    assert rows(bench, "SELECT sum(informative_peer) FROM rounds") == [(4,)]
+    assert sum(one.taken for one in history.read(bench.history.parent).rounds) == 4
     again = Shelf([])
     bench.run(rounds=1, external=3, swarm=again)
     assert sorted(again.remembered) == sorted(one.scored.group.coordinates for one in shelf.used)
@@ -111,15 +116,15 @@ def test_a_round_trains_on_peers_and_says_so(bench: Bench) -> None:
 
 def test_peers_never_weigh_more_than_own_work(bench: Bench) -> None:
     shelf = Shelf([peer_group(number, right=4) for number in range(8)])
-    (done,) = of(events.RoundDone, bench.run(rounds=1, external=8, swarm=shelf))
+    (done,) = of(Round, bench.run(rounds=1, external=8, swarm=shelf))
     assert done.informative_own and done.peer_groups == 8
     assert done.peer_share == pytest.approx(0.5)
 
 
 def test_peers_alone_still_teach(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_TROUBLE", "always wrong")
-    (done,) = of(events.RoundDone, bench.run(rounds=1, external=2, swarm=Shelf([peer_group(1)])))
-    assert done.informative_own == 0 and done.informative_peer == 1 and done.stepped and done.peer_share == 1.0
+    (done,) = of(Round, bench.run(rounds=1, external=2, swarm=Shelf([peer_group(1)])))
+    assert done.informative_own == 0 and done.taken == 1 and done.stepped and done.peer_share == 1.0
 
 
 def test_a_swarm_without_groups_leaves_the_round_as_it_is_alone(bench: Bench, tmp_path: Path) -> None:
@@ -140,7 +145,7 @@ def test_groups_of_a_lost_round_are_given_back_and_the_round_is_the_same(
     other, untroubled = Bench(tmp_path / "other"), Shelf(groups)
     other.run(rounds=3, external=2, swarm=untroubled)
 
-    monkeypatch.setattr(node, "wait_before_restart", lambda deaths: 0.0)
+    monkeypatch.setattr(node, "wait_s", lambda *_, **__: 0.0)
     monkeypatch.setenv("FAKE_TROUBLE", f"die while {when} @{tmp_path / 'marker'}")
     shelf = Shelf(groups)
     seen = bench.run(rounds=3, external=2, swarm=shelf)
@@ -155,8 +160,8 @@ def test_groups_of_a_lost_round_are_given_back_and_the_round_is_the_same(
 
 def test_an_answer_too_long_for_this_model_is_left_out_with_its_group(bench: Bench) -> None:
     shelf = Shelf([peer_group(1), peer_group(2, text="so " * 20)])
-    (done,) = of(events.RoundDone, bench.run(rounds=1, external=4, max_tokens=32, swarm=shelf))
-    assert (done.peer_groups, done.informative_peer, done.peer_unfit) == (2, 1, 1)
+    (done,) = of(Round, bench.run(rounds=1, external=4, max_tokens=32, swarm=shelf))
+    assert (done.peer_groups, done.taken, done.peer_unfit) == (2, 1, 1)
     assert rows(bench, "SELECT count(*) FROM groups WHERE source = 'peer'") == [(1,)]
 
 
@@ -170,8 +175,8 @@ def test_right_answers_that_are_like_none_of_ones_own_teach_nothing(
         peer_group(2, "two-toad-0001", before="#1 "),
     ]
     shelf = Shelf([*bad, peer_group(3, "calm-crane-0002")])
-    (done,) = of(events.RoundDone, bench.run(rounds=1, external=4, max_tokens=64, swarm=shelf))
-    assert (done.peer_groups, done.informative_peer, done.gated_right) == (3, 1, 6)
+    (done,) = of(Round, bench.run(rounds=1, external=4, max_tokens=64, swarm=shelf))
+    assert (done.peer_groups, done.taken, done.gated_right) == (3, 1, 6)
     judged = {one.group.peer: (one.taken, one.kept_out) for one in shelf.judged}
     assert judged == {"long-lark-0001": (0, 3), "two-toad-0001": (0, 3), "calm-crane-0002": (3, 0)}
 
@@ -194,7 +199,7 @@ def test_resting_is_a_phase_between_rounds(bench: Bench) -> None:
     )
     assert bench.node.snapshot.safe_round == 2
     kinds = [type(event).__name__ for event in bench.events]
-    assert kinds.count("RoundDone") == 2
+    assert kinds.count("Round") == 2
 
 
 class Letters:
@@ -250,18 +255,13 @@ def test_what_does_not_fit(group: Foreign) -> None:
     assert encoded(Letters(), group, 3) is None
 
 
-def test_only_weighty_sequences_become_rows_and_none_has_old_log_probs() -> None:
-    (reading,) = read(Letters(), Read(number=1, groups_P=[foreign("a", "b")], max_tokens=3, logprobs=False))
-    assert reading.logprobs_GT is None
-    ((row,),) = peer_rows([reading], [((0.0, 0.0), (0.5, 0.5))])
-    assert row.completion_T == [98, 0] and row.old_logprobs_T is None
-
-
 def test_mixed_keeps_the_pairs_together() -> None:
     one, two = peer_group(1), peer_group(2)
     reading = read(Letters(), Read(number=1, groups_P=[foreign("a")], max_tokens=3, logprobs=False))[0]
     found = mixed([one, two], [None, reading])
-    assert (found.groups_P, found.readings_P, found.unfit) == ([two], [reading], 1)
+    assert (found.groups_P, found.unfit) == ([two], 1)
+    (pair,) = found.read_P
+    assert reading is not None and (pair.scored, pair.sequences_G) == (two.scored, reading.sequences_G)
 
 
 def test_the_default_of_external_groups() -> None:
@@ -276,6 +276,6 @@ def test_an_older_history_is_taken_over(bench: Bench) -> None:
         db.execute("ALTER TABLE groups DROP COLUMN peer")
         db.execute("PRAGMA user_version=1")
     seen = bench.run(rounds=1, external=2, swarm=Shelf([peer_group(1)]))
-    assert of(events.RoundDone, seen)[0].round == 2
+    assert of(Round, seen)[0].round == 2
     assert rows(bench, "SELECT count(peer) FROM groups") == [(1,)]
-    assert json.loads(rows(bench, "SELECT details FROM rounds WHERE round = 2")[0][0])["peer_groups"] == 1
+    assert json.loads(rows(bench, "SELECT record FROM rounds WHERE round = 2")[0][0])["peer_groups"] == 1

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from app.node import whole
+from app.common import files
 from app.node.causes import RuleSettings
 from app.node.effort import Dial
 from app.node.orders import Orders
@@ -108,12 +109,12 @@ def test_a_file_that_somebody_spoiled_costs_what_is_spoiled(tmp_path: Path) -> N
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.json"
-    whole.write(path, {"old": 1})
+    files.write_json(path, {"old": 1})
 
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(whole.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
-        whole.write(path, {"new": 2})
-    assert whole.read(path, dict) == ({"old": 1}, "") and list(tmp_path.iterdir()) == [path]
+        files.write_json(path, {"new": 2})
+    assert files.kept_json(path, dict) == ({"old": 1}, "") and list(tmp_path.iterdir()) == [path]

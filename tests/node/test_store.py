@@ -15,12 +15,9 @@ from app.node.format import NewerError
 from app.node.store import Store
 from app.sapo.questions import Coordinates
 
-DETAILS = records.RoundDetails(
-    own_groups=1, worked_share=0.5, finished_share=1.0, tokens=10, tokens_per_s=5.0, sample_s=2.0, score_s=0.1,
-    step_s=0.5, loss=None, grad_norm=None, own_logprob=None, families={"gcd": (0, 1, 2)},
-)  # fmt: skip
 GROUP = records.GroupRow(
-    source="own",
+    round=1,
+    at=0.0,
     coordinates=Coordinates(family="gcd", level=0, seed=2**53 - 1, index=0),
     rewards_G=(0, 1),
     finished_G=(True, False),
@@ -29,17 +26,16 @@ GROUP = records.GroupRow(
 )
 
 
-def round_row(number: int) -> records.RoundRow:
-    return records.RoundRow(
-        round=number, run=1, at=0.0, seconds=1.0, informative_own=1, informative_peer=0, train_solved=0.5,
-        details=DETAILS,
+def round_row(number: int) -> records.Round:
+    return records.Round(
+        round=number, run=1, seconds=1.0, informative_own=1, train_solved=0.5, tokens=10, sample_s=2.0,
+        families={"gcd": (0, 1, 2)},
     )  # fmt: skip
 
 
-def probe_row(number: int, mark: str = "m") -> records.ProbeRow:
-    details = records.ProbeDetails(worked_share=0.1, finished_share=1.0, seconds=1.0, families={"gcd": 0.25})
-    return records.ProbeRow(
-        round=number, questions_mark=mark, at=0.0, questions=4, pass_at_1=0.25, stderr=0.2, details=details
+def probe_row(number: int, mark: str = "m") -> records.Probe:
+    return records.Probe(
+        round=number, questions_mark=mark, questions=4, share=0.25, stderr=0.2, families={"gcd": 0.25}
     )
 
 
@@ -86,7 +82,7 @@ def test_probes_come_back_as_they_were_and_curves_do_not_mix(store: Store) -> No
 def test_events_are_bounded(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.node.store.EVENTS_KEPT", 3)
     for number in range(9):
-        store.add_event(records.EventRow(at=0.0, round=number, kind="note", sentence="x"))
+        store.add_event(records.Happening(at=0.0, round=number, kind="note", sentence="x"))
     with sqlite3.connect(tmp_path / "history.sqlite") as db:
         assert db.execute("SELECT round FROM events ORDER BY id").fetchall() == [(6,), (7,), (8,)]
 

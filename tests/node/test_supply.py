@@ -161,11 +161,12 @@ def test_a_peer_whose_answers_were_kept_out_is_taken_from_less() -> None:
     batch = [checked(n, good if n % 2 else bad) for n in range(40)]
     taken = {}
     for by_record in (True, False):
-        supply = made(Relay([batch]), external=40, recipe=msgspec.structs.replace(recipe, by_record=by_record))
+        asked = msgspec.structs.replace(recipe, by_record=by_record)
+        supply = made(Relay([batch]), external=40, recipe=asked)
         fetch(supply, lambda supply=supply: supply.ready == 40)
         chosen = []
         for number in range(12):
-            groups = supply.take(recipe, 1, Random(number))
+            groups = supply.take(asked, 1, Random(number))
             (out,) = supply._out
             chosen.append(out.peer)
             right = (4, 0) if out.peer == good else (0, 4)
@@ -179,7 +180,7 @@ def test_groups_that_were_not_read_leave_no_record() -> None:
     fetch(supply, lambda: supply.ready == 2)
     groups = supply.take(RECIPES["default"], 2, Random(1))
     supply.settle(5.0, [Judged(groups[1], 1, 0)])
-    assert len(supply._records) == 1
+    assert len(supply._records._records) == 1
 
 
 def test_what_was_trained_on_before_this_start_is_not_taken_again() -> None:

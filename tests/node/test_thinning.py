@@ -21,12 +21,12 @@ def home(tmp_path: Path) -> Path:
     Store(folder / "history.sqlite").close()
     with closing(sqlite3.connect(folder / "history.sqlite")) as db, db:
         for at in range(1, 61):
-            db.execute("INSERT INTO rounds VALUES (?, 1, ?, 2, 3, 0, 0.5, '{}')", (at, 100.0 + at))
+            db.execute("INSERT INTO rounds VALUES (?, '{}')", (at,))
             db.execute(
                 "INSERT INTO groups VALUES (?, 0, 'own', 'gcd', 0, 7, 0, 'v', '[1]', '[true]', '[1]', ?, NULL)",
                 (at, "x" * 50_000),
             )
-        db.execute("INSERT INTO probes VALUES (0, 'm', 90, 256, 0.2, 0.02, '{}')")
+        db.execute("INSERT INTO probes VALUES (0, 'm', '{}')")
     write(folder / "checkpoints" / "000060" / "adapter_model.safetensors", 2 * MB)
     write(tmp_path / "hub" / "weights", 3 * MB)
     write(tmp_path / "logs" / "node.old.log", MB)

@@ -11,20 +11,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from app.common.text import safe_line, span
 from app.node import events
 from app.node.chart import Kind, chart, top_of_axis
 from app.node.quiet import sentence
-from app.node.snapshot import Answer, FamilyRow, Phase, Point, Snapshot, SwarmView, doing, seconds, standing
+from app.node.records import GroupRow, Probe, Round
+from app.node.snapshot import FamilyRow, Phase, Snapshot, SwarmView, doing, standing
 from app.node.terminal import Terminal, closing, picture
-from app.node.text import plain
 from app.sapo.families import FAMILIES
+from app.sapo.questions import Coordinates
 from engines.contract import EngineInfo
 
 ENGINE = EngineInfo(
     name="torch", device="CPU", dtype="float32", model="starter", parameters=1, trainable=1, threads=1,
     memory_budget_mb=1,
 )  # fmt: skip
-POINTS = tuple(Point(round=10 * k, pass_at_1=0.1 + 0.02 * k, stderr=0.02) for k in range(6))
+
+
+def answer(question: str, text: str, reward: int) -> GroupRow:
+    return GroupRow(
+        round=50, at=0.0, coordinates=Coordinates(family="chain_sum", level=0, seed=1, index=0),
+        question=question, completions_G=(text,), rewards_G=(reward,), finished_G=(True,), scores_G=(1.0,),
+    )  # fmt: skip
+
+
+POINTS = tuple(Probe(round=10 * k, share=0.1 + 0.02 * k, stderr=0.02) for k in range(6))
 SNAPSHOT = Snapshot(
     model="starter",
     recipe="default",
@@ -40,19 +51,17 @@ SNAPSHOT = Snapshot(
     eta_s=40.0,
     curve=POINTS,
     families=tuple(
-        FamilyRow(title=f"Family {k}", level=1, levels=5, train_solved=0.3, first_probe=0.1, latest_probe=0.2)
+        FamilyRow(title=f"Family {k}", level=1, levels=5, solved=0.3, first_probe=0.1, latest_probe=0.2)
         for k in range(18)
     ),
-    answers=(Answer(family="chain_sum", question="4 - 1 - 7 =", completion="4-1=3 3-7=-4 #-4", solved=True),),
-    informative_own=9,
-    own_groups=16,
-    train_solved=0.31,
-    worked_share=0.63,
-    tokens_per_s=3120.0,
-    round_s=2.4,
+    answers=(answer("4 - 1 - 7 =", "4-1=3 3-7=-4 #-4", 1),),
+    last=Round(
+        round=50, seconds=2.4, informative_own=9, own_groups=16, train_solved=0.31, worked_share=0.63, loss=0.1,
+        tokens=3120, sample_s=1.0,
+    ),
     safe_round=50,
     safe_at=90.0,
-)
+)  # fmt: skip
 
 
 def text(rows) -> list[str]:
@@ -67,9 +76,9 @@ def drawn(snapshot: Snapshot, width: int, height: int, now: float = 100.0) -> li
 
 probes = st.lists(
     st.builds(
-        Point,
+        Probe,
         round=st.integers(0, 10**6),
-        pass_at_1=st.floats(0, 1),
+        share=st.floats(0, 1),
         stderr=st.floats(0, 0.5),
     ),
     max_size=30,
@@ -78,7 +87,7 @@ probes = st.lists(
 
 @settings(deadline=None)
 @given(points=probes, width=st.integers(24, 200), height=st.integers(4, 60))
-def test_a_chart_fills_exactly_its_room(points: list[Point], width: int, height: int) -> None:
+def test_a_chart_fills_exactly_its_room(points: list[Probe], width: int, height: int) -> None:
     rows = text(chart(points, width, height))
     assert len(rows) == height
     assert {len(row) for row in rows} == {width}
@@ -107,7 +116,7 @@ def test_axes_name_their_ends() -> None:
 
 
 def test_the_error_bar_is_drawn_around_the_point() -> None:
-    (low,), (high,) = ([Point(round=0, pass_at_1=0.2, stderr=e)] for e in (0.0, 0.1))
+    (low,), (high,) = ([Probe(round=0, share=0.2, stderr=e)] for e in (0.0, 0.1))
     dots = [
         sum(ch not in " " for row in chart([p], 60, 12)[:-2] for part, k in row[1:] for ch in part)
         for p in (low, high)
@@ -135,7 +144,7 @@ def test_the_view_fits_its_terminal(width: int, height: int) -> None:
 
 
 SWARM = SwarmView(
-    name="brisk-otter-0417", connected=True, relay="relay.example", peers=12, ready=6, taken=34, taken_last=6,
+    name="brisk-otter-0417", connected=True, relay="relay.example", online=12, ready=6, taken=34, taken_last=6,
     sources=5, given=51, waiting=2, received=40, refused={"stale": 2, "bad_reward": 1},
 )  # fmt: skip
 
@@ -181,12 +190,12 @@ def test_many_families_are_counted() -> None:
 @settings(deadline=None)
 @given(st.text())
 def test_nothing_a_terminal_obeys_gets_through(hostile: str) -> None:
-    assert all(char.isprintable() for char in plain(hostile))
+    assert all(char.isprintable() for char in safe_line(hostile))
 
 
 def test_markup_in_a_models_answer_is_only_text() -> None:
-    answer = Answer(family="x", question="[red]q[/red]", completion="[bold]a[/] \x1b]0;title\x07", solved=False)
-    lines = drawn(msgspec.structs.replace(SNAPSHOT, answers=(answer,)), 80, 24)
+    shown = answer("[red]q[/red]", "[bold]a[/] \x1b]0;title\x07", 0)
+    lines = drawn(msgspec.structs.replace(SNAPSHOT, answers=(shown,)), 80, 24)
     assert any("[red]q[/red]" in line and "[bold]a[/] ·]0;title·" in line for line in lines)
 
 
@@ -218,7 +227,7 @@ def test_phases_as_lines(change: dict[str, object], line: str) -> None:
 
 
 def test_spans_of_time() -> None:
-    assert [seconds(span) for span in (0, 89, 90, 5399, 5400)] == ["0 s", "89 s", "2 min", "90 min", "2 h"]
+    assert [span(s) for s in (0, 89, 90, 5399, 5400)] == ["0 s", "89 s", "2 min", "90 min", "2 h"]
 
 
 def test_where_the_curve_stands() -> None:
@@ -229,10 +238,7 @@ def test_where_the_curve_stands() -> None:
 
 
 def test_plain_lines_say_what_happened() -> None:
-    probe = events.ProbeDone(
-        round=10, pass_at_1=0.25, stderr=0.027, families={}, questions=256, worked_share=0.5,
-        finished_share=1.0, seconds=1.0,
-    )  # fmt: skip
+    probe = Probe(round=10, share=0.25, stderr=0.027, questions=256)
     assert sentence(probe) == "Held-out questions solved after round 10: 25.0 % ± 2.7 of 256."
     assert sentence(events.Checkpointed(round=1, folder="f")) is None
     assert sentence(events.Noted(round=1, sentence="Look.")) == "Look."

@@ -31,7 +31,7 @@ def entry() -> ModuleType:
         (["-m", "app.cli", "chat", "--json"], True),
         (["-m", "app.cli", "run", "--snapshots"], False),
         (["-m", "app.cli", "relay"], False),
-        (["models", "get", "some/model"], True),
+        (["models", "get", "some/model"], False),
         (["models"], False),
         (["window"], False),
         (["-m"], False),

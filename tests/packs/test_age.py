@@ -62,4 +62,4 @@ def test_a_memory_that_is_damaged_is_none(tmp_path: Path) -> None:
         (tmp_path / age.SEEN).write_bytes(content)
         age.check(tmp_path, manifest, {}, False)
     age.remember(tmp_path, manifest)
-    assert (tmp_path / age.SEEN).read_bytes() == b'{"cpu":%d}' % OLD
+    assert (tmp_path / age.SEEN).read_text().split() == ["{", '"cpu":', str(OLD), "}"]

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from app import authorities
+from app.common import authorities
+from app.common.retry import Patience
 from app.packs import source
-from app.packs.connection import Patience
 from app.packs.errors import PackError
 from tests.packs.wheels import KEYS, encoded, plain, wheel, write_out
 

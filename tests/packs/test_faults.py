@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from app.common.retry import Patience
 from app.packs import place, source
-from app.packs.connection import Patience
 from app.packs.errors import PackError
 from app.packs.events import Event, Progress
 from app.packs.stages import Installer

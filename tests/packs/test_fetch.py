@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from app.packs import fetch, source
-from app.packs.connection import Patience
+from app.common import fetch
+from app.common.fetch import part_of
+from app.common.retry import Patience
+from app.packs import source
+from app.packs import wheels as wheel_files
 from app.packs.errors import PackError
-from app.packs.fetch import part_of
 from app.packs.manifest import Signed
 from tests.packs.wheels import KEYS, Host, plain, signed, write_out
 
@@ -27,7 +29,7 @@ def bring(host: Host, to: Path, pack: Signed | None = None, **options: Any) -> t
     paused: list[str] = []
     content = {name: body for name, body in host.files.items() if name.endswith(".whl")}
     pack = pack or signed(content, f"{host.url}/cpu.json")
-    fetch.fetch(
+    wheel_files.bring(
         pack.manifest,
         pack.manifest.wheels,
         pack.base,
@@ -222,10 +224,10 @@ def test_files_beside_a_manifest_are_taken(host: Host, files: dict[str, bytes], 
 def test_an_offline_folder_is_looked_through(files: dict[str, bytes], tmp_path: Path) -> None:
     wheels = signed(files).manifest.wheels
     folder = write_out(files, tmp_path / "stick")
-    fetch.take(wheels, folder, lambda *_: None)
+    wheel_files.take(wheels, folder, lambda *_: None)
     (folder / LARGE).write_bytes(files[LARGE][:-5])
     with pytest.raises(PackError, match="is damaged"):
-        fetch.take(wheels, folder, lambda *_: None)
+        wheel_files.take(wheels, folder, lambda *_: None)
     (folder / LARGE).unlink()
     with pytest.raises(PackError, match=f"{LARGE} is not in"):
-        fetch.take(wheels, folder, lambda *_: None)
+        wheel_files.take(wheels, folder, lambda *_: None)

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from app.common.retry import Patience
 from app.packs import place, programs, stages
-from app.packs.connection import Patience
 from app.packs.errors import PackError
 from app.packs.events import Done, Event, Progress, Waiting
 from app.packs.stages import Installer
@@ -149,7 +149,7 @@ def test_too_little_disk_is_said_before_the_first_byte(packs: Packs, host: Host)
         return stages.SPARE + 49_000_000
 
     said = refused(lambda: packs.installer(free=free).install(pack))
-    assert "needs 0.3 GB" in said and "make some room" in said
+    assert "needs 259.7 MB" in said and "make some room" in said
     assert not host.asked and asked == [packs.root] and not (packs.root / ".work").exists()
 
 

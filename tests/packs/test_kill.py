@@ -95,7 +95,7 @@ def test_a_killed_installation_goes_on(percent: int, stage: str, updating: Updat
     if stage == "fetch":
         assert wheels[0][0] == LARGE and int(wheels[0][1].removeprefix("bytes=").rstrip("-")) > 50_000
     assert len(wheels) == (stage == "fetch")
-    assert not (updating.packs / ".work").exists() and not list(updating.packs.glob(".gone-*"))
+    assert not (updating.packs / ".work").exists() and not list(updating.packs.glob(".removing-*"))
 
 
 def test_whoever_is_asked_to_stop_leaves_nothing_running(updating: Updating) -> None:

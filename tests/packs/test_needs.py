@@ -19,10 +19,7 @@ HEAVY = (
         "engines.torch_lora",
         "engines.llamacpp",
     ),
-    *(
-        f"app.cli.{name}"
-        for name in ("__main__", "chat", "doctor", "export", "lab", "models", "puzzle", "trial")
-    ),
+    *(f"app.cli.{name}" for name in ("__main__", "chat", "doctor", "export", "lab", "puzzle", "trial")),
 )
 """What packaging/frozen/entry.py hands over, and what is imported by a name in a string."""
 SAID = {

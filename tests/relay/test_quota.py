@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.relay.quota import PER_ADDRESS, PER_KEY, Buckets, Quotas, Rate
+from app.common.rate import Buckets, Rate
+from app.relay.quota import PER_ADDRESS, PER_KEY, Quotas
 
 
 class Clock:

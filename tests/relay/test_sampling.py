@@ -106,8 +106,6 @@ def test_nobody_gets_their_own_or_a_group_twice() -> None:
     other = sampler.sample(ask(key="someone else"))
     assert len(other.groups) == 8 and (other.window, other.eligible, other.sources) == (120, 120, 6)
     assert sampler.sample(ask()).eligible == 100
-    sampler.forget(b"me")
-    assert len(sampler.sample(ask()).groups) == 8
 
 
 def test_the_memory_is_bounded_per_asker_and_in_askers() -> None:

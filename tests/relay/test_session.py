@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from app.common.rate import Rate
 from app.relay.desk import Desk
 from app.relay.origin import LOOPBACK
-from app.relay.quota import PER_ADDRESS, PER_KEY, Quotas, Rate
+from app.relay.quota import PER_ADDRESS, PER_KEY, Quotas
 from app.relay.session import FAULTS, Session
 from app.relay.standing import Ban
 from app.sapo.groups import Group

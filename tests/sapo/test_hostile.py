@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.sapo import scorers
+from app.sapo.asking import MAX_ANSWER, extract_answer
 from app.sapo.families import FAMILIES
-from app.sapo.prompts import MAX_ANSWER, extract_answer
 from app.sapo.questions import Question, draw
 from app.sapo.sandbox import Sandbox
 

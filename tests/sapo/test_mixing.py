@@ -3,14 +3,11 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.sapo import curriculum, seeds
 from app.sapo.groups import informative
-from app.sapo.mixing import Offer, choose, own_question
-from app.sapo.questions import QuestionError
+from app.sapo.mixing import Offer, choose
 from app.sapo.recipes import RECIPES
 
 FAITHFUL, DEFAULT = RECIPES["faithful"], RECIPES["default"]
@@ -95,32 +92,3 @@ def test_choices_are_distinct_informative_capped_and_repeatable(offers, j, seed,
             assert max(taken.values(), default=0) <= max(1, j // 4)
         else:
             assert len(chosen) == min(j, len(usable))
-
-
-STATE = curriculum.start({"chain_sum": 1, "gcd": 0})
-
-
-def test_own_questions_depend_on_node_round_and_slot_alone() -> None:
-    first = [own_question(STATE, b"node", 5, slot) for slot in range(8)]
-    assert [own_question(STATE, b"node", 5, slot) for slot in range(4)] == first[:4]
-    assert len({question.coordinates for question in first}) == 8
-    assert first[0] != own_question(STATE, b"other", 5, 0)
-    assert first[0] != own_question(STATE, b"node", 6, 0)
-
-
-def test_own_questions_follow_the_curriculum_and_avoid_held_out_texts() -> None:
-    tiny = curriculum.start({"count_bits": 0})  # 63 different questions, some of them held out
-    texts = {own_question(tiny, b"node", round, 0).text for round in range(150)}
-    assert len(texts) > 30
-    assert not any(map(seeds.held_out, texts))
-    levels = {
-        (q.coordinates.family, q.coordinates.level)
-        for q in (own_question(STATE, b"node", 0, slot) for slot in range(40))
-    }
-    assert levels == {("chain_sum", 1), ("gcd", 0)}
-
-
-def test_a_level_with_nothing_to_train_on_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seeds, "held_out", lambda text: True)
-    with pytest.raises(QuestionError, match="held out"):
-        own_question(STATE, b"node", 0, 0)

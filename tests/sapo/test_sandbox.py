@@ -16,10 +16,10 @@ import psutil
 import pytest
 
 from app.sapo import sandbox as module
+from app.sapo.asking import MAX_ANSWER
 from app.sapo.families import FAMILIES
 from app.sapo.groups import Group
 from app.sapo.pipe import MAX_FRAME, Judge, PipeError, frame
-from app.sapo.prompts import MAX_ANSWER
 from app.sapo.questions import (
     Asked,
     Coordinates,

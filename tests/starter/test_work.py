@@ -9,7 +9,7 @@ import pytest
 
 from app.lab.starter.corpus import Mix, examples, guess
 from app.lab.starter.work import WORK, Stuck, worked
-from app.sapo.prompts import extract_answer
+from app.sapo.asking import extract_answer
 from app.sapo.questions import Coordinates, generate
 from app.sapo.seeds import held_out
 

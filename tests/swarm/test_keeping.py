@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import stat
 import subprocess
@@ -15,9 +16,20 @@ import keyring.errors
 import pytest
 from keyring.backends.chainer import ChainerBackend
 
+from app.node.belongings import kind
 from app.swarm import keeping
-from app.swarm.identity import Identity, IdentityError, PassphraseNeeded
-from app.swarm.keeping import Kept, Where, keep_in_file, keep_in_keyring, open_identity, real_backend
+from app.swarm.identity import Identity, IdentityError, PassphraseNeeded, bare
+from app.swarm.keeping import (
+    Kept,
+    Where,
+    Whereabouts,
+    keep,
+    keep_in_file,
+    keep_in_keyring,
+    open_identity,
+    real_backend,
+    whereabouts,
+)
 
 
 class Ring(keyring.backend.KeyringBackend):
@@ -33,6 +45,10 @@ class Ring(keyring.backend.KeyringBackend):
 
     def set_password(self, service: str, username: str, password: str) -> None:
         self.kept[service, username] = password
+
+    def delete_password(self, service: str, username: str) -> None:
+        if self.kept.pop((service, username), None) is None:
+            raise keyring.errors.PasswordDeleteError("not found")
 
 
 class Locked(Ring):
@@ -73,12 +89,150 @@ def test_every_folder_has_a_key_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ring", [None, Locked(), Forgetful()])
-def test_without_a_keyring_that_keeps_a_key_it_lives_in_memory_alone(tmp_path: Path, ring: Ring | None) -> None:
+def test_without_a_keyring_that_keeps_a_key_it_is_in_a_file_for_its_owner_alone(
+    tmp_path: Path, ring: Ring | None
+) -> None:
     first, again = opened(tmp_path, ring), opened(tmp_path, ring)
-    assert first.where == again.where == Where.MEMORY
-    assert first.identity != again.identity
-    assert first.note.endswith("This name lasts until the node ends.")
+    assert first.where == again.where == Where.PLAIN
+    assert first.identity == again.identity, "the owner is the same person at every start"
+    (file,) = tmp_path.glob("key-*.secret")
+    assert str(file) in first.note and keeping.PASSPHRASE in first.note and again.note == "", "it is said once"
+    assert whereabouts(tmp_path) == Whereabouts(
+        name=first.identity.name, public_key=first.identity.key.hex(), kept="plain", file=str(file)
+    )
+    if os.name == "posix":
+        assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights as POSIX has them")
+def test_a_key_is_nobody_elses_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also before it has its name, also under an umask that lets everybody read."""
+    seen: list[int] = []
+    real = os.fsync
+
+    def looking(descriptor: int) -> None:
+        seen.append(stat.S_IMODE(os.fstat(descriptor).st_mode))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", looking)
+    before = os.umask(0)
+    try:
+        opened(tmp_path, None)
+    finally:
+        os.umask(before)
+    assert seen == [0o600, 0o600], "the key and the record, each forced to the disk"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights as POSIX has them")
+def test_a_file_that_others_can_read_is_closed_to_them_and_that_is_told_once(tmp_path: Path) -> None:
+    mine = opened(tmp_path, None).identity
+    (file,) = tmp_path.glob("*.secret")
+    file.chmod(0o644)
+    found = opened(tmp_path, None)
+    assert found.identity == mine and stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert "could read your key" in found.note and "identity new" in found.note
+    assert opened(tmp_path, None).note == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights as POSIX has them")
+def test_a_disk_without_rights_is_told_at_every_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = opened(tmp_path, None).identity
+    (file,) = tmp_path.glob("*.secret")
+    file.chmod(0o644)
+    monkeypatch.setattr(Path, "chmod", lambda *_: None)  # as FAT does
+    for _ in range(2):
+        found = opened(tmp_path, None)
+        assert found.identity == mine and f"set {keeping.PASSPHRASE}" in found.note
+
+
+OTHERS = Identity(bytes(range(32)))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff\xfe",
+        b'{"v":1',
+        b'{"v":1,"public_key":"","seed":"00"}',
+        b'{"v":1,"public_key":"%s","seed":"%s"}' % (b"00" * 32, b"11" * 32),
+        b'{"v":1,"public_key":"","seed":"' + b"9" * 10**6 + b'"}',
+    ],
+    ids=["empty", "no text", "cut", "short", "another key", "huge"],
+)
+def test_a_damaged_file_is_kept_aside_and_the_words_are_named(tmp_path: Path, content: bytes) -> None:
+    mine = opened(tmp_path, None).identity
+    (file,) = tmp_path.glob("*.secret")
+    file.write_bytes(content)
+    found = opened(tmp_path, None)
+    assert found.where == Where.MEMORY and found.identity != mine
+    (aside,) = tmp_path.glob("damaged-*")
+    assert aside.read_bytes() == content and kind(aside.name) is not None
+    assert mine.name in found.note and aside.name in found.note and "identity restore" in found.note
+    again = opened(tmp_path, None)
+    assert again.where == Where.MEMORY and f"{file} is not there" in again.note
+    asyncio.run(keep(Identity.from_words(mine.words()), tmp_path, find=lambda: None))
+    assert opened(tmp_path, None).identity == mine
+
+
+def test_another_ones_file_under_this_name_is_not_taken_for_the_key(tmp_path: Path) -> None:
+    mine = opened(tmp_path, None).identity
+    (file,) = tmp_path.glob("*.secret")
+    file.write_bytes(bare(OTHERS))
+    found = opened(tmp_path, None)
+    assert found.where == Where.MEMORY and OTHERS.name in found.note and mine.name in found.note
+    assert file.read_bytes() == bare(OTHERS)
+
+
+def test_a_folder_in_place_of_the_file_is_told_in_a_sentence(tmp_path: Path) -> None:
+    opened(tmp_path, None)
+    (file,) = tmp_path.glob("*.secret")
+    file.unlink()
+    file.mkdir()
+    found = opened(tmp_path, None)
+    assert found.where == Where.MEMORY and str(file) in found.note and "\n" not in found.note
+
+
+def test_a_passphrase_encrypts_what_lay_open(tmp_path: Path) -> None:
+    mine = opened(tmp_path, None).identity
+    sealed = opened(tmp_path, None, "correct horse")
+    assert sealed.where == Where.FILE and sealed.identity == mine
+    assert [path.suffix for path in sorted(tmp_path.iterdir())] == [".json", ".sealed"]
+    assert mine.seed().hex().encode() not in left(tmp_path)
+    assert opened(tmp_path, None, "correct horse").identity == mine
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_disk_that_takes_nothing_leaves_it_in_memory(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    try:
+        found = opened(tmp_path, None)
+    finally:
+        tmp_path.chmod(0o700)
+    assert found.where == Where.MEMORY and found.note.endswith("This name lasts until the node ends.")
+
+
+def test_a_full_disk_leaves_it_in_memory_and_no_half_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    found = opened(tmp_path, None)
+    assert found.where == Where.MEMORY and "No space left" in found.note
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_keys_from_before_are_remembered_and_forgotten_with_it(tmp_path: Path) -> None:
+    ring = Ring()
+    first = opened(tmp_path, ring).identity
+    second = Identity.new()
+    asyncio.run(keep(second, tmp_path, find=lambda: ring))
+    asyncio.run(keep(first, tmp_path, find=lambda: ring))
+    asyncio.run(keep(second, tmp_path, find=lambda: ring))
+    assert opened(tmp_path, ring).identity == second and len(ring.kept) == 2
+    assert keeping.forget(tmp_path, find=lambda: ring) == "" and ring.kept == {}
 
 
 def test_a_keyring_that_is_locked_later_costs_the_session_its_name_and_never_the_key(tmp_path: Path) -> None:
@@ -131,7 +285,7 @@ def test_patience_ends(tmp_path: Path) -> None:
 
     found = asyncio.run(open_identity(tmp_path, find=Silent, patience_s=0.01))
     release.set()
-    assert found.where == Where.MEMORY and "did not answer" in found.note
+    assert found.where == Where.PLAIN and "did not answer" in found.note
 
 
 def test_a_process_ends_though_the_keyring_still_waits(tmp_path: Path) -> None:
@@ -144,7 +298,7 @@ def test_a_process_ends_though_the_keyring_still_waits(tmp_path: Path) -> None:
         "print(kept.where.value)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout.strip() == "memory" and done.stderr == ""
+    assert done.stdout.strip() == "plain" and done.stderr == ""
 
 
 def named(module: str) -> Ring:
@@ -216,9 +370,13 @@ def test_a_keyring_that_refuses_changes_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b'{"v":1,"where":"cloud"}'])
 def test_a_damaged_record_is_an_error_and_is_not_overwritten(tmp_path: Path, content: bytes) -> None:
     (tmp_path / keeping.RECORD).write_bytes(content)
-    with pytest.raises(IdentityError, match="move it away"):
+    with pytest.raises(IdentityError, match="identity restore"):
         opened(tmp_path, Ring())
     assert left(tmp_path) == content
+    mine = Identity.new()
+    asyncio.run(keep(mine, tmp_path, find=lambda: None))
+    (aside,) = tmp_path.glob("damaged-identity.json-*")
+    assert aside.read_bytes() == content and opened(tmp_path, None).identity == mine
 
 
 def test_a_missing_or_exchanged_key_file_is_an_error_that_names_it(tmp_path: Path) -> None:

@@ -8,10 +8,9 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.swarm.allowance import SHARE, Allowance
 from app.swarm.clock import RelayClock
 from app.swarm.known import MOST, KnownRelays
-from app.swarm.limits import Quotas
+from app.swarm.limits import SHARE, Quotas, allowance
 from app.swarm.outbox import Outbox
 from app.swarm.protocol import Ok, Pub, from_client
 from app.swarm.publishing import HELD, Publisher
@@ -49,7 +48,7 @@ def test_stamps_follow_the_relays_clock_and_one_odd_word_changes_nothing() -> No
 
 @given(st.lists(st.tuples(st.floats(0, 30), st.integers(0, 9)), max_size=60))
 def test_an_allowance_never_gives_more_than_the_relay(steps: list[tuple[float, int]]) -> None:
-    bucket, now, taken = Allowance(30, 60, now=0.0), 0.0, 0.0
+    bucket, now, taken = allowance(30, 60), 0.0, 0.0
     for passed, wanted in steps:
         now += passed
         amount = min(wanted, int(bucket.left(now)))
@@ -121,7 +120,7 @@ def test_a_relay_without_compression_gets_plain_text(tmp_path: Path) -> None:
 
 def test_who_publishes_what_there_is_room_for_empties_the_outbox(tmp_path: Path) -> None:
     """Rounds of five seconds, a relay that is away for ten minutes and then takes what its quota allows."""
-    one, relay, rng = publisher(tmp_path), Allowance(30, 60, now=0.0), Random(1)
+    one, relay, rng = publisher(tmp_path), allowance(30, 60), Random(1)
     now, made, most = 0.0, 0, 0
     while now < 1800:
         now += 5.0

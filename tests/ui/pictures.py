@@ -77,6 +77,10 @@ def scenes(home: Path | None) -> list[tuple[str, str, View]]:
         ("welcome-machine", "overview", View(home="/tmp")),
         ("welcome-company", "overview", View(home="/tmp")),
     ]
+    made += [
+        (f"identity-{name}", "settings", views.learning(persona=persona))
+        for name, persona in views.personas().items()
+    ]
     return made + engine_views.scenes()
 
 
@@ -90,6 +94,12 @@ def prepare(scene: str, window: Window) -> None:
         assert isinstance(page, SettingsPage)
         QApplication.processEvents()
         page.ensureWidgetVisible(page._engine)
+    elif scene.startswith("identity"):
+        assert isinstance(page, SettingsPage)
+        if scene == "identity-words":
+            page._identity._take(views.WORDS)
+        QApplication.processEvents()
+        page.ensureWidgetVisible(page._identity)
     elif scene.startswith("engine-first"):
         assert isinstance(page, Overview)
         page._welcome._show(page._welcome._what)

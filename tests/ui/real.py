@@ -99,9 +99,9 @@ def family(pid: int) -> list[psutil.Process]:
 
 
 def rounds(home: Path) -> int:
-    from app.ui import past
+    from app.node import history
 
-    return len(past.read(past.newest(home)).rounds)
+    return len(history.read(history.newest(home)).rounds)
 
 
 def named(pid: int, name: str) -> psutil.Process | None:

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.node.records import Happening
 from app.swarm.identity import Identity
 from app.swarm.private import Private
 from app.ui import diagnostics
 from app.ui.logs import Tail
-from app.ui.model import Happening, State, View
+from app.ui.model import State, View
 from app.ui.pages.bundle import BundleDialog
 from app.ui.pages.logview import LogView
 from app.ui.redaction import HIDDEN, cleaned

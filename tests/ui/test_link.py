@@ -168,7 +168,10 @@ def test_what_is_ordered_reaches_the_node_and_its_process_stays(
 def test_who_leaves_the_swarm_is_alone_whatever_the_node_before_still_says(
     make: Callable[[str], Link], tmp_path: Path, qtbot: QtBot
 ) -> None:
-    swarm = '{"event":"identity","name":"brisk-otter-0417","public_key":"00","kept":"keyring"}'
+    swarm = (
+        '{"event":"snapshot","snapshot":{"model":"m","recipe":"default","home":"","solo":false,"started_at":0,'
+        '"swarm":{"name":"brisk-otter-0417"}}}'
+    )
     joined = GOOD.replace(f"print('''{PROBE}'''", f"if '--solo' not in sys.argv: print('''{swarm}'''")
     link = make(joined + f"\nif '--solo' not in sys.argv: print('''{swarm}''', flush=True)\n")
     control = Control(tmp_path, Choices(tmp_path), link)

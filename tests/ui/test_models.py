@@ -13,11 +13,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 from safetensors.numpy import save
 
+from app.node.library import Model
 from app.ui.choices import Choices
 from app.ui.control import Control
 from app.ui.fetching import Fetching
@@ -317,3 +319,71 @@ def test_another_model_has_another_past_and_another_node(tmp_path: Path, qtbot: 
         assert "--model" not in first and second.endswith("--model Some/Model")
     finally:
         control.close()
+
+
+def dropped(window: QWidget, paths: list[Path]) -> bool:
+    """Whether the window takes these; they are let go over it if it does."""
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    at, copy = QPoint(200, 200), Qt.DropAction.CopyAction
+    press_, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(at, copy, data, press_, none)
+    enter.ignore()
+    QApplication.sendEvent(window, enter)
+    if enter.isAccepted():
+        QApplication.sendEvent(window, QDropEvent(QPointF(at), copy, data, press_, none))
+    return enter.isAccepted()
+
+
+def test_a_file_let_go_over_the_window_is_taken(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object], tmp_path: Path
+) -> None:
+    from dataclasses import replace
+
+    from app.ui.window import Window
+
+    window = Window(light, replace(actions, models=asking(asked)))
+    qtbot.addWidget(window)
+    window.show()
+    file, other, folder = tmp_path / "own.GGUF", tmp_path / "notes.txt", tmp_path / "model"
+    folder.mkdir()
+    for one in (file, other, folder / "config.json"):
+        one.write_text("{}")
+    assert not dropped(window, [other, tmp_path / "gone.gguf"]) and window.page == "overview"
+    assert dropped(window, [other, file, folder]) and window.page == "models"
+    assert ("get", str(file)) in asked and ("add_folder", str(folder)) in asked
+    assert not [one for one in asked if str(other) in str(one)]
+
+
+def test_a_file_is_taken_over_by_a_process(fetching: Fetching, tmp_path: Path, qtbot: QtBot) -> None:
+    from engines.models import gguf
+    from engines.models.locate import starter_folder
+
+    good, bad = tmp_path / "own.gguf", tmp_path / "bad.gguf"
+    gguf.write(starter_folder(), good, "f16")
+    bad.write_bytes(b"GGUF")
+    fetching.get(str(good))
+    assert fetching.holdings.said == "Reading own.gguf."
+    qtbot.waitUntil(lambda: "is in your list now" in fetching.holdings.said, timeout=PATIENCE_MS)
+    assert [one.name for one in Shelf(tmp_path).installed()] == [str(good)]
+    fetching.get(str(bad))
+    qtbot.waitUntil(lambda: "bad.gguf is no GGUF file" in fetching.holdings.problem, timeout=PATIENCE_MS)
+
+
+def test_what_other_programs_have_is_used_at_once(qtbot: QtBot, page: Models, asked: list[object]) -> None:
+    library = views.holdings().library
+    assert library is not None
+    theirs = Model(name="/x/own.gguf", title="Own", local=True, program="LM Studio", folder="/x", bytes=10**8)
+    broken = Model(
+        name="/x/other.gguf", title="Other", local=True, program="Jan", problem="It cannot.", about="It cannot."
+    )
+    library = msgspec.structs.replace(library, models=(*library.models, theirs, broken))
+    look(page, Holdings(chosen="starter", library=library))
+    said = texts(page)
+    assert (
+        "Fetched by other programs" in said and "LM Studio keeps its own copy" in said and "It cannot." in said
+    )
+    assert not shown(page)["Use this: Other"].isEnabled()
+    press(qtbot, page, "Use this: Own")
+    assert ("get", "/x/own.gguf") in asked
+    assert "Remove: Own" not in shown(page)

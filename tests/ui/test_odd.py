@@ -13,8 +13,10 @@ from pytestqt.qtbot import QtBot
 
 from app.node.errors import no_room
 from app.node.reasons import Reason
+from app.node.records import Probe
+from app.node.snapshot import SwarmView
 from app.ui.link import problem
-from app.ui.model import Point, State, Swarm, View
+from app.ui.model import State, View
 from app.ui.window import Window
 from tests.ui import views
 
@@ -31,7 +33,7 @@ def failed(sentence: str) -> View:
 def slept(hours: float) -> View:
     """The lid was closed in the middle of a round: the last word of the node is that old."""
     past = views.NOW - hours * HOUR
-    curve = tuple(Point(round=at, pass_at_1=0.4, stderr=0.03, at=past - 60 + at) for at in (0, 10))
+    curve = tuple(Probe(round=at, share=0.4, stderr=0.03, at=past - 60 + at) for at in (0, 10))
     swarm = views.swarm(3, connected=False, sentence="The connection was lost. Next try in 4 s.")
     return views.learning(solo=False, swarm=swarm, step_since=past, safe_at=past, curve=curve, left_s=1.0)
 
@@ -60,7 +62,7 @@ SCENES: dict[str, tuple[View, dict[str, tuple[str, ...]]]] = {
     ),
     "5,000 peers": (views.together(5000), {"swarm": ("5\u2009000 peers",)}),
     "no relay": (
-        views.learning(solo=False, swarm=Swarm(sentence="No relay answers. Next try in 40 s.")),
+        views.learning(solo=False, swarm=SwarmView(sentence="No relay answers. Next try in 40 s.")),
         {"swarm": ("No relay answers.",), "privacy": ("Nothing at the moment", "No relay answers.")},
     ),
     "asleep for a night": (

@@ -59,9 +59,9 @@ def window(display: str, home: Path) -> Iterator[subprocess.Popen[bytes]]:
 def test_it_learns_pauses_and_goes_with_its_window(
     window: subprocess.Popen[bytes], display: str, home: Path
 ) -> None:
-    from app.ui import past
+    from app.node import history
 
-    wait(lambda: past.read(past.newest(home)).curve, "the curve has its first point")
+    wait(lambda: history.read(history.newest(home)).curve, "the curve has its first point")
     wait(lambda: rounds(home) >= 1, "a round is done")
     kept_node = node(window.pid)
     assert kept_node is not None and trainer(window.pid) is not None
@@ -204,7 +204,7 @@ def test_assistive_technology_finds_and_presses_the_switch(display: str, home: P
 
 
 def test_two_windows_learn_from_each_other_over_a_relay(display: str, tmp_path: Path) -> None:
-    from app.ui import past
+    from app.node import history
 
     relay = subprocess.Popen(
         [sys.executable, "-m", "app.cli", "relay", "--host", "127.0.0.1", "--port", "0"],
@@ -221,7 +221,7 @@ def test_two_windows_learn_from_each_other_over_a_relay(display: str, tmp_path: 
         prepare(home)
         running.append(start(display, home, "--join", url, SHOAL_PASSPHRASE="for the test"))
     try:
-        taken = lambda home: sum(row.informative_peer for row in past.read(past.newest(home)).rounds)  # noqa: E731
+        taken = lambda home: sum(row.taken for row in history.read(history.newest(home)).rounds)  # noqa: E731
         wait(lambda: all(taken(home) for home in homes), "both learned from the other")
     finally:
         for one in running:

@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from app.bench.window import prepare
+from app.node import history
 from app.node.home import held
-from app.ui import past
 from tests.ui.real import (
     PRESS,
     ROOT,
@@ -93,7 +93,7 @@ def test_from_the_first_run_to_quitting(xvfb: str, session: dict[str, str], tmp_
             picture(display, "first-1-welcome")
             push(display, session, "Learn alone")
 
-            wait(lambda: len(past.read(past.newest(tmp_path)).curve) >= 2, "the curve moves")
+            wait(lambda: len(history.read(history.newest(tmp_path)).curve) >= 2, "the curve moves")
             picture(display, "first-2-curve")
             working = trainer(running.pid)
             assert working is not None

@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from app.bench.window import prepare
+from app.node import history
 from app.node.home import held
-from app.ui import past
 from tests.ui.real import end, ended, family, node, press, rounds, scorer, screen, start, trainer, wait
 
 pytestmark = pytest.mark.long
@@ -27,8 +27,8 @@ def display(xvfb: str) -> Iterator[str]:
         yield name
 
 
-def history(home: Path) -> list[tuple[int, float, int]]:
-    return [(row.round, row.at, row.informative_own) for row in past.read(past.newest(home)).rounds]
+def rows(home: Path) -> list[tuple[int, float, int]]:
+    return [(row.round, row.at, row.informative_own) for row in history.read(history.newest(home)).rounds]
 
 
 def processes(pid: int) -> dict[str, psutil.Process | None]:
@@ -58,20 +58,20 @@ def test_killed_while_it_learns_it_goes_on_with_its_history(
             process = found[victim]
             assert process is not None
             process.kill()
-        before = history(tmp_path)
+        before = rows(tmp_path)
         if "window" in victims:
             running.wait()
             assert ended(everything), "nothing is left running"
             with held(tmp_path):
                 pass  # and nothing holds the folder
-            assert history(tmp_path)[: len(before)] == before, "the next start begins with the same history"
+            assert rows(tmp_path)[: len(before)] == before, "the next start begins with the same history"
             running = start(display, tmp_path)
         else:
             assert ended([one for who in victims if (one := found[who])])
             if "node" in victims:
                 assert ended([one for who in ("trainer", "scorer") if (one := found[who])]), "no orphans"
         wait(lambda: rounds(tmp_path) >= len(before) + 2, "it goes on after what it knew")
-        after = history(tmp_path)
+        after = rows(tmp_path)
         assert [row[0] for row in after] == list(range(1, len(after) + 1)), "neither gaps nor doubles"
         # The round that was just being made safe may be played again (app.node.store).
         assert after[: len(before) - 1] == before[:-1]
@@ -96,7 +96,7 @@ def test_killed_while_paused_it_stays_paused_and_nothing_runs(
         press(display, "ctrl+p")
         assert ended(busy), "trainer and scoring child end"
         wait(lambda: (tmp_path / "orders.json").exists(), "the pause is kept")
-        before, found, everything = history(tmp_path), processes(running.pid), family(running.pid)
+        before, found, everything = rows(tmp_path), processes(running.pid), family(running.pid)
         for victim in victims:
             process = found[victim]
             assert process is not None
@@ -110,9 +110,9 @@ def test_killed_while_paused_it_stays_paused_and_nothing_runs(
         wait(lambda: "paused" in (tmp_path / "orders.json").read_text(), "it remembers")
         # A node that starts has a scoring child, and ends it as soon as it knows of the pause.
         wait(lambda: quiet(running.pid), "trainer and scoring child stay away")
-        assert history(tmp_path) == before
+        assert rows(tmp_path) == before
         press(display, "ctrl+p")
         wait(lambda: rounds(tmp_path) > len(before), "resumed, it goes on")
-        assert history(tmp_path)[: len(before)] == before
+        assert rows(tmp_path)[: len(before)] == before
     finally:
         end(running)

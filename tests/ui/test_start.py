@@ -20,9 +20,10 @@ from app.ui import libraries
 from app.ui.choices import SETTINGS, Choices
 from app.ui.login import Login
 from app.ui.model import State
+from app.ui.pages.frame import Actions
 from app.ui.single import QUIT, Single
 from app.ui.start import Desktop
-from app.ui.tray import Tray, TrayActions, icon_name
+from app.ui.tray import Tray, icon_name
 from tests.ui import views
 
 ROOT = Path(__file__).parents[2]
@@ -160,7 +161,7 @@ def test_every_setting_has_a_help_and_bears_a_damaged_file(tmp_path: Path) -> No
     (tmp_path / "window.json").write_text("{damaged")
     (tmp_path / "window-state.json").write_text('{"version": "x"}')
     choices = Choices(tmp_path)
-    assert choices["theme"] == "system" and (tmp_path / "window.damaged").exists()
+    assert choices["theme"] == "system" and list(tmp_path.glob("damaged-window.json-*"))
     choices.put("theme", "dark")
     choices.remember(page="skills")
     again = Choices(tmp_path)
@@ -203,19 +204,10 @@ def test_size_and_page_are_remembered(qapp: QApplication, tmp_path: Path) -> Non
         made.control.close()
 
 
-def test_the_tray_shows_states_by_shape_and_says_why(qapp: QApplication) -> None:
-    asked: list[object] = []
-    tray = Tray(
-        TrayActions(
-            open=lambda: asked.append("open"),
-            start=lambda: asked.append("start"),
-            pause=lambda: asked.append("pause"),
-            snooze=lambda seconds: asked.append(("snooze", seconds)),
-            finish=lambda: asked.append("finish"),
-            also_in_use=lambda on: asked.append(("also", on)),
-            quit=lambda: asked.append("quit"),
-        )
-    )
+def test_the_tray_shows_states_by_shape_and_says_why(
+    qapp: QApplication, actions: Actions, asked: list[object]
+) -> None:
+    tray = Tray(actions, lambda: asked.append("open"), lambda: asked.append("quit"))
     assert {icon_name(state) for state in State} == {
         "tray-learning",
         "tray-waiting",
@@ -232,7 +224,7 @@ def test_the_tray_shows_states_by_shape_and_says_why(qapp: QApplication) -> None
     for action in tray._pause.actions():
         action.trigger()
     snoozes = [("snooze", 3600.0), ("snooze", 10800.0), ("snooze", None)]
-    assert asked == ["pause", ("also", True), "finish", *snoozes, "pause"]
+    assert asked == ["pause", ("contribute_when_idle", False), "finish", *snoozes, "pause"]
     tray.show_view(views.odd()["snoozed"])
     assert "Snoozed by you until Sat 22:00." in tray._icon.toolTip()
     assert (

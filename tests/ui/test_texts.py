@@ -16,7 +16,6 @@ NOT_TEXTS = {
     "theme/theme.py": "names of fonts",
     "display.py": "said in a terminal, before there is a window",
     "libraries.py": "names of packages; its one sentence is the launcher's",
-    "past.py": "SQL",
     "measure.py": "figures for those who build Shoal",
     "diagnostics.py": "for those who mend Shoal, and greppable",
     "logs.py": "the same",

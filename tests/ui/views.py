@@ -12,31 +12,21 @@ from pathlib import Path
 import msgspec
 
 from app.chat import messages
+from app.node import history
 from app.node.effort import EFFORTS, Dial
 from app.node.library import Library, Model, Training
 from app.node.preferences import DEFAULTS
 from app.node.reasons import Reason
-from app.node.snapshot import Ruling
+from app.node.records import GroupRow, Happening, Probe, Round, Run
+from app.node.snapshot import Peer, Ruling, SwarmView
+from app.sapo.questions import Coordinates
+from app.swarm.ledger import Message
 from app.swarm.names import name
-from app.ui import past
 from app.ui.fold import Fold
 from app.ui.holdings import Fetch, Holdings
-from app.ui.model import (
-    Answer,
-    Group,
-    Happening,
-    Message,
-    Peer,
-    Point,
-    Problem,
-    Round,
-    Run,
-    State,
-    Step,
-    Swarm,
-    View,
-)
+from app.ui.model import Problem, State, Step, View
 from app.ui.pages.tryit import TryIt
+from app.ui.persona import Persona
 from app.ui.trial import Engine as Measured
 from app.ui.trial import Findings
 from engines.contract import EngineInfo
@@ -87,18 +77,23 @@ QUESTIONS = {
 }
 
 
-def rising(rounds: int, every: int = 10, seed: int = 1) -> tuple[Point, ...]:
+def rising(rounds: int, every: int = 10, seed: int = 1) -> tuple[Probe, ...]:
     """A curve as a good run has it."""
     dice = random.Random(seed)
     made = []
     for at in range(0, rounds + 1, every):
         share = 0.22 + 0.34 * (1 - math.exp(-at / 60)) + dice.gauss(0, 0.012)
         made.append(
-            Point(
+            Probe(
                 round=at,
-                pass_at_1=share,
+                share=share,
                 stderr=math.sqrt(share * (1 - share) / 256),
                 at=NOW - (rounds - at) * 4,
+                questions=256,
+                families={
+                    family: min(1.0, max(0.0, share + 0.09 * (place - 4)))
+                    for place, family in enumerate(_FAMILIES)
+                },
             )
         )
     return tuple(made)
@@ -108,7 +103,7 @@ def learning(rounds: int = 160, **fields: object) -> View:
     """A node in the middle of its work."""
     dice = random.Random(7)
     fold = Fold(View(home="/home/ada/.local/share/shoal"))
-    levels, rows = [], []
+    rows = []
     for at in range(1, rounds + 1):
         when = NOW - (rounds - at) * 4 - 2
         share = 0.2 + 0.35 * (1 - math.exp(-at / 50))
@@ -117,30 +112,22 @@ def learning(rounds: int = 160, **fields: object) -> View:
             level = 1 + (at > 90 + 8 * place)
             answered = dice.choice((8, 16, 24))
             found[family] = (level, sum(dice.random() < share for _ in range(answered)), answered)
-        levels.append((when, found))
-        row = past.round_row(
-            at, 1, when, 3.1 + dice.random(), dice.randint(9, 15), 0, share + dice.gauss(0, 0.04), found
+        row = Round(
+            round=at,
+            run=1,
+            at=when,
+            seconds=3.1 + dice.random(),
+            informative_own=dice.randint(9, 15),
+            train_solved=share + dice.gauss(0, 0.04),
+            families=found,
+            tokens=4428,
+            sample_s=2.0,
         )
         rows.append(row)
-    curve = rising(rounds)
-    probed = tuple(
-        (
-            point.round,
-            point.at,
-            256,
-            {
-                family: min(1.0, max(0.0, point.pass_at_1 + 0.09 * (place - 4)))
-                for place, family in enumerate(_FAMILIES)
-            },
-        )
-        for point in curve
-    )
     fold.recall(
-        past.Past(
-            curve=curve,
-            probed=probed,
+        history.History(
+            curve=rising(rounds),
             rounds=tuple(rows),
-            levels=tuple(levels),
             groups=groups(rounds),
             runs=(
                 Run(
@@ -178,8 +165,6 @@ def learning(rounds: int = 160, **fields: object) -> View:
         done=76,
         total=128,
         left_s=1.4,
-        round_s=3.4,
-        tokens_per_s=2214.0,
         step_since=NOW - 1,
         safe_at=NOW - 3,
     )
@@ -187,31 +172,35 @@ def learning(rounds: int = 160, **fields: object) -> View:
     return fold.view
 
 
-def groups(last: int, count: int = 60, peers: bool = False) -> tuple[Group, ...]:
+def group(
+    round: int, at: float, family: str, answers: list[tuple[str, bool]], level: int = 1, **more: object
+) -> GroupRow:
+    return GroupRow(
+        round=round,
+        at=at,
+        coordinates=Coordinates(family=family, level=level, seed=1, index=0),
+        completions_G=tuple(text for text, _ in answers),
+        rewards_G=tuple(int(solved) for _, solved in answers),
+        finished_G=(True,) * len(answers),
+        scores_G=tuple(float(solved) for _, solved in answers),
+        **more,
+    )
+
+
+def groups(last: int, count: int = 60, peers: bool = False) -> tuple[GroupRow, ...]:
     dice = random.Random(3)
     made = []
     for at in range(count):
         family = dice.choice(list(QUESTIONS))
         question, right, wrong = QUESTIONS[family]
-        answers = tuple(
-            Answer(text=right if (ok := dice.random() < 0.55) else wrong, solved=ok) for _ in range(8)
-        )
+        solved = [dice.random() < 0.55 for _ in range(8)]
         peer = name(bytes([at % 7]) * 32) if peers and at % 3 == 1 else None
-        made.append(
-            Group(
-                round=max(1, last - at // 6),
-                at=NOW - at,
-                family=family,
-                level=1,
-                answers=answers,
-                question=question,
-                peer=peer,
-            )
-        )
+        answers = [(right if ok else wrong, ok) for ok in solved]
+        made.append(group(max(1, last - at // 6), NOW - at, family, answers, question=question, peer=peer))
     return tuple(made)
 
 
-def swarm(peers: int = 14, **fields: object) -> Swarm:
+def swarm(peers: int = 14, **fields: object) -> SwarmView:
     dice = random.Random(5)
     rows = tuple(
         Peer(
@@ -222,7 +211,7 @@ def swarm(peers: int = 14, **fields: object) -> Swarm:
         )
         for at in range(peers)
     )
-    made = Swarm(
+    made = SwarmView(
         name="brisk-otter-0417",
         connected=True,
         relay="wss://shoal.example.org",
@@ -234,8 +223,8 @@ def swarm(peers: int = 14, **fields: object) -> Swarm:
         taken=391,
         received=460,
         refused={"too old": 41, "not informative": 28},
-        bytes_per_hour=1_840_000.0,
-        received_per_hour=2_310_000.0,
+        bytes_per_hour=1_840_000,
+        received_per_hour=2_310_000,
         relay_name="shoal.example.org",
         peers=rows,
         messages=tuple(
@@ -388,10 +377,16 @@ def odd() -> dict[str, View]:
     """Everything a page must bear."""
     long = "an-extraordinarily-long-name-that-nobody-would-choose-" * 4
     peers = (Peer(name=long, model=long, seen_at=NOW + 9999, groups=10**9),)
-    strange = Group(
-        round=1, at=0, family="no_such_family", level=99, answers=(), question="x" * 4000, peer=long
+    strange = group(1, 0, "no_such_family", [], level=99, question="x" * 4000, peer=long)
+    hostile = group(
+        1,
+        0,
+        "no_such_family",
+        [("<img src=x><b>bold</b>\u202egnp.exe\x1b[2J" * 50, False)] * 40,
+        level=99,
+        question="x" * 4000,
+        peer=long,
     )
-    hostile = Answer(text="<img src=x><b>bold</b>\u202egnp.exe\x1b[2J" * 50, solved=False)
     return {
         "new": View(home="/tmp/shoal"),
         "models": learning(models=holdings()),
@@ -404,7 +399,7 @@ def odd() -> dict[str, View]:
         "first": learning(0, curve=rising(0)),
         "full": learning(),
         "together": together(),
-        "nobody": learning(solo=False, swarm=Swarm()),
+        "nobody": learning(solo=False, swarm=SwarmView()),
         "crowd": together(5000),
         "failed": failed(),
         "paused": learning(state=State.PAUSED, step=None, ruling=ruling(Reason.PAUSED)),
@@ -431,11 +426,9 @@ def odd() -> dict[str, View]:
             swarm=msgspec.structs.replace(
                 swarm(0, name=long, relay=long, sentence=long, invite=long), peers=peers
             ),
-            groups=(strange, msgspec.structs.replace(strange, answers=(hostile,) * 40)),
+            groups=(strange, hostile),
         ),
-        "many points": learning(
-            curve=tuple(Point(round=at, pass_at_1=0.5, stderr=0.03) for at in range(20_000))
-        ),
+        "many points": learning(curve=tuple(Probe(round=at, share=0.5, stderr=0.03) for at in range(20_000))),
         "all families": msgspec.structs.replace(learning(), families=tuple(learning().families) * 4),
         "many rounds": msgspec.structs.replace(
             learning(),
@@ -446,10 +439,9 @@ def odd() -> dict[str, View]:
                     at=NOW - 20_000 + at,
                     seconds=1.0,
                     informative_own=9,
-                    informative_peer=3,
+                    peers={"calm-cod-0001": 3},
                     train_solved=0.4,
-                    solved=4,
-                    answered=10,
+                    families={"gcd": (0, 4, 10)},
                 )
                 for at in range(20_000)
             ),
@@ -460,7 +452,7 @@ def odd() -> dict[str, View]:
 def recorded(home: Path) -> View:
     """What a finished run left behind."""
     fold = Fold(View(home="~/.local/share/shoal", state=State.PAUSED, model="starter", recipe="default"))
-    fold.recall(past.read(past.newest(home)))
+    fold.recall(history.read(history.newest(home)))
     fold.tick(NOW)
     return fold.view
 
@@ -508,3 +500,31 @@ def conversation(page: TryIt) -> None:
             exchange.person("12", True)
             exchange.solution("12")
         exchange.done("")
+
+
+WORDS = (
+    "abandon amount liar amount expire adjust cage candy arch gather drum bullet absurd math era live bid "
+    "rhythm alien crouch range attend journey unaware"
+)
+"""Of the key 00 01 02 … 1f, which everybody knows."""
+
+
+def personas() -> dict[str, Persona]:
+    """The owner's name in every state of Settings."""
+    file = "/media/Jörg Müller/an external disk/with long names of folders/shoal/key-03a107bff3ce10be.secret"
+    there = Persona(name="humble-gecko-6607", kept="keyring", asked=True)
+    change = msgspec.structs.replace
+    damaged = (
+        f"The key of humble-gecko-6607 is damaged, and its file is kept as damaged-{file[-27:]}-1f3a: enter "
+        "the recovery words of humble-gecko-6607 (./shoal identity restore)."
+    )
+    return {
+        "unasked": Persona(),
+        "none": Persona(asked=True),
+        "keyring": there,
+        "words": there,
+        "passphrase": change(there, kept="file", file=file.replace("secret", "sealed")),
+        "plain": change(there, kept="plain", file=file),
+        "busy": change(there, busy=True),
+        "failed": change(there, kept="plain", file=file, failed=damaged),
+    }

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from app.packs.connection import Fault, Patience, _followed
+from app.common.connection import Fault, _followed
+from app.common.retry import Patience
 from app.updates import asking, feed, installed, known
 from app.updates.asking import ask, offer
 from app.updates.errors import UpdateError

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.packs import fetch
-from app.packs.connection import Patience
-from app.packs.fetch import part_of
+from app.common import fetch
+from app.common.fetch import part_of
+from app.common.retry import Patience
 from app.updates import bringing, feed, handing, known
 from app.updates.errors import UpdateError
 from app.updates.feed import Feed, File
@@ -78,7 +78,7 @@ def test_what_a_killed_process_left_is_continued(host: Host, tmp_path: Path) -> 
 
 def test_wrong_bytes_are_refused(host: Host, tmp_path: Path) -> None:
     host.corrupt[FILES["deb"]] = 99
-    assert "damaged or another file than the list names" in refused(host, tmp_path)
+    assert "damaged or another file than was promised" in refused(host, tmp_path)
     host.corrupt.clear()
     host.longer = True
     assert "damaged" in refused(host, tmp_path)

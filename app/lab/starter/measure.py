@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from app.sapo.groups import Group, ScoredGroup
+from app.lab.answers import group_of
+from app.lab.statistics import average
+from app.sapo.asking import messages, shows_work
+from app.sapo.groups import ScoredGroup
 from app.sapo.probe import probe_questions
-from app.sapo.prompts import messages, shows_work
 from app.sapo.sandbox import Sandbox
 from app.sapo.scoring import score_group
 from engines.contract import Engine
@@ -35,12 +37,7 @@ def measure(
     scored: dict[str, list[ScoredGroup]] = {}
     with Sandbox() as sandbox:
         for question, completions_G in zip(questions, groups, strict=True):
-            group = Group(
-                coordinates=question.coordinates,
-                completions_G=tuple(completion.text for completion in completions_G),
-                finished_G=tuple(completion.finished for completion in completions_G),
-                model=engine.info.model,
-            )
+            group = group_of(question.coordinates, completions_G, engine.info.model)
             scored.setdefault(question.coordinates.family, []).append(score_group(sandbox, group))
     everything = [group for family in scored.values() for group in family]
     return {**{family: headroom(groups) for family, groups in scored.items()}, "all": headroom(everything)}
@@ -53,14 +50,10 @@ def headroom(groups: Sequence[ScoredGroup]) -> Headroom:
     worked = [shows_work(text) for group in groups for text in group.group.completions_G]
     return Headroom(
         questions=len(groups),
-        pass_at_1=_mean(rewards),
-        pass_at_8=_mean([int(any(group.rewards_G)) for group in groups]),
-        finished=_mean([int(done) for done in finished]),
-        worked=_mean([int(work) for work in worked]),
-        worked_right=_mean([reward for reward, work in zip(rewards, worked, strict=True) if work]),
-        guessed_right=_mean([reward for reward, work in zip(rewards, worked, strict=True) if not work]),
+        pass_at_1=average(rewards),
+        pass_at_8=average([int(any(group.rewards_G)) for group in groups]),
+        finished=average([int(done) for done in finished]),
+        worked=average([int(work) for work in worked]),
+        worked_right=average([reward for reward, work in zip(rewards, worked, strict=True) if work]),
+        guessed_right=average([reward for reward, work in zip(rewards, worked, strict=True) if not work]),
     )
-
-
-def _mean(values: Sequence[int]) -> float:
-    return sum(values) / len(values) if values else 0.0

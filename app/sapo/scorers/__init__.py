@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from app.sapo.prompts import MAX_ANSWER
+from app.sapo.asking import MAX_ANSWER
 from app.sapo.scorers import arithmetic, dates, logic, rows, words
 
 Entry = Mapping[str, Any]

@@ -7,11 +7,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QProcess, QProcessEnvironment, QTimer
+from PySide6.QtCore import QProcess, QTimer
 from PySide6.QtWidgets import QDialog, QFileDialog, QListWidget, QPlainTextEdit, QWidget
 
 from app import remedy
 from app.ui import diagnostics
+from app.ui.child import surroundings
 from app.ui.model import View
 from app.ui.texts import size, tr
 from app.ui.theme.palette import SMALL
@@ -49,13 +50,9 @@ class BundleDialog(QDialog):
             "soft",
             wrap=True,
         )
-        below = row(self._said, self._save, button(tr("Close"), self.reject), gap=8)
-        below.setStretch(0, 1)
-        inside = row(self._names, self._text, gap=12)
-        inside.setStretch(1, 1)
-        whole = column(what, inside, below, gap=14, margins=(20, 18, 20, 18))
-        whole.setStretch(1, 1)
-        self.setLayout(whole)
+        below = row(self._said, self._save, button(tr("Close"), self.reject), gap=8, fill=0)
+        inside = row(self._names, self._text, gap=12, fill=1)
+        self.setLayout(column(what, inside, below, gap=14, margins=(20, 18, 20, 18), fill=1))
         self.files: tuple[diagnostics.File, ...] = ()
         self._take(tr("Still being looked for."))
         self._said.say(tr("Looking at this computer …"))
@@ -63,9 +60,7 @@ class BundleDialog(QDialog):
         self._ask(doctor)
 
     def _ask(self, doctor: Sequence[str]) -> None:
-        environment = QProcessEnvironment.systemEnvironment()
-        environment.insert("PYTHONPATH", str(diagnostics.ROOT))
-        self._doctor.setProcessEnvironment(environment)
+        self._doctor.setProcessEnvironment(surroundings())
         self._doctor.finished.connect(lambda *_: self._answered())
         self._doctor.errorOccurred.connect(lambda *_: self._answered())
         self._patience = QTimer(self, singleShot=True, interval=_DOCTOR_MS)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtWidgets import QLineEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QSpinBox, QWidget
 
 from app.node.setting import Setting
 from app.ui.pages.hours import HoursEditor
 from app.ui.texts import span, tr
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Picker, Segments, Switch
+from app.ui.widgets.pieces import Picker, Segments, Switch, field
 
 Put = Callable[[Any], None]
 _WIDE = 260
@@ -108,9 +108,6 @@ def _pick(theme: Theme, setting: Setting, name: str, put: Put) -> Editor:
 
 
 def _line(name: str, empty: str, write: Callable[[Any], str], read: Callable[[str], Any], put: Put) -> Editor:
-    line = QLineEdit()
-    line.setAccessibleName(name)
-    line.setPlaceholderText(empty)
-    line.setFixedWidth(_WIDE)
+    line = field(empty, name, _WIDE)
     line.editingFinished.connect(lambda: put(read(line.text())))
     return Editor(line, lambda value: line.setText(write(value)))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QFrame, QProgressBar, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QPushButton, QSizePolicy, QWidget
 
 from app.packs.events import Offered
 from app.packs.place import VARIABLE
@@ -17,7 +17,7 @@ from app.ui.theme import Theme
 from app.ui.widgets import engine_words as words
 from app.ui.widgets.engine_actions import EngineActions
 from app.ui.widgets.option import Option, Options
-from app.ui.widgets.pieces import Elided, Label, button, card, column, row
+from app.ui.widgets.pieces import Elided, Label, button, card, column, progress_bar, row
 
 
 class EnginePanel(QWidget):
@@ -36,10 +36,8 @@ class EnginePanel(QWidget):
         self._facts = Facts()
         self._cost, self._crowded = Label("", "soft", wrap=True), Label("", "warn", wrap=True)
         self._percent = Label("", "figure")
-        self._bar, self._far = QProgressBar(), Label("", "soft", wrap=True)
-        self._bar.setTextVisible(False)
-        self._bar.setRange(0, 100)
-        self._bar.setAccessibleName(tr("Installation of the engine"))
+        self._bar = progress_bar(tr("Installation of the engine"), 100)
+        self._far = Label("", "soft", wrap=True)
         self._note = Label("", "warn", wrap=True)
         kept = Label(tr("What has come is kept: it can be cancelled, and goes on another time."), "faint", True)
         told = column(self._percent, self._bar, self._far, self._note, kept, gap=8)
@@ -98,20 +96,17 @@ class EnginePanel(QWidget):
         self._cost.say(said)
         self._cost.setVisible(idle and bool(said))
         crowded = words.crowded(offer, free) if offer is not None and idle and not pack.broken else ""
-        self._crowded.say(crowded)
-        self._crowded.setVisible(bool(crowded))
+        self._crowded.tell(crowded)
         failed, remedy = words.halves(pack.failed)
         self._failed.say(failed)
-        self._remedy.say(remedy)
-        self._remedy.setVisible(bool(remedy))
+        self._remedy.tell(remedy)
         self._trouble.setVisible(idle and bool(failed))
         self._progress.setVisible(not idle)
         if doing is not None:
             self._percent.say(tr("{n} %", n=number(doing.percent)))
             self._bar.setValue(doing.percent)
             self._far.say(words.progress(doing))
-            self._note.say(doing.note)
-            self._note.setVisible(bool(doing.note))
+            self._note.tell(doing.note)
             self._bar.setAccessibleDescription(self._far.text())
         again = bool(failed) and not pack.failed_offline  # from a folder: another one, or the network
         self._retry.setVisible(idle and again)
@@ -189,8 +184,7 @@ class Facts(QWidget):
 
     def show_offer(self, offer: Offered, free: int, folder: str) -> None:
         whole = (tr("One folder"), tr("holds it, which can be removed as a whole"))
-        self._where.say(tr("It goes into {folder}", folder=folder) if folder else "")
-        self._where.setVisible(bool(folder))
+        self._where.tell(tr("It goes into {folder}", folder=folder) if folder else "")
         parts = (words.fetched(offer), words.room(offer, free), whole)
         for figure, label, (much, said) in zip(self._figures, self._texts, parts, strict=True):
             figure.say(much)
@@ -206,15 +200,16 @@ class EngineCard(QFrame):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._title, self._why = Label("", "heading"), Label("", "soft", wrap=True)
         self._panel = EnginePanel(theme, ask)
-        inside = column(
-            self._title,
-            self._why,
-            self._panel,
-            row(*self._panel.buttons, 1, gap=10),
-            gap=10,
-            margins=(24, 20, 24, 20),
+        self.setLayout(
+            column(
+                self._title,
+                self._why,
+                self._panel,
+                row(*self._panel.buttons, 1, gap=10),
+                gap=10,
+                margins=(24, 20, 24, 20),
+            )
         )
-        self.setLayout(inside)
 
     def show_view(self, view: View) -> None:
         """Of an app that is installed."""
@@ -237,8 +232,7 @@ class NewerEngine(QFrame):
         self._go = button(tr("Install it"), self._install, "primary")
         self._later = button(tr("Not now"), self._not_now, "flat")
         self._cancel = button(tr("Cancel"), ask.cancel)
-        inside = row(self._text, self._later, self._cancel, self._go, gap=10, margins=(20, 12, 14, 12))
-        inside.setStretch(0, 1)
+        inside = row(self._text, self._later, self._cancel, self._go, gap=10, margins=(20, 12, 14, 12), fill=0)
         inside.setAlignment(self._text, Qt.AlignmentFlag.AlignVCenter)
         self.setLayout(inside)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QProgressBar, QWidget
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from app.packs.events import Offered, Pack
 from app.ui.engine_pack import EnginePack
 from app.ui.texts import number, size, tr
 from app.ui.widgets import engine_words as words
 from app.ui.widgets.engine_actions import EngineActions
-from app.ui.widgets.pieces import Label, button, column, row, rule
+from app.ui.widgets.pieces import Label, boxed, button, column, progress_bar, row, rule
 
 
 class EngineSection(QWidget):
@@ -22,12 +22,8 @@ class EngineSection(QWidget):
         self._title, self._facts = Label("", "strong"), Label("", "soft", wrap=True)
         self._before = Label("", "soft", wrap=True)
         self._trouble = Label("", "bad", wrap=True)
-        self._bar, self._far = QProgressBar(), Label("", "soft", wrap=True)
-        self._bar.setTextVisible(False)
-        self._bar.setRange(0, 100)
-        self._bar.setAccessibleName(tr("Work on the engine"))
-        self._progress = QWidget()
-        self._progress.setLayout(column(self._bar, self._far, gap=6))
+        self._bar, self._far = progress_bar(tr("Work on the engine"), 100), Label("", "soft", wrap=True)
+        self._progress = boxed(column(self._bar, self._far, gap=6))
         self._repair = button(
             tr("Repair"), ask.repair, hint=tr("Looks at every file, and makes the engine anew")
         )
@@ -103,11 +99,8 @@ class EngineSection(QWidget):
         go = button(tr("Install"), lambda: self._ask.install(offer.name, offer.carried))
         go.setAccessibleName(tr("Install: {title}", title=title))
         said = column(Label(title, "strong"), Label(words.cost(offer, free), "soft", wrap=True), gap=3)
-        inside = row(said, go, gap=24)
-        inside.setStretch(0, 1)
-        made = QWidget()
-        made.setLayout(column(rule(), inside, gap=10))
-        return made
+        inside = row(said, go, gap=24, fill=0)
+        return boxed(column(rule(), inside, gap=10))
 
     def _choose_folder(self) -> None:
         chosen = QFileDialog.getExistingDirectory(self, tr("The folder with the engine's files"))

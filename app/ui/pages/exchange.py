@@ -8,13 +8,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
 from app.chat.messages import Drawn, Said
-from app.ui.pages.live import plain
+from app.common.text import safe
 from app.ui.texts import counted, number, tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import BODY
 from app.ui.theme.theme import mono
 from app.ui.widgets.icons import drawn
-from app.ui.widgets.pieces import Label, column, row
+from app.ui.widgets.pieces import Label, boxed, column, row
 
 _LONGEST_WORD = 36
 
@@ -27,11 +27,7 @@ class Exchange(QFrame):
         question = Label(breakable(text), wrap=True)
         question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._before, self._after = Answer(theme, tr("Before")), Answer(theme, tr("After"))
-        self._sides = QWidget()
-        sides = row(self._before, self._after, gap=12)
-        sides.setStretch(0, 1)
-        sides.setStretch(1, 1)
-        self._sides.setLayout(sides)
+        self._sides = boxed(row(self._before, self._after, gap=12, fill=(0, 1)))
         self._sides.hide()
         self._own = Verdict(theme)
         self._own.hide()
@@ -40,8 +36,7 @@ class Exchange(QFrame):
         for part in (self._right, self._complaint):
             part.setContentsMargins(14, 0, 14, 0)
             part.hide()
-        top = row(question, gap=12)
-        top.setStretch(0, 1)
+        top = row(question, gap=12, fill=0)
         if puzzle is not None:
             name = tr(
                 "{family}, level {n} of {all}", family=tr(puzzle.title), n=puzzle.level + 1, all=puzzle.levels
@@ -70,8 +65,7 @@ class Exchange(QFrame):
         self._own.show()
 
     def solution(self, text: str) -> None:
-        self._right.say(tr("A right answer: {text}", text=breakable(text)))
-        self._right.show()
+        self._right.tell(tr("A right answer: {text}", text=breakable(text)))
 
     def done(self, sentence: str) -> None:
         """Nothing more comes; `sentence` says why, where something is missing."""
@@ -79,8 +73,7 @@ class Exchange(QFrame):
             side.give_up()
         if self._own.open:
             self._own.hide()
-        self._complaint.say(sentence)
-        self._complaint.setVisible(bool(sentence))
+        self._complaint.tell(sentence)
 
 
 class Answer(QFrame):
@@ -127,7 +120,7 @@ class Answer(QFrame):
                 else tr("After, nothing learned yet")
             )
         self._text.look("")
-        self._text.say((breakable(plain(said.text)) or tr("(empty)")) + ("" if said.finished else " …"))
+        self._text.say((breakable(safe(said.text)) or tr("(empty)")) + ("" if said.finished else " …"))
         tokens = counted("{n} token", "{n} tokens", said.tokens)
         seconds = tr("{n} s", n=number(said.seconds, 1))
         cut = [] if said.finished else [tr("cut off at the longest answer")]
@@ -153,11 +146,17 @@ class Verdict(QWidget):
         super().__init__()
         self._theme = theme
         self._sign, self._verdict, self._text = Label(""), Label("", "good"), Label("", wrap=True)
-        inside = row(
-            Label(tr("You"), "strong"), self._text, self._sign, self._verdict, gap=8, margins=(14, 0, 14, 0)
+        self.setLayout(
+            row(
+                Label(tr("You"), "strong"),
+                self._text,
+                self._sign,
+                self._verdict,
+                gap=8,
+                margins=(14, 0, 14, 0),
+                fill=1,
+            )
         )
-        inside.setStretch(1, 1)
-        self.setLayout(inside)
         self.open = False
         self._solved: bool | None = None
         theme.changed.connect(self._draw)

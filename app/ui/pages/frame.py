@@ -13,6 +13,7 @@ from app.ui.choices import Choices
 from app.ui.model import View
 from app.ui.theme import Theme
 from app.ui.widgets.engine_actions import EngineActions
+from app.ui.widgets.identity_actions import IdentityActions
 from app.ui.widgets.model_actions import ModelActions
 from app.ui.widgets.pieces import Label, column, row
 from app.ui.widgets.update_actions import UpdateActions
@@ -53,6 +54,7 @@ class Actions:
     models: ModelActions = field(default_factory=ModelActions)
     engine: EngineActions = field(default_factory=EngineActions)
     updates: UpdateActions = field(default_factory=UpdateActions)
+    identity: IdentityActions = field(default_factory=IdentityActions)
 
 
 class Page(QScrollArea):

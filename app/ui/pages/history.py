@@ -6,15 +6,16 @@ import time
 from pathlib import Path
 
 import msgspec
-from PySide6.QtWidgets import QFileDialog, QFrame, QLineEdit, QMenu, QStackedWidget, QToolButton, QWidget
+from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton
 
+from app.node.records import Happening, Round, Run
 from app.ui.exporting import as_csv, as_json
-from app.ui.model import Happening, Round, Run, View
+from app.ui.model import View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions, Page
 from app.ui.texts import counted, number, percent, span, tr
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Empty, IconButton, Label, Segments, column
+from app.ui.widgets.pieces import Empty, IconButton, Label, Segments, boxed, card, column, search, stack
 from app.ui.widgets.table import Column, Rows, Table
 
 ROUNDS, RUNS, EVENTS = "rounds", "runs", "events"
@@ -29,12 +30,7 @@ class History(Page):
             [(ROUNDS, tr("Rounds")), (RUNS, tr("Runs")), (EVENTS, tr("Events"))], tr("What to list")
         )
         self._which.chosen.connect(self._choose)
-        self._find = QLineEdit()
-        self._find.setPlaceholderText(tr("Search"))
-        self._find.setAccessibleName(tr("Search the history"))
-        self._find.setClearButtonEnabled(True)
-        self._find.setFixedWidth(200)
-        self._find.textChanged.connect(self._search)
+        self._find = search(tr("Search"), self._search, tr("Search the history"), 200)
         export = IconButton(theme, "export", tr("Export the history"), tr("Export"))
         menu = QMenu(export)
         menu.addAction(tr("This list as CSV …"), lambda: self._save("csv"))
@@ -47,28 +43,17 @@ class History(Page):
             self.header.addWidget(part)
         self._tables = {ROUNDS: _rounds(), RUNS: _runs(), EVENTS: _events()}
         self._count = Label("", "faint")
-        box = QFrame()
-        box.setProperty("look", "card")
-        self._lists = QStackedWidget()
-        for table in self._tables.values():
-            self._lists.addWidget(table)
-        inside = column(gap=6, margins=(2, 6, 2, 10))
-        inside.addWidget(self._lists, 1)
-        box.setLayout(inside)
-        full = QWidget()
-        whole = column(box, self._count, gap=8)
-        whole.setStretch(0, 1)
-        full.setLayout(whole)
-        self._stack = QStackedWidget()
-        self._stack.addWidget(
+        self._lists = stack(*self._tables.values())
+        box = card(column(self._lists, margins=(2, 6, 2, 10), fill=0), padding=None)
+        self._stack = stack(
             Empty(
                 theme,
                 "history",
                 tr("Nothing has happened yet"),
                 tr("Finished rounds are listed here, and stay until you delete them."),
-            )
+            ),
+            boxed(column(box, self._count, gap=8, fill=0)),
         )
-        self._stack.addWidget(full)
         self.add(self._stack, 1)
 
     def show_view(self, view: View) -> None:
@@ -136,6 +121,8 @@ def _when(at: float) -> str:
 
 def _rounds() -> Table:
     def right(one: Round) -> str:
+        if one.lesson:
+            return tr("lesson from {n} of its own answers", n=number(one.lesson))
         return tr("{share} of {n}", share=percent(one.train_solved), n=number(one.answered))
 
     columns = [
@@ -150,8 +137,8 @@ def _rounds() -> Table:
         ),
         Column(
             tr("Peers' groups"),
-            lambda one: number(one.informative_peer),
-            lambda one: one.informative_peer,
+            lambda one: number(one.taken),
+            lambda one: one.taken,
             right=True,
         ),
         Column(tr("Took"), lambda one: span(one.seconds), lambda one: one.seconds, right=True),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.node.setting import HOURS_LENGTH
 from app.node.week import Week
 from app.ui.texts import tr
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Label, button, column, row
+from app.ui.widgets.pieces import Label, button, column, field, row
 from app.ui.widgets.week import WeekGrid, day_name, summary
 
 
@@ -26,14 +26,11 @@ class HoursEditor(QWidget):
         self._said = Label("", "soft", wrap=True)
         self._spread = button("", self._copy_day)
         self._clear = button(tr("Clear"), lambda: self._take(""))
-        self.line = QLineEdit()
+        self.line = field(tr("at any time"), tr("{name}, as text", name=name))
         self.line.setMaxLength(HOURS_LENGTH)
-        self.line.setAccessibleName(tr("{name}, as text", name=name))
-        self.line.setPlaceholderText(tr("at any time"))
         self.line.editingFinished.connect(lambda: put(self.line.text().strip()))
         self.setFocusProxy(self.grid)
-        below = row(self._said, self._spread, self._clear, gap=8)
-        below.setStretch(0, 1)
+        below = row(self._said, self._spread, self._clear, gap=8, fill=0)
         self.setLayout(column(self.grid, below, self.line, gap=10))
         self._name_day()
         self.show_text("")

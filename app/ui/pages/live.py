@@ -12,15 +12,16 @@ from PySide6.QtWidgets import (
     QFrame,
     QListView,
     QScrollArea,
-    QStackedWidget,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QWidget,
 )
 
+from app.common.text import safe, safe_line
+from app.node.records import GroupRow
 from app.sapo.families import FAMILIES
-from app.ui.model import Group, View
+from app.ui.model import View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions, Page
 from app.ui.texts import counted, tr
@@ -28,7 +29,7 @@ from app.ui.theme import Theme
 from app.ui.theme.palette import BODY, SMALL
 from app.ui.theme.theme import font, mono
 from app.ui.widgets.icons import drawn
-from app.ui.widgets.pieces import Elided, Empty, Label, Picker, Segments, column, row
+from app.ui.widgets.pieces import Elided, Empty, Label, Picker, Segments, boxed, card, column, row, stack
 
 ALL, OWN, PEERS = "all", "own", "peers"
 _ROW = 84
@@ -61,16 +62,10 @@ class Live(Page):
         self._list.setMinimumWidth(300)
         self._list.selectionModel().currentChanged.connect(lambda *_: self._show_detail())
         self._detail = Detail(theme)
-        box = QFrame()
-        box.setProperty("look", "card")
-        inside = row(self._list, gap=0, margins=(6, 6, 6, 6))
-        box.setLayout(inside)
-        split = QWidget()
+        box = card(row(self._list, gap=0, margins=(6, 6, 6, 6)), padding=None)
         sides = row(box, self._detail, gap=16)
         sides.setStretch(0, 5)
         sides.setStretch(1, 6)
-        split.setLayout(sides)
-        self._stack = QStackedWidget()
         self._none = Empty(
             theme,
             "live",
@@ -85,8 +80,7 @@ class Live(Page):
             tr("Nothing of this kind yet"),
             tr("Choose other families, or answers of everyone."),
         )
-        for page in (self._none, self._nothing_left, split):
-            self._stack.addWidget(page)
+        self._stack = stack(self._none, self._nothing_left, boxed(sides))
         self.add(self._stack, 1)
 
     def show_view(self, view: View) -> None:
@@ -128,14 +122,14 @@ class Groups(QAbstractListModel):
 
     def __init__(self) -> None:
         super().__init__()
-        self._groups: Sequence[Group] = ()
+        self._groups: Sequence[GroupRow] = ()
 
-    def show_groups(self, groups: Sequence[Group]) -> None:
+    def show_groups(self, groups: Sequence[GroupRow]) -> None:
         self.beginResetModel()
         self._groups = groups
         self.endResetModel()
 
-    def group(self, at: _Index) -> Group:
+    def group(self, at: _Index) -> GroupRow:
         return self._groups[at.row()]
 
     def rowCount(self, parent: _Index = _ROOT) -> int:
@@ -181,7 +175,13 @@ class GroupPainter(QStyledItemDelegate):
             painter.drawRoundedRect(area, 9, 9)
         inner = area.adjusted(12, 9, -12, -9)
         self._line(
-            painter, inner, 0, _title(group.family), "text", font(BODY, font(BODY).Weight.DemiBold), who(group)
+            painter,
+            inner,
+            0,
+            _title(group.family),
+            "text",
+            font(BODY, font(BODY).Weight.DemiBold),
+            who(group),
         )
         self._line(painter, inner, 22, gist(group), "text_soft", font(BODY), "")
         self._dots(painter, inner, group)
@@ -211,11 +211,11 @@ class GroupPainter(QStyledItemDelegate):
             QRectF(area.left(), area.top() + down, area.width(), 18), int(Qt.AlignmentFlag.AlignVCenter), fitted
         )
 
-    def _dots(self, painter: QPainter, area: QRectF, group: Group) -> None:
+    def _dots(self, painter: QPainter, area: QRectF, group: GroupRow) -> None:
         theme, y = self._theme, area.bottom() - 7
-        for at, answer in enumerate(group.answers[:24]):
-            painter.setPen(QPen(theme.colour("good" if answer.solved else "line_strong"), 1.4))
-            painter.setBrush(theme.colour("good") if answer.solved else Qt.BrushStyle.NoBrush)
+        for at, solved in enumerate(group.rewards_G[:24]):
+            painter.setPen(QPen(theme.colour("good" if solved else "line_strong"), 1.4))
+            painter.setBrush(theme.colour("good") if solved else Qt.BrushStyle.NoBrush)
             painter.drawEllipse(QRectF(area.left() + 13 * at, y - 4, 8, 8))
         painter.setFont(font(SMALL))
         painter.setPen(theme.colour("text_faint"))
@@ -240,8 +240,7 @@ class Detail(QFrame):
         self._verdict = Label("", "caption")
         self._answers = column(gap=8)
         self._rows: list[AnswerRow] = []
-        inside = QWidget()
-        inside.setLayout(
+        inside = boxed(
             column(
                 row(self._title, 1, self._who),
                 self._level,
@@ -262,9 +261,9 @@ class Detail(QFrame):
         area.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setLayout(row(area, margins=(0, 4, 4, 4)))
         self.setMinimumWidth(300)
-        self._group: Group | None = None
+        self._group: GroupRow | None = None
 
-    def show_group(self, group: Group | None) -> None:
+    def show_group(self, group: GroupRow | None) -> None:
         self.setVisible(group is not None)
         if group is None or group == self._group:
             return
@@ -279,14 +278,16 @@ class Detail(QFrame):
         self._question.setVisible(group.question is not None)
         self._question.say(group.question or "")
         self._verdict.say(verdict(group))
-        while len(self._rows) < len(group.answers):
+        answers = list(zip(group.completions_G, group.rewards_G, strict=True))
+        while len(self._rows) < len(answers):
             made = AnswerRow(self._theme)
             self._rows.append(made)
             self._answers.addWidget(made)
         for at, line in enumerate(self._rows):
-            line.setVisible(at < len(group.answers))
-            if at < len(group.answers):
-                line.say(group.answers[at].text, group.answers[at].solved)
+            line.setVisible(at < len(answers))
+            if at < len(answers):
+                text, solved = answers[at]
+                line.say(text, bool(solved))
 
 
 class AnswerRow(QFrame):
@@ -301,16 +302,15 @@ class AnswerRow(QFrame):
         self._text.setStyleSheet(f'font-family: "{mono(BODY).family()}"; font-size: {BODY}px;')
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._sign.setFixedWidth(20)
-        inside = row(self._sign, self._text, gap=8, margins=(12, 8, 12, 8))
+        inside = row(self._sign, self._text, gap=8, margins=(12, 8, 12, 8), fill=1)
         inside.setAlignment(self._sign, Qt.AlignmentFlag.AlignTop)
-        inside.setStretch(1, 1)
         self.setLayout(inside)
         self._solved = False
         theme.changed.connect(self._draw)
 
     def say(self, text: str, solved: bool) -> None:
         self._solved = solved
-        self._text.say(plain(text) or tr("(empty)"))
+        self._text.say(safe(text) or tr("(empty)"))
         self._sign.setAccessibleName(tr("right") if solved else tr("wrong"))
         self.setAccessibleName(f"{self._sign.accessibleName()}: {self._text.text()}")
         self._draw()
@@ -327,30 +327,18 @@ class AnswerRow(QFrame):
         )
 
 
-def plain(text: str) -> str:
-    """Text of a model without what a display would obey: control characters, and marks that turn the writing
-    round.
-
-    >>> plain("4-1=3\\u202e #3\\x1b[2J")
-    '4-1=3· #3·[2J'
-    """
-    return "".join(char if char.isprintable() or char == "\n" else "·" for char in text.strip())
-
-
-def gist(group: Group) -> str:
+def gist(group: GroupRow) -> str:
     """The question on one line; without its text, the first answer."""
-    said = group.question if group.question is not None else group.answers[0].text if group.answers else ""
-    return " ".join(plain(said).split())
+    said = group.question if group.question is not None else next(iter(group.completions_G), "")
+    return safe_line(said)
 
 
-def verdict(group: Group) -> str:
-    solved = sum(answer.solved for answer in group.answers)
-    return counted(
-        "{right} of {n} answer right", "{right} of {n} answers right", len(group.answers), right=solved
-    )
+def verdict(group: GroupRow) -> str:
+    right, n = sum(group.rewards_G), len(group.rewards_G)
+    return counted("{right} of {n} answer right", "{right} of {n} answers right", n, right=right)
 
 
-def who(group: Group) -> str:
+def who(group: GroupRow) -> str:
     return tr("this computer") if group.peer is None else group.peer
 
 

@@ -6,14 +6,15 @@ from pathlib import Path
 
 from PySide6.QtCore import QTimer, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication, QHideEvent, QShowEvent
-from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
+from app.common.text import safe
 from app.ui.logs import LOGS, Tail
 from app.ui.texts import counted, tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL
 from app.ui.theme.theme import mono
-from app.ui.widgets.pieces import IconButton, Label, Segments, Switch, column, row
+from app.ui.widgets.pieces import IconButton, Label, Segments, Switch, column, row, search
 
 FIRST_BYTES = 256 * 1024
 MOST_LINES = 20_000
@@ -31,11 +32,7 @@ class LogView(QWidget):
         names = {"node.log": tr("Learner"), "trainer.log": tr("Trainer"), "window.log": tr("Window")}
         self._which = Segments([(name, names.get(name, tr("Relay"))) for name in LOGS], tr("Which log to show"))
         self._which.chosen.connect(lambda _: self._begin())
-        self._find = QLineEdit()
-        self._find.setPlaceholderText(tr("Only lines with …"))
-        self._find.setAccessibleName(tr("Only lines with these words"))
-        self._find.setClearButtonEnabled(True)
-        self._find.textChanged.connect(lambda _: self._write())
+        self._find = search(tr("Only lines with …"), lambda _: self._write(), tr("Only lines with these words"))
         self._follow = Switch(theme, tr("Follow"))
         self._follow.setChecked(True)
         self._follow.toggled.connect(lambda on: self._to_end() if on else None)
@@ -51,8 +48,9 @@ class LogView(QWidget):
         self.text.setStyleSheet(f'font-family: "{mono(SMALL).family()}"; font-size: {SMALL}px;')
         self.text.setMinimumHeight(260)
         self._count = Label("", "faint")
-        above = row(self._which, self._find, Label(tr("Follow"), "soft"), self._follow, copy, folder, gap=8)
-        above.setStretch(1, 1)
+        above = row(
+            self._which, self._find, Label(tr("Follow"), "soft"), self._follow, copy, folder, gap=8, fill=1
+        )
         self.setLayout(column(above, self.text, self._count, gap=10))
         self._clock = QTimer(self, interval=LOOK_MS)
         self._clock.timeout.connect(self._look)
@@ -85,7 +83,7 @@ class LogView(QWidget):
         said, anew = self._tail.more()
         if anew:
             self._lines = []
-        fresh = [_plain(line) for line in said.split("\n")[:-1]]
+        fresh = [safe(line.rstrip("\r"), strip=False) for line in said.split("\n")[:-1]]
         if anew:
             self._lines = fresh[-MOST_LINES:]
             self._write()
@@ -114,8 +112,3 @@ class LogView(QWidget):
     def _filtered(self, lines: list[str]) -> list[str]:
         words = self._find.text().casefold().split()
         return [line for line in lines if all(word in line.casefold() for word in words)] if words else lines
-
-
-def _plain(line: str) -> str:
-    """Without what a display would obey; a tabulator stays."""
-    return "".join(char if char.isprintable() or char == "\t" else "·" for char in line.rstrip("\r"))

@@ -24,6 +24,11 @@ class Models(Page):
         super().__init__(theme, actions, tr("Models"))
         add = IconButton(theme, "folder", tr("Use a model folder of your own"), tr("Add a folder"))
         add.clicked.connect(self._add)
+        open_ = IconButton(
+            theme, "models", tr("Use a .gguf file, or drop it onto the window"), tr("Open a file")
+        )
+        open_.clicked.connect(self._open)
+        self.header.addWidget(open_)
         self.header.addWidget(add)
         self._stats = [Stat() for _ in range(4)]
         self._stat_row = QWidget()
@@ -32,6 +37,7 @@ class Models(Page):
         self._said = Label("", "good", wrap=True)
         self._reading = Label(tr("Looking at what is here."), "soft")
         self._here, self._there = Group(tr("On this computer")), Group(tr("Can be fetched"))
+        self._others = Group(tr("Fetched by other programs"))
         self._rows: dict[str, ModelRow] = {}
         self._left = Label("", "soft", wrap=True)
         self._left_card = card(
@@ -44,6 +50,7 @@ class Models(Page):
             self._said,
             self._reading,
             self._here,
+            self._others,
             self._there,
             self._left_card,
             self._source,
@@ -59,7 +66,7 @@ class Models(Page):
         self._view = view
         holdings = view.models
         library = holdings.library if holdings is not None else None
-        for part in (self._stat_row, self._here, self._there, self._source):
+        for part in (self._stat_row, self._here, self._others, self._there, self._source):
             part.setVisible(library is not None)
         self._problem.say(holdings.problem if holdings is not None else "")
         self._problem.setVisible(bool(self._problem.text()))
@@ -117,7 +124,8 @@ class Models(Page):
         )
         for group, models in (
             (self._here, here),
-            (self._there, [m for m in library.models if not m.installed]),
+            (self._others, [m for m in library.models if not m.installed and m.program]),
+            (self._there, [m for m in library.models if not m.installed and not m.program]),
         ):
             group.place([self._row(model) for model in models])
             group.setVisible(bool(models))
@@ -133,6 +141,12 @@ class Models(Page):
         folder = QFileDialog.getExistingDirectory(self, tr("A folder with config.json"), str(Path.home()))
         if folder:
             self.ask.models.add_folder(folder)
+
+    def _open(self) -> None:
+        kind = tr("Models ({pattern})", pattern="*.gguf")
+        file, _ = QFileDialog.getOpenFileName(self, tr("A GGUF file"), str(Path.home()), kind)
+        if file:
+            self.ask.models.get(file)
 
 
 class Group(QFrame):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QLabel, QMenu, QProgressBar, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QMenu, QPushButton, QWidget
 
 from app.node.effort import Dial
 from app.ui.model import State, Step, View
@@ -14,7 +14,7 @@ from app.ui.pages.frame import Actions
 from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.tray import pauses
-from app.ui.widgets.pieces import Elided, Label, Segments, Switch, button, column, row, rule
+from app.ui.widgets.pieces import Elided, Label, Segments, Switch, button, column, progress_bar, row, rule
 
 _WHEN_IDLE = "contribute_when_idle"
 
@@ -25,9 +25,7 @@ class Now(QFrame):
         self.setProperty("look", "card")
         self._actions = actions
         self._round, self._step, self._why = Label("", "strong"), Elided("", "soft"), Elided("", "soft")
-        self._bar = QProgressBar()
-        self._bar.setTextVisible(False)
-        self._bar.setAccessibleName(tr("Progress of this step"))
+        self._bar = progress_bar(tr("Progress of this step"))
         room = self._bar.sizePolicy()
         room.setRetainSizeWhenHidden(True)
         self._bar.setSizePolicy(room)
@@ -41,11 +39,8 @@ class Now(QFrame):
         self._finish.triggered.connect(lambda _=False: actions.finish())
         self._pause.setMenu(menu)
         self._held = Elided("", "strong")
-        lead = row(self._round, self._step, self._held, gap=10)
-        lead.setStretch(1, 1)
-        lead.setStretch(2, 1)
-        top = row(column(lead, self._bar, self._why, gap=7), self._pause, self._start, gap=24)
-        top.setStretch(0, 1)
+        lead = row(self._round, self._step, self._held, gap=10, fill=(1, 2))
+        top = row(column(lead, self._bar, self._why, gap=7), self._pause, self._start, gap=24, fill=0)
         for made in (self._pause, self._start):
             top.setAlignment(made, Qt.AlignmentFlag.AlignVCenter)
         self._contribute = Switch(theme, tr("Contribute when idle"))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 
-from PySide6.QtWidgets import QWidget
-
 from app.ui.model import State, View
 from app.ui.pages import words
 from app.ui.pages.engine import EngineCard, NewerEngine
@@ -15,7 +13,7 @@ from app.ui.pages.welcome import Welcome
 from app.ui.texts import ago, counted, number, percent, span, tr
 from app.ui.theme import Theme
 from app.ui.widgets.curve import Curve
-from app.ui.widgets.pieces import Elided, Label, Notice, button, row
+from app.ui.widgets.pieces import Elided, Label, Notice, boxed, button, row
 from app.ui.widgets.stat import Stat
 from app.ui.widgets.update_card import UpdateLine
 
@@ -40,8 +38,7 @@ class Overview(Page):
         self._now = Now(theme, actions)
         self._curve = Curve(theme)
         self._stats = [Stat() for _ in range(4)]
-        self._stat_row = QWidget()
-        self._stat_row.setLayout(row(*self._stats, gap=16))
+        self._stat_row = boxed(row(*self._stats, gap=16))
         self._foot = Elided("", "faint")
         self.add(self._notice)
         self.add(self._update)
@@ -112,8 +109,8 @@ class Overview(Page):
                 number(today.rounds),
                 tr("about {span} each", span=span(view.round_s)) if view.round_s else tr("none yet"),
             )
-            if view.tokens_per_s:
-                third.say(tr("Speed"), number(view.tokens_per_s), tr("tokens a second"))
+            if view.rounds and view.rounds[-1].tokens:
+                third.say(tr("Speed"), number(view.rounds[-1].speed), tr("tokens a second"))
             else:
                 began = tr("since {day}", day=words.day(view.runs[0].started)) if view.runs else tr("none yet")
                 third.say(tr("Rounds in all"), number(view.safe_round), began)

@@ -8,17 +8,18 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFrame
 
-from app.ui.model import Message, View
+from app.common.text import safe
+from app.swarm.ledger import Message
+from app.ui.model import View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions, Page
-from app.ui.pages.live import plain
 from app.ui.renewal import Stage
 from app.ui.texts import number, size, tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL
 from app.ui.theme.theme import mono
 from app.ui.widgets.icons import drawn
-from app.ui.widgets.pieces import Elided, Label, Segments, Switch, button, card, column, row, rule
+from app.ui.widgets.pieces import Elided, Label, Segments, Switch, boxed, button, card, column, row, rule
 from app.ui.widgets.stat import Stat
 
 _MESSAGES = 20
@@ -33,9 +34,7 @@ class Privacy(Page):
         self._view = View()
         self.add(self._answer_card())
         self._stats = [Stat() for _ in range(3)]
-        self._figures = QFrame()
-        figures = row(*self._stats, gap=12)
-        self._figures.setLayout(figures)
+        self._figures = boxed(row(*self._stats, gap=12))
         self.add(self._figures)
         self._list = self._messages_card()
         self.add(self._list)
@@ -47,8 +46,8 @@ class Privacy(Page):
             column(Label(tr("Where everything is kept"), "heading"), self._where, gap=4),
             button(tr("Open folder"), self._open),
             gap=16,
+            fill=0,
         )
-        kept.setStretch(0, 1)
         self.add(card(kept, padding=24))
         self.body.addStretch(1)
         theme.changed.connect(self._draw)
@@ -75,15 +74,13 @@ class Privacy(Page):
         self._sign.setFixedWidth(64)
         self._switch = Switch(self.theme, tr("Learn with others"))
         self._switch.toggled.connect(self._turn)
-        top = row(self._sign, column(self._answer, self._why, gap=6), gap=18)
-        top.setStretch(1, 1)
+        top = row(self._sign, column(self._answer, self._why, gap=6), gap=18, fill=1)
         said = column(
             Label(tr("Learn with others"), "strong"),
             Label(tr("Off: every connection is closed at once, and none is opened again."), "soft", wrap=True),
             gap=3,
         )
-        stop = row(said, self._switch, gap=24)
-        stop.setStretch(0, 1)
+        stop = row(said, self._switch, gap=24, fill=0)
         return card(column(top, rule(), stop, gap=16), padding=28)
 
     def _messages_card(self) -> QFrame:
@@ -95,10 +92,8 @@ class Privacy(Page):
         self._which.chosen.connect(lambda _: self._show_messages())
         self._none = Label("", "soft", wrap=True)
         head = row(Label(tr("Last messages, word for word"), "heading"), 1, self._which)
-        frame = QFrame()
-        frame.setProperty("look", "card")
-        frame.setLayout(column(head, self._none, self._messages, gap=12, margins=(24, 20, 24, 20)))
-        return frame
+        inside = column(head, self._none, self._messages, gap=12, margins=(24, 20, 24, 20))
+        return card(inside, padding=None)
 
     def _show_figures(self) -> None:
         swarm = self._view.swarm
@@ -204,15 +199,15 @@ class UpdatesCard(QFrame):
         self._why = Label("", "soft", wrap=True)
         self._request = Label("")
         self._request.setStyleSheet(f'font-family: "{mono(SMALL).family()}"; font-size: {SMALL}px;')
-        self._box = QFrame()
-        self._box.setProperty("look", "quiet")
-        self._box.setLayout(row(self._request, 1, margins=(14, 10, 14, 10)))
+        self._box = card(row(self._request, 1, margins=(14, 10, 14, 10)), "quiet", None)
         self._switch = Switch(theme, tr("Look for new versions once a day"))
         self._switch.toggled.connect(actions.updates.decide)
         head = row(
-            column(Label(tr("Looking for new versions"), "heading"), self._why, gap=4), self._switch, gap=24
+            column(Label(tr("Looking for new versions"), "heading"), self._why, gap=4),
+            self._switch,
+            gap=24,
+            fill=0,
         )
-        head.setStretch(0, 1)
         self.setLayout(column(head, self._box, gap=12, margins=(24, 20, 24, 20)))
 
     def show_view(self, view: View) -> None:
@@ -287,7 +282,7 @@ class MessageRow(QFrame):
             self._write(self._message)
 
     def _write(self, message: Message) -> None:
-        text = plain(message.text)
+        text = safe(message.text)
         long = len(text) > _FIRST_PART
         self._text.say(text if self._all or not long else text[:_FIRST_PART] + " …")
         self._more.setVisible(long)

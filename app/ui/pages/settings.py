@@ -20,6 +20,7 @@ from app.ui.pages.bundle import BundleDialog
 from app.ui.pages.editors import editor
 from app.ui.pages.engine_section import EngineSection
 from app.ui.pages.frame import Actions, Page
+from app.ui.pages.identity_section import IdentitySection
 from app.ui.pages.logview import LogView
 from app.ui.pages.storage import Storage
 from app.ui.texts import tr
@@ -45,6 +46,8 @@ class SettingsPage(Page):
         self._engine = EngineSection(actions.engine)
         self._engine_card = card(column(self._engine), padding=24)
         self._engine_card.hide()
+        self._identity = IdentitySection(actions.identity)
+        self._identity_card = card(column(self._identity), padding=24)
         for group in dict.fromkeys(setting.group for setting in declared):
             settings = [setting for setting in declared if setting.group == group]
             inside = self._add_group(group, settings)
@@ -56,6 +59,7 @@ class SettingsPage(Page):
         self._nothing.hide()
         self.add(self._nothing)
         self.add(self._engine_card)
+        self.add(self._identity_card)
         self._help = self._kept_and_help()
         self.add(self._help)
         self.body.addStretch(1)
@@ -65,9 +69,10 @@ class SettingsPage(Page):
         self._storage.show_home(Path(view.home))
         self._log.show_home(Path(view.home))
         self._updates.show_renewal(view.renewal)
+        self._identity.show_persona(view.persona)
         if view.pack is not None:
             self._engine.show_pack(view.pack)
-        self._show_engine_card()
+        self._show_other_cards()
         for _, line in self._lines:
             if line.key in view.rules:
                 line.show_value(view.rules[line.key])
@@ -103,18 +108,27 @@ class SettingsPage(Page):
             frame.setVisible(frame in seen)
         self._nothing.setVisible(not seen)
         self._help.setVisible(not words)
-        self._show_engine_card()
+        self._show_other_cards()
 
-    def _show_engine_card(self) -> None:
-        """Only in an installed app; it is found by what can be done there."""
-        known = tr("engine pack install repair remove go back pytorch").casefold()
-        found = all(word in known for word in self._find.text().casefold().split())
-        self._engine_card.setVisible(self._view.pack is not None and found)
-        if not self._engine_card.isHidden():
+    def _show_other_cards(self) -> None:
+        """They are found by what can be done there. An engine is changed only in an installed app."""
+        engine = self._found(tr("engine pack install repair remove go back pytorch"))
+        self._engine_card.setVisible(self._view.pack is not None and engine)
+        self._identity_card.setVisible(
+            self._found(tr("your identity name key recovery words restore new keyring passphrase"))
+        )
+        if not self._engine_card.isHidden() or not self._identity_card.isHidden():
             self._nothing.hide()
+
+    def _found(self, known: str) -> bool:
+        return all(word in known.casefold() for word in self._find.text().casefold().split())
 
     def arrived(self) -> None:
         self.ask.engine.refresh()
+        self.ask.identity.refresh()
+
+    def left(self) -> None:
+        self._identity.hide_words()
 
     def _kept_and_help(self) -> QFrame:
         self._storage = Storage(self.ask)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QStackedWidget, QWidget
-
 from app.ui.model import Family, View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions, Page
 from app.ui.texts import tr
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Empty, Label, column
+from app.ui.widgets.pieces import Empty, Label, boxed, column, stack
 from app.ui.widgets.tile import Tiles
 
 
@@ -18,7 +16,6 @@ class Skills(Page):
         super().__init__(theme, actions, tr("Skills"))
         self._shown: tuple[Family, ...] = ()
         self._tiles = Tiles(theme)
-        full = QWidget()
         about = Label(
             tr(
                 "Share of held-out questions solved. The shaded part is where the true share plausibly "
@@ -27,22 +24,22 @@ class Skills(Page):
             "soft",
             wrap=True,
         )
-        inside = column(about, self._tiles, 1, gap=18)
-        full.setLayout(inside)
-        self._stack = QStackedWidget()
-        self._stack.addWidget(
+        self._waiting = Label("", "soft", wrap=True)
+        self._stack = stack(
             Empty(
                 theme,
                 "skills",
                 tr("No skills measured yet"),
                 tr("One tile for every family of puzzles appears with the first measurement."),
-            )
+            ),
+            boxed(column(about, self._tiles, self._waiting, 1, gap=18)),
         )
-        self._stack.addWidget(full)
         self.add(self._stack, 1)
 
     def show_view(self, view: View) -> None:
         self._stack.setCurrentIndex(1 if view.families else 0)
+        self._waiting.say(tr("Too hard yet: {families}.", families=", ".join(view.waiting)))
+        self._waiting.setVisible(bool(view.waiting))
         if view.families == self._shown:
             return
         self._shown = view.families

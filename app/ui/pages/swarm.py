@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import time
 
-from PySide6.QtWidgets import QApplication, QFrame, QLineEdit, QStackedWidget, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QLineEdit, QWidget
 
-from app.ui.model import Peer, Swarm, View
+from app.node.snapshot import SwarmView
+from app.ui.model import View
 from app.ui.pages.frame import Actions, Page
 from app.ui.texts import ago, counted, number, size, tr
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Elided, Empty, IconButton, Label, button, column, row
+from app.ui.widgets.invite import InviteField
+from app.ui.widgets.pieces import (
+    Elided,
+    Empty,
+    IconButton,
+    Label,
+    boxed,
+    button,
+    card,
+    column,
+    row,
+    search,
+    stack,
+)
 from app.ui.widgets.stat import Stat
 from app.ui.widgets.table import Column, Rows, Table
 
@@ -18,8 +32,6 @@ from app.ui.widgets.table import Column, Rows, Table
 class SwarmPage(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Swarm"))
-        self._stack = QStackedWidget()
-        self._stack.addWidget(Alone(theme, actions))
         self._leave = button(
             tr("Learn alone"),
             lambda: actions.learn("alone"),
@@ -43,12 +55,7 @@ class SwarmPage(Page):
         )
         self._table = Table(rows, tr("Peers"))
         self._table.set_widths(0, 0, 130, 130)
-        self._find = QLineEdit()
-        self._find.setPlaceholderText(tr("Search peers"))
-        self._find.setAccessibleName(tr("Search peers"))
-        self._find.setClearButtonEnabled(True)
-        self._find.setFixedWidth(220)
-        self._find.textChanged.connect(rows.search)
+        self._find = search(tr("Search peers"), rows.search, width=220)
         self._count = Label("", "heading")
         self._nobody = Empty(
             theme,
@@ -56,20 +63,12 @@ class SwarmPage(Page):
             tr("Nobody else is here yet"),
             tr("Share the invite above, and those who use it appear in this list."),
         )
-        table = QFrame()
-        table.setProperty("look", "card")
         head = row(self._count, 1, self._find, margins=(18, 14, 14, 4))
-        inside = column(head, gap=4, margins=(2, 0, 2, 10))
-        self._peers = QStackedWidget()
-        self._peers.addWidget(self._nobody)
-        self._peers.addWidget(self._table)
-        inside.addWidget(self._peers, 1)
-        table.setLayout(inside)
-        full = QWidget()
-        whole = column(self._relay, row(*self._stats, gap=16), table, gap=16)
-        whole.setStretch(2, 1)
-        full.setLayout(whole)
-        self._stack.addWidget(full)
+        self._peers = stack(self._nobody, self._table)
+        table = card(column(head, self._peers, gap=4, margins=(2, 0, 2, 10), fill=1), padding=None)
+        self._stack = stack(
+            Alone(theme, actions), boxed(column(self._relay, row(*self._stats, gap=16), table, gap=16, fill=2))
+        )
         self.add(self._stack, 1)
 
     def show_view(self, view: View) -> None:
@@ -79,12 +78,12 @@ class SwarmPage(Page):
         if swarm is None:
             return
         self._relay.show_swarm(swarm)
-        peers: tuple[Peer, ...] = swarm.peers
+        peers = swarm.peers
         self._count.say(counted("{n} peer", "{n} peers", len(peers)))
         self._peers.setCurrentIndex(1 if peers else 0)
         self._find.setVisible(len(peers) > 8)
         self._table.show_rows(peers)
-        online, given, taken, effect = self._stats
+        online, given, taken, traffic = self._stats
         online.say(tr("Online now"), number(swarm.online), tr("others in this swarm"))
         on_way = (
             counted("{n} on its way", "{n} on their way", swarm.waiting)
@@ -99,15 +98,12 @@ class SwarmPage(Page):
             else tr("every one checked here")
         )
         taken.say(tr("Taken"), number(swarm.taken), turned)
-        if swarm.helped is not None:
-            effect.say(tr("Your effect"), number(swarm.helped), tr("models learned from yours"))
-        else:
-            rate = size(swarm.bytes_per_hour) if swarm.bytes_per_hour is not None else "–"
-            effect.say(
-                tr("Traffic"),
-                rate,
-                tr("an hour") if swarm.bytes_per_hour is not None else tr("not measured yet"),
-            )
+        rate = swarm.bytes_per_hour
+        traffic.say(
+            tr("Traffic"),
+            size(rate) if rate is not None else "–",
+            tr("an hour") if rate is not None else tr("not measured yet"),
+        )
 
 
 class Alone(QWidget):
@@ -116,18 +112,13 @@ class Alone(QWidget):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__()
         self._actions = actions
-        self._address = QLineEdit()
-        self._address.setPlaceholderText(tr("Invite link or address"))
-        self._address.setAccessibleName(tr("Invite link or address"))
+        self._address = InviteField()
         self._address.setFixedWidth(300)
         self._address.returnPressed.connect(self._join)
-        self._complaint = Label("", "bad", wrap=True)
-        self._complaint.setFixedWidth(400)
-        self._complaint.hide()
+        self._address.complaint.setFixedWidth(400)
         join = button(tr("Join"), self._join, "primary")
         find = button(tr("Find one on this network, or host one here"), lambda: actions.join(""), "flat")
-        ask = QWidget()
-        ask.setLayout(column(row(self._address, join, gap=8), self._complaint, row(1, find, 1), gap=10))
+        ask = boxed(column(row(self._address, join, gap=8), self._address.complaint, row(1, find, 1), gap=10))
         empty = Empty(
             theme,
             "swarm",
@@ -142,17 +133,8 @@ class Alone(QWidget):
         self.setLayout(column(empty))
 
     def _join(self) -> None:
-        from app.swarm.invite import InviteError, where
-
-        text = self._address.text().strip()
-        try:
-            where(text)
-        except InviteError as error:
-            self._complaint.say(str(error))
-            self._complaint.show()
-            return
-        self._complaint.hide()
-        self._actions.join(text)
+        if (invite := self._address.checked()) is not None:
+            self._actions.join(invite)
 
 
 class RelayCard(QFrame):
@@ -168,15 +150,19 @@ class RelayCard(QFrame):
         self._invite.setMinimumWidth(250)
         self._copy = IconButton(theme, "copy", tr("Copy the invite"), tr("Copy invite"), "")
         self._copy.clicked.connect(lambda: QApplication.clipboard().setText(self._invite.text()))
-        state = row(self._state, self._sentence, gap=10)
-        state.setStretch(1, 1)
-        inside = row(
-            column(state, self._name, gap=4), self._invite, self._copy, gap=12, margins=(20, 14, 16, 14)
+        state = row(self._state, self._sentence, gap=10, fill=1)
+        self.setLayout(
+            row(
+                column(state, self._name, gap=4),
+                self._invite,
+                self._copy,
+                gap=12,
+                margins=(20, 14, 16, 14),
+                fill=0,
+            )
         )
-        inside.setStretch(0, 1)
-        self.setLayout(inside)
 
-    def show_swarm(self, swarm: Swarm) -> None:
+    def show_swarm(self, swarm: SwarmView) -> None:
         self._state.look("good" if swarm.connected else "warn")
         self._state.say(tr("Connected") if swarm.connected else tr("Not connected"))
         self._sentence.say(swarm.sentence)

@@ -7,20 +7,20 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QLineEdit, QPlainTextEdit
+from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
 from app.chat import messages
 from app.chat.messages import MAX_TEXT, Drawn, Reply
+from app.common.text import safe
+from app.sapo.asking import MAX_ANSWER
 from app.sapo.families import FAMILIES
-from app.sapo.prompts import MAX_ANSWER
 from app.ui.chatting import AWAY_S, Chatting, Stage
 from app.ui.model import View
 from app.ui.pages.exchange import Exchange
 from app.ui.pages.frame import Actions, Page
-from app.ui.pages.live import plain
 from app.ui.texts import counted, span, tr
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Elided, Empty, Label, Picker, button, column, row
+from app.ui.widgets.pieces import Elided, Empty, Label, Picker, button, card, column, field, row
 
 KEPT = 30
 """So many questions stay on the page."""
@@ -105,29 +105,15 @@ class TryIt(Page):
         self._complaint = Label("", "bad", wrap=True)
         self._stop = button(tr("Stop"), self._chatting.stop)
         self._send = button(tr("Ask both"), self._ask, "primary", tr("Enter"))
-        self._own = QLineEdit()
-        self._own.setPlaceholderText(tr("Or solve it yourself"))
-        self._own.setAccessibleName(tr("Your own answer"))
+        self._own = field(tr("Or solve it yourself"), tr("Your own answer"), 190)
         self._own.setMaxLength(MAX_ANSWER)
-        self._own.setFixedWidth(190)
         self._own.returnPressed.connect(self._judge)
         self._check = button(tr("Check mine"), self._judge)
-        said = row(self._state, self._stop, self._own, self._check, self._send, gap=8)
-        said.setStretch(0, 1)
-        frame = QFrame()
-        frame.setProperty("look", "card")
-        frame.setLayout(
-            column(
-                row(self._draw_one, self._family, self._level, 1, self._unseen, self._chip, gap=8),
-                self._question,
-                self._complaint,
-                said,
-                gap=11,
-                margins=(18, 16, 18, 14),
-            )
-        )
+        said = row(self._state, self._stop, self._own, self._check, self._send, gap=8, fill=0)
         self._show_levels()
-        return frame
+        above = row(self._draw_one, self._family, self._level, 1, self._unseen, self._chip, gap=8)
+        inside = column(above, self._question, self._complaint, said, gap=11, margins=(18, 16, 18, 14))
+        return card(inside, padding=None)
 
     def _show_levels(self) -> None:
         family = FAMILIES.get(self._family.currentData() or "")
@@ -161,7 +147,7 @@ class TryIt(Page):
         else:
             number = self._chatting.ask(self._home, lambda number: messages.Ask(number=number, text=text))
             self._question.clear()
-        self._waiting[number] = self._exchange(plain(text), puzzle)
+        self._waiting[number] = self._exchange(safe(text), puzzle)
         self._waiting[number].wait()
         self._show_stage()
 
@@ -173,8 +159,8 @@ class TryIt(Page):
         number = self._chatting.ask(
             self._home, lambda number: messages.Judge(number=number, puzzle=puzzle.puzzle, answer=answer)
         )
-        exchange = self._exchange(plain(puzzle.text), puzzle)
-        exchange.person(plain(answer), None)
+        exchange = self._exchange(safe(puzzle.text), puzzle)
+        exchange.person(safe(answer), None)
         self._waiting[number] = exchange
         self._show_stage()
 
@@ -213,12 +199,12 @@ class TryIt(Page):
             case messages.Judged() if exchange is not None:
                 exchange.person(None, reply.solved)
             case messages.Solution() if exchange is not None:
-                exchange.solution(plain(reply.text))
+                exchange.solution(safe(reply.text))
                 self._told = True
             case messages.Noted():
-                self._complain(plain(reply.sentence))
+                self._complain(safe(reply.sentence))
             case messages.Failed():
-                self._end(reply.number, plain(reply.sentence))
+                self._end(reply.number, safe(reply.sentence))
             case messages.Done():
                 self._end(reply.number, "")
         self._show_stage()
@@ -226,7 +212,7 @@ class TryIt(Page):
     def _take(self, puzzle: Drawn) -> None:
         """A puzzle that was drawn comes into the box."""
         self._puzzle = None
-        self._question.setPlainText(plain(puzzle.text))
+        self._question.setPlainText(safe(puzzle.text))
         self._puzzle, self._told = puzzle, False
         self._own.clear()
         self._question.setFocus()
@@ -251,13 +237,12 @@ class TryIt(Page):
 
     def _edited(self) -> None:
         """Words of one's own are no puzzle any more."""
-        if self._puzzle is not None and self._question.toPlainText().strip() != plain(self._puzzle.text):
+        if self._puzzle is not None and self._question.toPlainText().strip() != safe(self._puzzle.text):
             self._puzzle = None
         self._show_stage()
 
     def _complain(self, sentence: str) -> None:
-        self._complaint.say(sentence)
-        self._complaint.setVisible(bool(sentence))
+        self._complaint.tell(sentence)
 
     def _show_list(self) -> None:
         self._empty.setVisible(not self._exchanges)
@@ -286,7 +271,7 @@ class TryIt(Page):
         opened = self._chatting.opened
         self._who.setVisible(opened is not None)
         if opened is not None:
-            self._who.say(tr("{model} with {engine}", model=plain(opened.model), engine=opened.engine.name))
+            self._who.say(tr("{model} with {engine}", model=safe(opened.model), engine=opened.engine.name))
         timed = busy or stage in (Stage.LOADING, Stage.BUSY)
         if timed != self._second.isActive():
             self._second.start() if timed else self._second.stop()

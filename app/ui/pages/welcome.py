@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtGui import QHideEvent
-from PySide6.QtWidgets import QFrame, QLayout, QLineEdit, QProgressBar, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLayout, QVBoxLayout, QWidget
 
 from app.ui.engine_pack import EnginePack
 from app.ui.model import View
@@ -17,9 +17,10 @@ from app.ui.texts import size, span, tr
 from app.ui.theme import Theme
 from app.ui.trial import Stage, Trial
 from app.ui.widgets.icons import drawn
+from app.ui.widgets.invite import InviteField
 from app.ui.widgets.model_picker import ModelPicker
 from app.ui.widgets.option import Option, Options
-from app.ui.widgets.pieces import Label, button, card, column, row
+from app.ui.widgets.pieces import Label, button, card, column, progress_bar, row, stack
 
 STARTER, LARGER = "starter", "larger"
 ALONE, FIND, INVITE = "alone", "find", "invite"
@@ -43,9 +44,7 @@ class Welcome(QFrame):
         self._engine = Engine(theme, actions, lambda: self._show(self._what))
         self._machine = Machine(theme, actions, self.trial, self._to_company, lambda: self._show(self._what))
         self._company = Company(theme, self._learn, lambda: self._show(self._machine))
-        self._steps = QStackedWidget()
-        for step in (self._what, self._engine, self._machine, self._company):
-            self._steps.addWidget(step)
+        self._steps = stack(self._what, self._engine, self._machine, self._company)
         self.setLayout(row(self._steps, gap=0))
 
     def show_view(self, view: View) -> None:
@@ -233,10 +232,7 @@ class Machine(QWidget):
         trial.changed.connect(self._show)
         self._pace, self._engine = Label("", "figure"), Label("", "strong", wrap=True)
         self._reason, self._memory = Label("", "soft", wrap=True), Label("", "soft", wrap=True)
-        self._bar = QProgressBar()
-        self._bar.setTextVisible(False)
-        self._bar.setRange(0, 1000)
-        self._bar.setAccessibleName(tr("Progress of the measurement"))
+        self._bar = progress_bar(tr("Progress of the measurement"))
         self._again = button(tr("Measure again"), self._measure)
         speed = column(self._pace, self._bar, self._engine, self._reason, self._memory, gap=7)
         speed.addLayout(row(self._again, 1))
@@ -260,9 +256,7 @@ class Machine(QWidget):
         self._picker.hide()
         models = column(self._models, self._picker, 1, gap=12)
         self._models.chosen.connect(self._chosen)
-        sides = row(self._speed, models, gap=18)
-        sides.setStretch(0, 1)
-        sides.setStretch(1, 1)
+        sides = row(self._speed, models, gap=18, fill=(0, 1))
         self._on = button(tr("Go on"), go_on, "large")
         self.where = Label(_where(2, 3), "faint")
         self.setLayout(
@@ -319,24 +313,18 @@ class Machine(QWidget):
             part.hide()
         if trial.stage is Stage.DONE and found is not None:
             self._pace.say(found.pace[:1].upper() + found.pace[1:] or tr("No estimate"))
-            for label, text in (
-                (self._engine, found.title),
-                (self._reason, found.reason),
-                (self._memory, found.memory),
-            ):
-                label.say(text)
-                label.setVisible(bool(text))
+            self._engine.tell(found.title)
+            self._reason.tell(found.reason)
+            self._memory.tell(found.memory)
         elif trial.stage is Stage.FAILED:
             self._pace.say(tr("No estimate"))
-            self._reason.say(trial.sentence)
-            self._reason.show()
+            self._reason.tell(trial.sentence)
         elif running:
             self._pace.say(tr("Measuring …"))
             self._bar.setValue(int(1000 * trial.share))
-            self._reason.say(
+            self._reason.tell(
                 tr("{span} so far: a few answers, and a step of learning from them.", span=span(trial.seconds))
             )
-            self._reason.show()
         else:
             self._pace.say(tr("Not measured yet"))
         said = [self._pace.text(), self._engine.text(), self._reason.text()]
@@ -374,15 +362,11 @@ class Company(QWidget):
             tr("With an invite"),
             tr("Joins the swarm of the invite. Answers to generated puzzles travel, as text."),
         )
-        self._invite = QLineEdit()
-        self._invite.setPlaceholderText(tr("Invite link or address"))
-        self._invite.setAccessibleName(tr("Invite link or address"))
+        self._invite = InviteField()
         self._invite.returnPressed.connect(self._go)
-        self._complaint = Label("", "bad", wrap=True)
-        self._complaint.hide()
         invited.inside.addSpacing(4)
         invited.inside.addWidget(self._invite)
-        invited.inside.addWidget(self._complaint)
+        invited.inside.addWidget(self._invite.complaint)
         self._options.add(INVITE, invited)
         self._options.chosen.connect(self._chosen)
         self._start = button(tr("Start learning"), self._go, "large")
@@ -405,23 +389,17 @@ class Company(QWidget):
 
     def _chosen(self, value: object) -> None:
         self._invite.setVisible(value == INVITE)
-        self._complaint.hide()
+        self._invite.complaint.hide()
         if value == INVITE:
             self._invite.setFocus()
 
     def _go(self) -> None:
-        company, text = str(self._options.value), self._invite.text().strip()
-        if company == INVITE:
-            from app.swarm.invite import InviteError, where
-
-            try:
-                where(text)
-            except InviteError as error:
-                self._complaint.say(str(error))
-                self._complaint.show()
-                self._invite.setFocus()
-                return
-        self._learn(company, text)
+        company = str(self._options.value)
+        invite = self._invite.checked() if company == INVITE else ""
+        if invite is None:
+            self._invite.setFocus()
+        else:
+            self._learn(company, invite)
 
 
 def _point(title: str, text: str) -> QFrame:

@@ -116,18 +116,19 @@ def step_line(view: View) -> str:
     step = view.step
     if step is None:
         return ""
-    if view.total and step in (Step.SAMPLING, Step.PROBING):
+    if view.total and step in (Step.SAMPLING, Step.PROBING, Step.PLACING):
         left = (
             tr(", about {span}", span=span(view.left_s)) if view.left_s is not None and view.left_s >= 1 else ""
         )
         what = tr("answer {n} of {all}", n=view.done, all=view.total)
-        lead = tr("measuring, ") if step is Step.PROBING else ""
+        lead = {Step.PROBING: tr("measuring, "), Step.PLACING: tr("finding where to begin, ")}.get(step, "")
         return f"{lead}{what}{left}"
     if step is Step.DRAWING and view.round_s:
         return tr("about {span} a round", span=span(view.round_s))
     return {
         Step.STARTING: tr("starting"),
         Step.LOADING: tr("loading the model"),
+        Step.PLACING: tr("finding out what it can begin with"),
         Step.PROBING: tr("measuring on held-out questions"),
         Step.HOLDING: tr("waiting for the others"),
         Step.PAUSED: "",

@@ -116,19 +116,3 @@ RADIUS_CARD = 12
 
 SMALL, BODY, LEAD, HEADING, TITLE, FIGURE, HERO = 12, 13, 15, 16, 22, 24, 34
 """Type sizes in pixels before scaling."""
-
-
-def contrast(one: str, other: str) -> float:
-    """WCAG 2.2 contrast ratio of two colours.
-
-    >>> contrast("#000000", "#ffffff")
-    21.0
-    """
-    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-def _luminance(colour: str) -> float:
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

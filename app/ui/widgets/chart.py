@@ -188,18 +188,17 @@ class Chart(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(font(SMALL))
         plot = self._plot()
-        left, right = self.range()
-        line = self._series.line(left, right, round(plot.width() / _COLUMN), self._smooth)
-        top = ticks.top(self._highest(line))
+        line, top = self._line(plot)
         self._paint_axes(painter, plot, top)
         if line:
             painter.setClipRect(plot.adjusted(-4, -6, 4, 2))
             self._paint_line(painter, plot, top, line)
 
-    def _highest(self, line: Sequence[Drawn]) -> float:
-        if self._smooth:
-            return max((place.y for place in line), default=0.0) * 1.08
-        return max((place.high for place in line), default=0.0)
+    def _line(self, plot: QRectF) -> tuple[list[Drawn], float]:
+        """What is drawn, and the upper end of its axis."""
+        line = self._series.line(*self.range(), round(plot.width() / _COLUMN), self._smooth)
+        highest = max((1.08 * place.y if self._smooth else place.high for place in line), default=0.0)
+        return line, ticks.top(highest)
 
     def _paint_axes(self, painter: QPainter, plot: QRectF, top: float) -> None:
         grid, faint = self._theme.colour("grid"), self._theme.colour("text_faint")
@@ -269,8 +268,7 @@ class Chart(QWidget):
     def _paint_pointer(self, painter: QPainter) -> None:
         assert self._at is not None
         plot = self._plot()
-        line = self._series.line(*self.range(), round(plot.width() / _COLUMN), self._smooth)
-        top = ticks.top(self._highest(line))
+        _, top = self._line(plot)
         x = self._x(self._series.xs[self._at], plot)
         value = self.value(self._at)
         y = plot.bottom() - min(value, top) / top * plot.height()

@@ -9,13 +9,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QFrame, QMenu, QSizePolicy, QSlider, QStackedWidget, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QMenu, QSizePolicy, QSlider, QWidget
 
-from app.ui.model import Point, Round, View
+from app.node.records import Probe, Round
+from app.sapo.probe import Score
+from app.ui.model import View
 from app.ui.texts import number, percent, tr
 from app.ui.theme import Theme
 from app.ui.widgets.chart import Chart
-from app.ui.widgets.pieces import Empty, IconButton, Label, Segments, column, row
+from app.ui.widgets.pieces import Empty, IconButton, Label, Segments, boxed, column, row, stack
 
 PROBE, TRAINING = "probe", "training"
 _SMOOTH = (0, 1, 2, 3, 5, 8, 12, 20, 35, 60, 100, 200, 500, 1000, 3000)
@@ -45,9 +47,7 @@ class Curve(QFrame):
                 "takes a few seconds."
             ),
         )
-        self._stack = QStackedWidget()
-        self._stack.addWidget(self._empty)
-        self._stack.addWidget(self.chart)
+        self._stack = stack(self._empty, self.chart)
         figures = row(self._figure, self._error, self._change, 1, gap=10)
         figures.setAlignment(self._error, Qt.AlignmentFlag.AlignBottom)
         self._error.setContentsMargins(0, 0, 0, 6)
@@ -78,8 +78,7 @@ class Curve(QFrame):
         self._export.setMenu(menu)
         self._export.setPopupMode(IconButton.ToolButtonPopupMode.InstantPopup)
         caption = Label(tr("Smoothing"), "faint")
-        box = QWidget()
-        box.setLayout(row(caption, self._slider, 1, self._log, self._all, self._export, gap=6))
+        box = boxed(row(caption, self._slider, 1, self._log, self._all, self._export, gap=6))
         self._bar = box
         return box
 
@@ -119,18 +118,18 @@ class Curve(QFrame):
 
     def _points(self) -> Sequence[tuple[float, float, float]]:
         if self._what == PROBE:
-            return [(point.round, point.pass_at_1, point.stderr) for point in self._view.curve]
-        return [(row_.round, row_.train_solved, 0.0) for row_ in self._view.rounds]
+            return [(point.round, point.share, point.stderr) for point in self._view.curve]
+        return [(row_.round, row_.train_solved, 0.0) for row_ in self._view.rounds if not row_.lesson]
 
-    def _say_probe(self, curve: Sequence[Point]) -> None:
+    def _say_probe(self, curve: Sequence[Probe]) -> None:
         self._name.say(tr("Held-out questions solved"))
         self._error.setVisible(bool(curve))
-        self._figure.say(percent(curve[-1].pass_at_1, 1) if curve else "–")
+        self._figure.say(percent(curve[-1].share, 1) if curve else "–")
         self._error.say(f"± {number(100 * curve[-1].stderr, 1)}" if curve else "")
         self._error.setToolTip(tr("One standard error: the true share lies within it two times out of three."))
         self._change.setVisible(len(curve) > 1)
         if len(curve) > 1:
-            points = 100 * (curve[-1].pass_at_1 - curve[0].pass_at_1)
+            points = 100 * (curve[-1].share - curve[0].share)
             sure = 100 * (curve[-1].stderr ** 2 + curve[0].stderr ** 2) ** 0.5
             if abs(points) < 2 * sure:
                 self._change.say(tr("no clear change yet"))
@@ -157,9 +156,9 @@ class Curve(QFrame):
         text = io.StringIO()
         write = csv.writer(text, lineterminator="\n").writerow
         if self._what == PROBE:
-            write(["round", "time", "pass_at_1", "stderr"])
+            write(["round", "time", *Score.__struct_encode_fields__])
             for point in self._view.curve:
-                write([point.round, _moment(point.at), point.pass_at_1, point.stderr])
+                write([point.round, _moment(point.at), point.share, point.stderr])
         else:
             write(["round", "time", "train_solved", "solved", "answered", "seconds"])
             for one in self._view.rounds:

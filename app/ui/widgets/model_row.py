@@ -14,6 +14,7 @@ from app.ui.theme import Theme
 from app.ui.widgets import model_words as words
 from app.ui.widgets.model_actions import ModelActions
 from app.ui.widgets.pieces import Elided, Label, button, column, row
+from engines.models.gguf_shelf import is_gguf
 from engines.models.needs import Verdict
 
 _STEPS = 1000
@@ -94,11 +95,13 @@ class ModelRow(QFrame):
         busy = fetch is not None or waits
         self._use.setVisible(model.installed and not chosen)
         self._get.setVisible(not model.installed and not busy and not cut and not elsewhere)
-        self._get.setEnabled(not (model.fit is not None and not can_be_had(model)))
+        self._get.setEnabled(can_be_had(model))
+        self._get.setText(tr("Use this") if model.program else tr("Get"))
         self._retry.setVisible(cut)
         self._cancel.setVisible(busy)
         deletable = model.installed or cut
-        self._delete.setVisible(deletable and not words.is_starter(model) and not busy)
+        theirs = words.is_starter(model) or bool(model.program)
+        self._delete.setVisible(deletable and not theirs and not busy)
         self._delete.setEnabled(not chosen)
         self._delete.setText(tr("Remove") if model.local else tr("Delete"))
         self._delete.setToolTip(tr("Choose another model to learn with first.") if chosen else "")
@@ -111,8 +114,10 @@ class ModelRow(QFrame):
             text = tr("Learns")
         elif model.gated and not model.installed:
             text = tr("Licence to accept")
+        elif model.program:
+            text = model.program
         elif model.local:
-            text = tr("Your folder")
+            text = tr("Your file") if is_gguf(model.name) else tr("Your folder")
         self._chip.look("chip" if chosen else "chip-peer")
         self._chip.say(text)
         self._chip.setVisible(bool(text))
@@ -144,6 +149,9 @@ class ModelRow(QFrame):
             self._ask.get(self.name)
 
     def _ask_get(self) -> None:
+        if self._model.program:
+            self._ask.get(self.name)  # nothing is fetched, and nothing of the program's is changed
+            return
         library = self._holdings.library
         assert library is not None
         partial = self._model.partial
@@ -239,6 +247,6 @@ class Panel(QFrame):
 
 
 def can_be_had(model: Model) -> bool:
-    """Not where the disk has no room. One too large for the memory can be: for another computer, or for
-    later."""
-    return model.fit is None or model.fit.verdict is not Verdict.NO_DISK
+    """Not where the disk has no room, nor what cannot learn. One too large for the memory can be: for another
+    computer, or for later."""
+    return not model.problem and (model.fit is None or model.fit.verdict is not Verdict.NO_DISK)

@@ -6,7 +6,8 @@ from __future__ import annotations
 from app.node.library import Library, Model
 from app.ui.holdings import Fetch
 from app.ui.texts import counted, number, percent, size, span, tr
-from engines.models.catalogue import STARTER
+from engines.models.catalogue import STARTER, find
+from engines.models.gguf_shelf import is_gguf
 from engines.models.needs import Verdict
 
 
@@ -62,7 +63,7 @@ def facts(model: Model) -> str:
     elif model.installed:
         parts.append(tr("nothing learned yet"))
     if model.local:
-        parts.append(model.folder)
+        parts.append(model.name if is_gguf(model.name) else model.folder)
     return "  ·  ".join(part for part in parts if part)
 
 
@@ -70,6 +71,10 @@ def about(model: Model) -> str:
     """One line on what it is like; the catalogue's own, in the person's language where it was translated."""
     if model.about:
         return tr(model.about)
+    if model.program:
+        return tr("Already on this computer. {program} keeps its own copy.", program=model.program)
+    if is_gguf(model.name):
+        return tr("A file of your own; it stays where it is.")
     return tr("A folder of your own; it stays where it is.") if model.local else tr("Not in Shoal's catalogue.")
 
 
@@ -99,6 +104,7 @@ def progress(fetch: Fetch) -> str:
 
 def consent(model: Model, library: Library, host: str) -> str:
     """What a download means, before it begins."""
+    packaged = find(model.name)
     asked = tr(
         "To fetch {title}, this computer asks {host} for it. What leaves: your network address and the name of "
         "the model. What comes: {size}; {free} are free on this disk.",
@@ -108,11 +114,23 @@ def consent(model: Model, library: Library, host: str) -> str:
         free=size(library.disk_free),
     )
     apart = tr("A process of its own does it, and ends with it. Learning alone still opens no connection.")
+    if packaged is not None and packaged.package is not None:
+        other = tr(
+            "Where {host} does not answer, it comes from the Python packages this computer is set up for.",
+            host=host,
+        )
+        return f"{asked} {other} {apart}"
     return f"{asked} {apart}"
 
 
 def deleting(model: Model) -> str:
     """What goes and what stays."""
+    if is_gguf(model.name):
+        return tr(
+            "{title} leaves this list and {size} are free again. The file and what it learned stay.",
+            title=model.title,
+            size=size(model.bytes),
+        )
     if model.local:
         return tr("{title} leaves this list. The folder and what it learned stay.", title=model.title)
     if not model.installed:

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QFrame, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QButtonGroup, QFrame, QVBoxLayout, QWidget
 
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Label, column, row
+from app.ui.widgets.pieces import Label, Toggle, column, row
 
 
-class Radio(QAbstractButton):
-    def __init__(self, theme: Theme, name: str) -> None:
-        super().__init__()
-        self._theme = theme
-        self.setCheckable(True)
-        self.setAccessibleName(name)
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-
+class Radio(Toggle):
     def sizeHint(self) -> QSize:
         return QSize(22, 22)
 
@@ -50,9 +41,8 @@ class Option(QFrame):
         self.radio.setAccessibleDescription(text)
         self.text = Label(text, "soft", wrap=True)
         self.inside: QVBoxLayout = column(Label(title, "strong"), self.text, gap=3)
-        whole = row(self.radio, self.inside, gap=10, margins=(14, 11, 16, 12))
+        whole = row(self.radio, self.inside, gap=10, margins=(14, 11, 16, 12), fill=1)
         whole.setAlignment(self.radio, Qt.AlignmentFlag.AlignTop)
-        whole.setStretch(1, 1)
         self.setLayout(whole)
         self.radio.toggled.connect(self._draw)
 
@@ -90,15 +80,6 @@ class Options(QWidget):
         self._column.addWidget(option)
         if len(self._values) == 1:
             option.radio.setChecked(True)
-
-    def choose(self, value: object) -> None:
-        self._group.button(self._values.index(value)).setChecked(True)
-
-    def focus(self) -> None:
-        """The keyboard is with the one that is chosen."""
-        button = self._group.checkedButton()
-        if button is not None:
-            button.setFocus()
 
     def _toggled(self, at: int, on: bool) -> None:
         if on:

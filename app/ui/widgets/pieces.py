@@ -15,8 +15,11 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLayout,
+    QLineEdit,
+    QProgressBar,
     QPushButton,
     QSizePolicy,
+    QStackedWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -27,6 +30,9 @@ from app.ui.theme import Theme
 from app.ui.widgets.icons import drawn, line_icon
 
 Box = TypeVar("Box", QVBoxLayout, QHBoxLayout)
+Item = QWidget | QLayout | int
+Margins = tuple[int, int, int, int]
+NONE: Margins = (0, 0, 0, 0)
 
 
 class Label(QLabel):
@@ -47,6 +53,11 @@ class Label(QLabel):
     def say(self, text: str) -> None:
         if text != self.text():
             self.setText(text)
+
+    def tell(self, text: str) -> None:
+        """Says it; where there is nothing to say, it is not there."""
+        self.say(text)
+        self.setVisible(bool(text))
 
     def look(self, name: str) -> None:
         """Another look, if it is another one."""
@@ -74,23 +85,18 @@ class Elided(Label):
             self.setToolTip(wanted)
 
 
-def column(
-    *items: QWidget | QLayout | int, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)
-) -> QVBoxLayout:
-    """Things below each other; a number is a stretch of that weight."""
-    return _fill(QVBoxLayout(), items, gap, margins)
+def column(*items: Item, gap: int = 8, margins: Margins = NONE, fill: int | Sequence[int] = ()) -> QVBoxLayout:
+    """Things below each other; a number is a stretch of that weight. `fill`: the place of what takes the room
+    that is left, or the places of those that share it."""
+    return _fill(QVBoxLayout(), items, gap, margins, fill)
 
 
-def row(
-    *items: QWidget | QLayout | int, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)
-) -> QHBoxLayout:
-    """Things beside each other; a number is a stretch of that weight."""
-    return _fill(QHBoxLayout(), items, gap, margins)
+def row(*items: Item, gap: int = 8, margins: Margins = NONE, fill: int | Sequence[int] = ()) -> QHBoxLayout:
+    """Things beside each other, as in `column`."""
+    return _fill(QHBoxLayout(), items, gap, margins, fill)
 
 
-def _fill(
-    box: Box, items: Sequence[QWidget | QLayout | int], gap: int, margins: tuple[int, int, int, int]
-) -> Box:
+def _fill(box: Box, items: Sequence[Item], gap: int, margins: Margins, fill: int | Sequence[int]) -> Box:
     box.setSpacing(gap)
     box.setContentsMargins(*margins)
     for item in items:
@@ -100,16 +106,60 @@ def _fill(
             box.addLayout(item)
         else:
             box.addStretch(item)
+    for at in (fill,) if isinstance(fill, int) else fill:
+        box.setStretch(at, 1)
     return box
 
 
-def card(inside: QLayout, look: str = "card", padding: int = 20) -> QFrame:
-    """A surface with room around what is on it."""
+def boxed(inside: QLayout) -> QWidget:
+    """A layout as one thing, to be shown and hidden as such."""
+    widget = QWidget()
+    widget.setLayout(inside)
+    return widget
+
+
+def card(inside: QLayout, look: str = "card", padding: int | None = 20) -> QFrame:
+    """A surface with room around what is on it; without a padding, that of the layout."""
     frame = QFrame()
     frame.setProperty("look", look)
-    inside.setContentsMargins(padding, padding - 2, padding, padding - 2)
+    if padding is not None:
+        inside.setContentsMargins(padding, padding - 2, padding, padding - 2)
     frame.setLayout(inside)
     return frame
+
+
+def stack(*pages: QWidget) -> QStackedWidget:
+    """Of which one is shown, at first the first."""
+    made = QStackedWidget()
+    for page in pages:
+        made.addWidget(page)
+    return made
+
+
+def field(hint: str, name: str = "", width: int = 0) -> QLineEdit:
+    """A line to write in; `hint` stands there while it is empty, `name` is what it is called aloud."""
+    line = QLineEdit()
+    line.setPlaceholderText(hint)
+    line.setAccessibleName(name or hint)
+    if width:
+        line.setFixedWidth(width)
+    return line
+
+
+def search(hint: str, act: Callable[[str], object], name: str = "", width: int = 0) -> QLineEdit:
+    """A field that is heard with every letter, and can be emptied by one press."""
+    line = field(hint, name, width)
+    line.setClearButtonEnabled(True)
+    line.textChanged.connect(act)
+    return line
+
+
+def progress_bar(name: str, most: int = 1000) -> QProgressBar:
+    bar = QProgressBar()
+    bar.setTextVisible(False)
+    bar.setRange(0, most)
+    bar.setAccessibleName(name)
+    return bar
 
 
 def rule() -> QFrame:
@@ -144,19 +194,13 @@ class IconButton(QToolButton):
         theme.changed.connect(self._draw)
         self._draw()
 
-    def draw(self, icon: str) -> None:
-        if icon != self._icon:
-            self._icon = icon
-            self._draw()
-
     def _draw(self) -> None:
         colours = self._theme.palette
         self.setIcon(line_icon(self._icon, colours.text_soft, colours.accent))
 
 
-class Switch(QAbstractButton):
-    """On or off. Looks like a switch, and is a check box for screen readers and the keyboard. `toggled` is what
-    to listen to: assistive technology toggles without clicking."""
+class Toggle(QAbstractButton):
+    """What can be on or off, painted by hand. `name` is what it is called aloud."""
 
     def __init__(self, theme: Theme, name: str) -> None:
         super().__init__()
@@ -166,6 +210,11 @@ class Switch(QAbstractButton):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+
+class Switch(Toggle):
+    """On or off. Looks like a switch, and is a check box for screen readers and the keyboard. `toggled` is what
+    to listen to: assistive technology toggles without clicking."""
 
     def show_on(self, on: bool) -> None:
         """As it is, told to nobody."""
@@ -287,8 +336,7 @@ class Notice(QFrame):
             Label("", wrap=True),
             Label("", "soft", wrap=True),
         )
-        inside = row(column(self._title, self._sentence, self._remedy, gap=4), gap=24)
-        inside.setStretch(0, 1)
+        inside = row(column(self._title, self._sentence, self._remedy, gap=4), gap=24, fill=0)
         inside.addWidget(act, alignment=Qt.AlignmentFlag.AlignVCenter)
         inside.setContentsMargins(20, 16, 20, 16)
         self.setLayout(inside)

@@ -99,10 +99,6 @@ class Series:
         around = [i for i in (at - 1, at) if 0 <= i < len(self)]
         return min(around, key=lambda i: abs(self.xs[i] - x))
 
-    def top(self, left: float, right: float) -> float:
-        """The highest value, with its error, between two x."""
-        return max((place.high for place in self.line(left, right, 200)), default=0.0)
-
 
 def _level() -> tuple[array[float], array[float], array[float], array[float]]:
     return array("d"), array("d"), array("d"), array("d")

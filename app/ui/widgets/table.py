@@ -48,9 +48,6 @@ class Rows(QAbstractTableModel):
             self._words = words
             self._arrange()
 
-    def at(self, row: int) -> Any:
-        return self._rows[row]
-
     @property
     def shown(self) -> list[Any]:
         return self._rows

@@ -7,13 +7,13 @@ import time
 
 from PySide6.QtCore import QLocale, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
-from PySide6.QtWidgets import QFrame, QProgressBar, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from app.ui.holdings import Fetch
 from app.ui.renewal import Renewal, Stage
 from app.ui.texts import ago, size, tr
 from app.ui.widgets.model_words import progress
-from app.ui.widgets.pieces import Label, button, column, row, rule
+from app.ui.widgets.pieces import Label, boxed, button, column, progress_bar, row, rule
 from app.ui.widgets.update_actions import UpdateActions
 from app.updates.known import Offer, notes
 
@@ -28,10 +28,8 @@ class UpdateCard(QWidget):
         self._ask, self._renewal = ask, Renewal()
         self._title, self._about = Label("", "strong", wrap=True), Label("", "soft", wrap=True)
         self._news = Label("", wrap=True)
-        self._bar, self._far = QProgressBar(), Label("", "soft", wrap=True)
-        self._bar.setRange(0, _STEPS)
-        self._bar.setTextVisible(False)
-        self._bar.setAccessibleName(tr("Progress of the download"))
+        self._bar = progress_bar(tr("Progress of the download"), _STEPS)
+        self._far = Label("", "soft", wrap=True)
         self._said = Label("", wrap=True)
         self._command = Label("", "strong", wrap=True)
         self._command.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -47,8 +45,7 @@ class UpdateCard(QWidget):
             self._install, self._fetch, self._page, self._copy, self._show, self._cancel, self._check, 1, gap=8
         )
         said = column(self._title, self._about, self._news, gap=5)
-        self._progress = QWidget()
-        self._progress.setLayout(column(self._bar, self._far, gap=6))
+        self._progress = boxed(column(self._bar, self._far, gap=6))
         rest = (self._progress, self._said, self._command, self._failed)
         self.setLayout(column(rule(), said, *rest, buttons, gap=12))
         self.show_renewal(Renewal())
@@ -65,8 +62,7 @@ class UpdateCard(QWidget):
             (self._command, now.command),
             (self._failed, breakable(now.sentence or (offer.obstacle if offer else ""))),
         ):
-            label.say(text)
-            label.setVisible(bool(text))
+            label.tell(text)
         self._progress.setVisible(stage in (Stage.FETCHING, Stage.INSTALLING))
         self._far.say(far(now))
         fetching = stage is Stage.FETCHING and offer is not None and offer.size > 0
@@ -107,8 +103,7 @@ class UpdateLine(QFrame):
         self._hide = button(tr("Not this one"), self._no_more, "flat")
         self._yes = button(tr("Yes, once a day"), lambda: ask.decide(True))
         self._no = button(tr("No"), lambda: ask.decide(False))
-        inside = row(column(self._title, self._text, gap=3), gap=20, margins=(20, 14, 18, 14))
-        inside.setStretch(0, 1)
+        inside = row(column(self._title, self._text, gap=3), gap=20, margins=(20, 14, 18, 14), fill=0)
         inside.addLayout(row(self._hide, self._see, self._no, self._yes, gap=8))
         self.setLayout(inside)
         self.hide()

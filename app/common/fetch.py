@@ -1,0 +1,273 @@
+"""Bringing files here: continued where they stopped, counted to the byte, and believed by their digest.
+
+A file grows as NAME.part and gets its name when its digest is right, so whatever ends this process, nothing
+that came is lost and nothing wrong is kept. Proxies are those of the system (HTTPS_PROXY and what Windows and
+macOS say)."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import aiohttp
+
+from app.common.connection import READ, Fault, check_status, fault, host_of, session
+from app.common.files import replace
+from app.common.retry import Patience
+
+
+class Piece(Protocol):
+    """A file of known size and digest: "sha256:..." of its bytes, or "git:...", the SHA-1 of its blob. `file`
+    is a plain name."""
+
+    @property
+    def file(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def digest(self) -> str: ...
+
+
+class Order(NamedTuple):
+    """A piece, and the addresses that may have it, the first one first."""
+
+    piece: Piece
+    sources: Sequence[str]
+
+
+Heard = Callable[[Piece, int], object]
+"""A piece, and how many of its bytes are here."""
+Waiting = Callable[[str, float], object]
+"""Why it pauses, and for how long."""
+
+
+def bring(
+    orders: Iterable[Order],
+    to: Path,
+    heard: Heard,
+    waiting: Waiting,
+    patience: Patience | None = None,
+    headers: Mapping[str, str] | None = None,
+    came: Callable[[Piece], object] = lambda piece: None,
+) -> None:
+    """All of it into the folder `to`, whole and right, one after another; what is there already is kept, also
+    half of it, and `came` hears each that is whole. `headers` go to the first host of an address alone. Raises
+    Fault, and OSError for what the disk refuses."""
+    chosen = patience or Patience()
+    to.mkdir(parents=True, exist_ok=True)
+
+    async def fetch(missing: list[Order]) -> None:
+        async with session(chosen, headers) as client:
+            for order in missing:
+                await _one(client, order, to, heard, waiting, chosen)
+                came(order.piece)
+
+    missing = []
+    for order in orders:
+        if right(to / order.piece.file, order.piece):
+            heard(order.piece, order.piece.size)
+            came(order.piece)
+        else:
+            missing.append(order)
+    if missing:
+        asyncio.run(fetch(missing))
+
+
+def ask(
+    questions: Iterable[tuple[str, int]],
+    patience: Patience,
+    waiting: Waiting = lambda why, seconds: None,
+    headers: Mapping[str, str] | None = None,
+) -> list[bytes]:
+    """Small files, each an address and the most bytes that it may have. Raises Fault."""
+
+    async def work() -> list[bytes]:
+        async with session(patience, headers) as client:
+            return [await small(client, address, most, patience, waiting) for address, most in questions]
+
+    return asyncio.run(work())
+
+
+async def small(
+    client: aiohttp.ClientSession,
+    address: str,
+    most: int,
+    patience: Patience,
+    waiting: Waiting = lambda why, seconds: None,
+) -> bytes:
+    """The whole of a file that has at most so many bytes. Raises Fault."""
+    failures = 0
+    while True:
+        try:
+            return await _small(client, address, most)
+        except Fault as caught:
+            failures += 1
+            if not caught.again or failures >= patience.attempts:
+                raise
+            await _pause(caught, failures, patience, waiting)
+
+
+def copy(source: Path, piece: Piece, to: Path) -> Path:
+    """A piece that lies on this disk, into the folder `to`. Raises Fault where it is damaged, and OSError."""
+    part = part_of(to, piece)
+    shutil.copyfile(source, part)
+    if not right(part, piece):
+        part.unlink()
+        raise Fault(f"{source} is damaged or another file: copy it there anew.", again=False, damaged=True)
+    replace(part, to / piece.file)
+    return to / piece.file
+
+
+def part_of(folder: Path, piece: Piece) -> Path:
+    """The file that a piece grows in. Another digest has another."""
+    return folder / f"{piece.file}.{piece.digest.partition(':')[2][:12]}.part"
+
+
+def right(path: Path, piece: Piece) -> bool:
+    """Whether the file is there, to the byte."""
+    if not path.is_file() or path.stat().st_size != piece.size:
+        return False
+    with path.open("rb") as file:
+        return _again(file, piece).right
+
+
+class _Digest:
+    """Of what was read so far."""
+
+    def __init__(self, piece: Piece) -> None:
+        kind, _, self._wanted = piece.digest.partition(":")
+        self._hash: Any = hashlib.sha256() if kind == "sha256" else hashlib.sha1(usedforsecurity=False)
+        if kind == "git":
+            self._hash.update(b"blob %d\0" % piece.size)
+        self.bytes = 0
+
+    def update(self, chunk: bytes) -> None:
+        self._hash.update(chunk)
+        self.bytes += len(chunk)
+
+    @property
+    def right(self) -> bool:
+        return bool(self._hash.hexdigest() == self._wanted)
+
+
+async def _one(
+    client: aiohttp.ClientSession, order: Order, to: Path, heard: Heard, waiting: Waiting, patience: Patience
+) -> None:
+    """One piece, from whichever source gives it. Attempts that brought something do not count."""
+    piece, sources = order.piece, list(order.sources)
+    part, failures, damaged, at = part_of(to, piece), 0, 0, 0
+    for old in to.glob(f"{piece.file}.*.part"):
+        if old != part:
+            old.unlink()  # whoever gives it out has another file of that name now
+    while True:
+        had = part.stat().st_size if part.exists() else 0
+        try:
+            await _attempt(client, piece, sources[at % len(sources)], part, heard)
+            replace(part, to / piece.file)
+            return
+        except Fault as caught:
+            came = (part.stat().st_size if part.exists() else 0) > had
+            failures = 1 if came else failures + 1
+            damaged += caught.damaged
+            if not caught.again:
+                sources = [source for source in sources if source != sources[at % len(sources)]]
+            elif not came:
+                at += 1
+            if not sources or damaged > 2 or failures >= patience.attempts:
+                raise
+            if caught.again:
+                await _pause(caught, failures, patience, waiting)
+
+
+async def _pause(caught: Fault, failures: int, patience: Patience, waiting: Waiting) -> None:
+    pause = patience.pause_s(failures, caught.wait_s)
+    waiting(str(caught), pause)
+    await patience.sleep(pause)
+
+
+async def _attempt(client: aiohttp.ClientSession, piece: Piece, source: str, part: Path, heard: Heard) -> None:
+    """Continues a part to its end. Raises Fault; the part stays unless it is worth nothing."""
+    with part.open("ab+", buffering=0) as file:
+        digest = _again(file, piece)
+        if digest.bytes > piece.size:
+            file.truncate(0)
+            digest = _Digest(piece)
+        heard(piece, digest.bytes)
+        if digest.bytes < piece.size:
+            headers = {"Range": f"bytes={digest.bytes}-"} if digest.bytes else {}
+            try:
+                async with client.get(source, headers=headers) as response:
+                    check_status(response, source)
+                    if digest.bytes and not _begins_at(response, digest.bytes):
+                        file.truncate(0)  # a host that knows no ranges gives everything again
+                        digest = _Digest(piece)
+                    async for chunk in response.content.iter_chunked(READ):
+                        if digest.bytes + len(chunk) > piece.size:
+                            file.truncate(0)
+                            raise _damaged(piece, source)
+                        _write(file, chunk)
+                        digest.update(chunk)
+                        heard(piece, digest.bytes)
+            except (aiohttp.ClientError, TimeoutError) as error:
+                raise fault(error, source) from error
+        if digest.bytes < piece.size:
+            raise Fault(
+                f"{host_of(source)} ended the connection early: try again; what has come is kept.",
+                again=True,
+            )
+        os.fsync(file.fileno())
+        if not digest.right:
+            file.truncate(0)
+            raise _damaged(piece, source)
+
+
+async def _small(client: aiohttp.ClientSession, address: str, most: int) -> bytes:
+    try:
+        async with client.get(address) as response:
+            check_status(response, address)
+            content = b""
+            async for chunk in response.content.iter_chunked(READ):
+                content += chunk
+                if len(content) > most:
+                    raise Fault(
+                        f"{host_of(address)} sends more than such a file has: check the address.", again=False
+                    )
+            return content
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise fault(error, address) from error
+
+
+def _again(file: Any, piece: Piece) -> _Digest:
+    """The digest of what is there already."""
+    digest = _Digest(piece)
+    file.seek(0)
+    while chunk := file.read(READ):
+        digest.update(chunk)
+    return digest
+
+
+def _write(file: Any, chunk: bytes) -> None:
+    """All of it: a raw file may take less, on a disk that is nearly full."""
+    view = memoryview(chunk)
+    while view:
+        view = view[file.write(view) :]
+
+
+def _damaged(piece: Piece, source: str) -> Fault:
+    return Fault(
+        f"{piece.file} from {host_of(source)} is damaged or another file than was promised, and was not used: "
+        "try again later.",
+        again=True,
+        damaged=True,
+    )
+
+
+def _begins_at(response: aiohttp.ClientResponse, start: int) -> bool:
+    found = re.match(r"bytes ([0-9]+)-", response.headers.get("Content-Range", ""))
+    return response.status == 206 and found is not None and int(found[1]) == start

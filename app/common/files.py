@@ -1,0 +1,72 @@
+"""Files that are whole or not there (engines.files, which engines use too), and JSON that may be damaged."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+from pathlib import Path
+from secrets import token_hex
+from typing import TypeVar
+
+import msgspec
+
+from engines.files import REMOVING as REMOVING
+from engines.files import BusyError as BusyError
+from engines.files import alone as alone
+from engines.files import discard as discard
+from engines.files import flush as flush
+from engines.files import free as free
+from engines.files import read_json as read_json
+from engines.files import replace as replace
+from engines.files import size as size
+from engines.files import staged as staged
+from engines.files import write as write
+from engines.files import write_json as write_json
+
+LOG_BYTES = 2**20
+"""A log that is longer is begun anew; the one before is kept."""
+Content = TypeVar("Content")
+
+
+def kept_json(path: Path, kind: type[Content]) -> tuple[Content | None, str]:
+    """The content, and a sentence about a damaged file, which is moved aside. None where there is nothing."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind), ""
+    except FileNotFoundError:
+        return None, ""
+    except (OSError, msgspec.MsgspecError, UnicodeError) as error:
+        aside = path.with_name(f"damaged-{path.name}-{token_hex(2)}")
+        kept = ""
+        with contextlib.suppress(OSError):
+            path.rename(aside)
+            kept = f" and is kept as {aside.name}"
+        why = str(error).rstrip(".")
+        return None, f"{path.name} cannot be read ({why}){kept}: what was in it is as at the first start."
+
+
+def log_with_room(log: Path) -> Path:
+    """The log, its folder made; an overlong one is kept once under another name. Raises OSError."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    if log.exists() and log.stat().st_size > LOG_BYTES:
+        replace(log, log.with_suffix(".old.log"))
+    return log
+
+
+def unwritable(error: OSError, path: Path, other: str = "") -> str:
+    """Why the disk refused, and what to do, as a sentence; `other` is another place that can be chosen.
+
+    >>> print(unwritable(OSError(errno.ENOSPC, "No space left on device"), Path("hub")))
+    The disk that holds hub is full: make some room, then try again; what has come is kept.
+    >>> print(unwritable(OSError(errno.EACCES, "Permission denied"), Path("hub"), "name another folder"))
+    hub cannot be written (Permission denied): make that folder yours to write, or name another folder, then \
+try again.
+    """
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"The disk that holds {path} is full: make some room, then try again; what has come is kept."
+    if error.errno == errno.EROFS and other:
+        return f"{path} is on a disk that cannot be written: {other}, then try again."
+    choice = f", or {other}" if other else ""
+    return (
+        f"{path} cannot be written ({error.strerror or error}): make that folder yours to write{choice}, then "
+        "try again."
+    )

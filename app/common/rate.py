@@ -1,0 +1,162 @@
+"""How fast: token buckets (so much in a minute, and so much saved up), and the speed of what comes.
+
+Of many sources each bucket is kept as a single number, the moment at which it will be full again (the
+generic cell rate algorithm of ATM, ITU-T I.371): taking n tokens moves that moment n / rate later, and it may
+lie at most burst / rate ahead. A full bucket needs no number at all, so memory grows with what was used
+lately, and never beyond a bound. `now` is seconds of one clock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from math import inf
+
+import msgspec
+
+WINDOW_S = 10.0
+"""Speed is measured over so long."""
+_LEAST = 1e-9
+"""Tokens a minute of a bucket that is not refilled."""
+
+
+class Rate(msgspec.Struct, frozen=True):
+    """Tokens a minute, and how many can be saved up. Raises ValueError unless both are positive."""
+
+    per_min: float
+    burst: float
+
+    def __post_init__(self) -> None:
+        if not (0 < self.per_min < inf and 0 < self.burst < inf):
+            raise ValueError("A rate and its burst are positive numbers.")
+
+    @property
+    def per_s(self) -> float:
+        return self.per_min / 60
+
+    @property
+    def depth_s(self) -> float:
+        """Seconds from empty to full."""
+        return self.burst / self.per_s
+
+
+class Buckets:
+    """One bucket of one rate for each source, full until first used. At most `sources` are remembered; beyond
+    that the one unused for longest is taken to be full."""
+
+    __slots__ = ("_depth_s", "_full_at", "_per_s", "_sources", "rate")
+
+    def __init__(self, rate: Rate, sources: int) -> None:
+        self.rate = rate
+        self._per_s, self._depth_s = rate.per_s, rate.depth_s  # read at every message
+        self._sources = sources
+        self._full_at: OrderedDict[bytes | str, float] = OrderedDict()
+
+    def wait(self, source: bytes | str, amount: float, now: float) -> float:
+        """Seconds until `amount` tokens will be there, 0 if they are; infinite for more than the bucket holds.
+
+        >>> buckets = Buckets(Rate(60, 10), sources=100)
+        >>> buckets.take("ann", 10, now=0.0), buckets.wait("ann", 3, now=1.0), buckets.wait("ann", 11, now=1.0)
+        (None, 2.0, inf)
+        """
+        if amount > self.rate.burst:
+            return inf
+        full_at = self._full_at.get(source, now)
+        if full_at < now:
+            full_at = now
+        wait = full_at + amount / self._per_s - now - self._depth_s
+        return wait if wait > 0.0 else 0.0
+
+    def take(self, source: bytes | str, amount: float, now: float) -> None:
+        """Take tokens that `wait` has found to be there. What is not there is not owed: a bucket is never less
+        than empty."""
+        known, per_s, latest = self._full_at, self._per_s, now + self._depth_s
+        full_at = known.get(source)
+        if full_at is not None and full_at > now:
+            full_at += amount / per_s
+            known[source] = full_at if full_at < latest else latest
+            known.move_to_end(source)
+            return
+        known[source] = min(now + amount / per_s, latest)
+        known.move_to_end(source)
+        while len(known) > self._sources or (known and known[next(iter(known))] <= now):
+            known.popitem(last=False)
+
+    def left(self, source: bytes | str, now: float) -> float:
+        """Tokens there now, between 0 and the burst."""
+        owed_s = self._full_at.get(source, now) - now
+        left = (self._depth_s - owed_s if owed_s > 0.0 else self._depth_s) * self._per_s
+        return left if left > 0.0 else 0.0
+
+    def __len__(self) -> int:
+        return len(self._full_at)
+
+
+class Bucket:
+    """One bucket, full at first, for clocks that may be set back: that costs nothing and gives nothing."""
+
+    __slots__ = ("_at", "_tokens", "burst", "per_min")
+
+    def __init__(self, per_min: float, burst: float) -> None:
+        self.per_min, self.burst = max(per_min, _LEAST), float(burst)
+        self._tokens, self._at = self.burst, -inf
+
+    def left(self, now: float) -> float:
+        """Tokens there now.
+
+        >>> bucket = Bucket(60, 4)
+        >>> bucket.take(4, now=0.0)
+        >>> bucket.left(now=2.0), bucket.left(now=100.0), bucket.wait_s(9, now=2.0)
+        (2.0, 4.0, 2.0)
+        """
+        gained = max(0.0, now - self._at) * self.per_min / 60
+        return min(self.burst, self._tokens + gained)
+
+    def take(self, amount: float, now: float) -> None:
+        """What is not there is not owed."""
+        self._tokens = max(0.0, self.left(now) - amount)
+        self._at = now
+
+    def wait_s(self, amount: float, now: float) -> float:
+        """Seconds until so many tokens are there; for more than the bucket holds, until it is full."""
+        return max(0.0, min(amount, self.burst) - self.left(now)) * 60 / self.per_min
+
+    def empty(self, now: float) -> None:
+        """Whoever counts too has found it empty."""
+        self._tokens, self._at = 0.0, now
+
+    def refill(self, per_min: float, now: float) -> None:
+        """At another rate from now on; what is in it stays."""
+        self.take(0, now)
+        self.per_min = max(per_min, _LEAST)
+
+
+class Speed:
+    """Bytes a second over the last seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def at(self, have: int, total: int) -> tuple[float | None, float | None]:
+        """Now that so many bytes of all are here: the speed, and the seconds that the rest takes; None until
+        they are known.
+
+        >>> moments = iter([0.0, 0.1, 2.0, 4.0])
+        >>> speed = Speed(lambda: next(moments))
+        >>> [speed.at(have, 1000) for have in (0, 50, 100, 400)]
+        [(None, None), (None, None), (50.0, 18.0), (100.0, 6.0)]
+        """
+        now = self._clock()
+        self._seen.append((now, have))
+        while len(self._seen) > 2 and now - self._seen[0][0] > WINDOW_S:
+            self._seen.popleft()
+        since, had = self._seen[0]
+        if now - since <= 0.5 or have <= had:
+            return None, None
+        rate = (have - had) / (now - since)
+        return rate, (total - have) / rate
+
+    def restart(self) -> None:
+        self._seen.clear()

@@ -1,0 +1,85 @@
+"""Words for people: foreign text made safe to show, spans of time, and bytes (engines.wording has these).
+
+The window says the same in its owner's language (app.ui.texts)."""
+
+from __future__ import annotations
+
+from unicodedata import normalize
+
+from engines.wording import in_bytes as in_bytes
+from engines.wording import scaled as scaled
+
+MOST = 20_000
+"""Characters that are shown of one text."""
+SAID = 200
+"""Of what a relay or another program says."""
+_JOINERS = "\u200c\u200d"
+"""Between letters and pictures of many scripts; they turn nothing round."""
+
+
+def safe(text: str, most: int = MOST, strip: bool = True) -> str:
+    """The text with its lines, and with a dot for every control character and every mark that turns the
+    direction of writing: nothing in it that a terminal or a display would obey.
+
+    >>> safe("4-1=3\\u202e #3\\x1b[2J\\r\\n\\tyes\\n")
+    '4-1=3· #3·[2J\\n    yes'
+    """
+    lines = text[:most].replace("\r\n", "\n").replace("\t", "    ")
+    lines = lines.strip("\n ") if strip else lines
+    kept = (char if char.isprintable() or char in _JOINERS or char == "\n" else "·" for char in lines)
+    return "".join(kept) + ("…" if len(text) > most else "")
+
+
+def safe_line(text: str, most: int = MOST) -> str:
+    """The same on one line, with single blanks.
+
+    >>> safe_line("4-1=3\\n #3\\x1b[2J"), safe_line("far too long", 3)
+    ('4-1=3 #3·[2J', 'far…')
+    """
+    return safe(" ".join(normalize("NFC", text).split()), most)
+
+
+def coarse(seconds: float) -> tuple[str, str]:
+    """A span of time as a number and its unit: s, min, h or days.
+
+    >>> coarse(40.2), coarse(95), coarse(7300), coarse(200_000)
+    (('40', 's'), ('2', 'min'), ('2', 'h'), ('2', 'days'))
+    """
+    for unit, length, most in (("s", 1, 90), ("min", 60, 5400), ("h", 3600, 48 * 3600)):
+        if seconds < most:
+            return f"{seconds / length:.0f}", unit
+    return f"{seconds / 86_400:.0f}", "days"
+
+
+def span(seconds: float) -> str:
+    """
+    >>> span(40.2), span(95)
+    ('40 s', '2 min')
+    """
+    return " ".join(coarse(seconds))
+
+
+def exact_span(seconds: float) -> str:
+    """In its two largest units; what is not whole has not passed.
+
+    >>> [exact_span(s) for s in (4, 95, 3600, 4000, 100_000, 900_000)]
+    ['4 s', '1 min', '1 h', '1 h 6 min', '1 d 3 h', '10 d']
+    """
+    minutes, rest = divmod(max(0, int(seconds)), 60)
+    if not minutes:
+        return f"{rest} s"
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h" if hours and days < 10 else f"{days} d"
+    return " ".join(f"{n} {unit}" for n, unit in ((hours, "h"), (minutes, "min")) if n)
+
+
+def stopwatch(seconds: float) -> str:
+    """
+    >>> stopwatch(133.9), stopwatch(180), stopwatch(3723)
+    ('2:13', '3:00', '1:02:03')
+    """
+    minutes, rest_s = divmod(max(0, int(seconds)), 60)
+    hours, rest_min = divmod(minutes, 60)
+    return f"{hours}:{rest_min:02}:{rest_s:02}" if hours else f"{minutes}:{rest_s:02}"

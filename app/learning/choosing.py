@@ -1,0 +1,42 @@
+"""Which peers' groups a round takes, and what becomes of their authors' records."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from random import Random
+
+import msgspec
+
+from app.sapo import defences, mixing
+from app.sapo.defences import Record
+from app.sapo.mixing import Offer
+from app.sapo.recipes import Recipe
+
+__all__ = ["Offer", "Records"]
+
+_PEERS = 500
+"""Authors remembered; those judged longest ago are forgotten first."""
+
+
+class Records:
+    """How a learner fared with each peer, by the name that its offers carry."""
+
+    def __init__(self) -> None:
+        self._records: OrderedDict[str, Record] = OrderedDict()
+
+    def choose(self, recipe: Recipe, pool_P: Sequence[Offer], j: int, rng: Random) -> list[int]:
+        """At most `j` positions of the pool; where the recipe goes by records, each peer with its trust."""
+        if recipe.by_record:
+            pool_P = [msgspec.structs.replace(offer, trust=self._trust(offer.peer)) for offer in pool_P]
+        return mixing.choose(recipe, pool_P, j, rng)
+
+    def judge(self, peer: str, taken: int, kept_out: int) -> None:
+        """After one of a peer's groups: so many of its right answers were taken, so many kept out."""
+        before = self._records.pop(peer, Record())
+        self._records[peer] = defences.remembered(before, taken, kept_out)
+        if len(self._records) > _PEERS:
+            self._records.popitem(last=False)
+
+    def _trust(self, peer: str) -> float:
+        return defences.trust(self._records.get(peer, Record()))

@@ -1,0 +1,97 @@
+"""Why nothing is gained: one cause for the last rounds, and what a node does about it by itself.
+
+A round teaches by groups whose answers are partly right. Where hardly one is, the answers themselves tell why.
+Pure functions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from enum import Enum
+from typing import Protocol
+
+from app.sapo.probe import Score
+
+LOOK = 4
+"""Rounds looked at together: fewer say little, more make the owner wait."""
+HARDLY = 0.1
+"""Share of informative groups up to which a round counts as having taught nothing."""
+MOST_TOKENS = 512
+MOST_GROUPS = 32
+_RIGHT, _WRONG = 0.9, 0.02
+_ENDS, _MARKED = 0.5, 0.25
+_TORN, _ERRORS = 0.05, 3.0
+
+
+class Cause(Enum):
+    """What is wrong, by the word that `--json` has for it."""
+
+    UNFINISHED = "unfinished"
+    FORMLESS = "formless"
+    FAILING = "failing"
+    PASSING = "passing"
+    ALIKE = "alike"
+    TORN = "torn"
+
+
+class Signs(Protocol):
+    """What is looked at of a round (`app.node.records.Round`): right ones of all answers at the families' own
+    levels, and shares of the round's own answers."""
+
+    @property
+    def own_groups(self) -> int: ...
+    @property
+    def informative_own(self) -> int: ...
+    @property
+    def solved(self) -> int: ...
+    @property
+    def answered(self) -> int: ...
+    @property
+    def finished_share(self) -> float: ...
+    @property
+    def marked_share(self) -> float: ...
+
+
+def cause(rounds: Sequence[Signs]) -> Cause | None:
+    """Why the last LOOK rounds taught hardly anything; None when they did, or are too few to tell."""
+    last = [one for one in rounds if one.own_groups][-LOOK:]
+    groups = sum(one.own_groups for one in last)
+    if len(last) < LOOK or sum(one.informative_own for one in last) > HARDLY * groups:
+        return None
+
+    def mean(shares: Sequence[float]) -> float:
+        return sum(shares) / len(shares)
+
+    solved = sum(one.solved for one in last) / max(1, sum(one.answered for one in last))
+    if solved >= _RIGHT:
+        return Cause.PASSING
+    if mean([one.marked_share for one in last]) < _MARKED:
+        return Cause.FORMLESS  # before the next: what rambles on lacks the form first
+    if mean([one.finished_share for one in last]) < _ENDS:
+        return Cause.UNFINISHED
+    return Cause.FAILING if solved <= _WRONG else Cause.ALIKE
+
+
+def torn(curve: Sequence[Score]) -> bool:
+    """Whether the latest measurement lies so far below the best before it that chance does not explain it.
+
+    >>> torn([Score(share=0.5, stderr=0.03), Score(share=0.3, stderr=0.03)])
+    True
+    >>> torn([Score(share=0.5, stderr=0.06), Score(share=0.4, stderr=0.06)])
+    False
+    """
+    if len(curve) < 2:
+        return False
+    latest, best = curve[-1], max(curve[:-1], key=lambda one: one.share)
+    error = math.hypot(latest.stderr, best.stderr)
+    return best.share - latest.share > max(_TORN, _ERRORS * error)
+
+
+def lower(levels: dict[str, int]) -> dict[str, int]:
+    """Every family a level lower where there is one.
+
+    >>> lower({"gcd": 2, "lcm": 0})
+    {'gcd': 1, 'lcm': 0}
+    """
+    return {family: max(0, level - 1) for family, level in levels.items()}

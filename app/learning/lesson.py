@@ -1,0 +1,161 @@
+"""The lesson of a round: scored groups, readings and the learner's state become weights, optimiser steps and
+the next state.
+
+Shapes: `_P` groups, `_G` completions of a group, `_T` tokens. Log-probabilities are in nats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Generic, TypeVar
+
+import msgspec
+
+from app.learning.state import Learner
+from app.sapo import minibatches
+from app.sapo.defences import Habits, observe, trusted
+from app.sapo.groups import ScoredGroup
+from app.sapo.recipes import Recipe
+from app.sapo.weighing import (
+    NOTHING,
+    TrainGroup,
+    Weighed,
+    Weights,
+    learning_rate,
+    mean_logprob,
+    running_logprob,
+    weigh,
+)
+from engines.contract import Batch, Completion, Row, TokenSequence
+
+__all__ = ["NOTHING", "Lesson", "Own", "Read", "Weighed", "lesson", "weighty"]
+
+State = TypeVar("State", bound=Learner)
+
+
+@dataclass(frozen=True)
+class Own:
+    """A group of the learner's own: the rewards to train on, and the tokens as they were sampled."""
+
+    scored: ScoredGroup
+    prompt_T: list[int]
+    completions_G: Sequence[Completion]
+
+
+@dataclass(frozen=True)
+class Read:
+    """A peer's group as tokens of this learner, with their log-probs under it where the recipe needs them."""
+
+    scored: ScoredGroup
+    sequences_G: Sequence[TokenSequence]
+    logprobs_GT: Sequence[Sequence[float]] | None
+
+
+@dataclass(frozen=True)
+class Lesson(Generic[State]):
+    """What a round teaches. `batches` are its optimiser steps, none where every group's answers were all right
+    or all wrong; whoever takes them counts them in `state.steps`."""
+
+    state: State
+    weighed: Weighed
+    batches: list[Batch]
+
+
+def lesson(
+    recipe: Recipe,
+    before: State,
+    own_P: Sequence[Own],
+    peer_P: Sequence[Read],
+    *,
+    rate: float,
+    order: Random,
+    by_another: bool = False,
+) -> Lesson[State]:
+    """`rate` is the learning rate after warm-up, `order` deals groups out to steps. `by_another`: another
+    program than the learner sampled own completions. Raises WeighError."""
+    completions = [completion for own in own_P for completion in own.completions_G]
+    own_logprob = running_logprob(before.own_logprob, [mean_logprob(one.logprobs_T) for one in completions])
+    finished = [one for one in completions if one.finished]
+    habits = observe(before.habits, [one.logprobs_T for one in finished], [one.text for one in finished])
+    own = [_own_group(group) for group in own_P]
+    peer = [_peer_group(group, recipe, habits) for group in peer_P]
+    weighed = weigh(recipe, own, peer, own_logprob or 0.0)
+    rows_P = [
+        _own_rows(group, weights_GT, recipe, by_another)
+        for group, weights_GT in zip(own_P, weighed.own, strict=True)
+    ] + [_peer_rows(group, weights_GT) for group, weights_GT in zip(peer_P, weighed.peer, strict=True)]
+    dealt = minibatches.dealt([rows_G for rows_G in rows_P if rows_G], weighed.steps, order)
+    return Lesson(
+        state=msgspec.structs.replace(before, own_logprob=own_logprob, habits=habits),
+        weighed=weighed,
+        batches=[
+            Batch(
+                rows_S=[row for rows_G in rows_PG for row in rows_G],
+                learning_rate=learning_rate(rate, before.steps + position, weighed.step),
+                clip=recipe.clip,
+                sampler_cap=recipe.sampler_cap,
+            )
+            for position, rows_PG in enumerate(dealt)
+        ],
+    )
+
+
+def weighty(weights_GT: Weights) -> bool:
+    """Whether a group carries any weight.
+
+    >>> weighty(((0.0,), (0.0, 0.5))), weighty(((0.0,),))
+    (True, False)
+    """
+    return any(map(any, weights_GT))
+
+
+def _own_group(own: Own) -> TrainGroup:
+    """The sampler's log-probs stand for the learner's in `running_logprob`: where another program sampled they
+    differ by a hundredth of a nat in the mean, and only gates for peers go by them."""
+    return TrainGroup(
+        rewards_G=own.scored.rewards_G,
+        finished_G=own.scored.group.finished_G,
+        lengths_G=tuple(len(completion.tokens_T) for completion in own.completions_G),
+    )
+
+
+def _peer_group(peer: Read, recipe: Recipe, habits: Habits | None) -> TrainGroup:
+    """A peer's answers are held against the own `habits`, once there are any."""
+    group, lengths_G = peer.scored.group, tuple(len(sequence.completion_T) for sequence in peer.sequences_G)
+    checks, logprobs_GT = recipe.checks, peer.logprobs_GT
+    return TrainGroup(
+        rewards_G=peer.scored.rewards_G,
+        finished_G=group.finished_G,
+        lengths_G=lengths_G,
+        logprobs_GT=None if logprobs_GT is None else tuple(map(tuple, logprobs_GT)),
+        trusted_G=trusted(checks, habits, group.completions_G, lengths_G, logprobs_GT)
+        if checks and habits
+        else None,
+    )
+
+
+def _own_rows(own: Own, weights_GT: Weights, recipe: Recipe, by_another: bool) -> list[Row]:
+    """The sequences that carry any weight. Log-probs of another program that sampled correct the weights; as
+    PPO's old ones they would clip what is only rounding."""
+    return [
+        Row(
+            prompt_T=own.prompt_T,
+            completion_T=completion.tokens_T,
+            weights_T=list(weights_T),
+            old_logprobs_T=completion.logprobs_T if recipe.clip and not by_another else None,
+            sampler_logprobs_T=completion.logprobs_T if by_another else None,
+        )
+        for completion, weights_T in zip(own.completions_G, weights_GT, strict=True)
+        if any(weights_T)
+    ]
+
+
+def _peer_rows(peer: Read, weights_GT: Weights) -> list[Row]:
+    """Without old log-probs: a peer's ratio is 1."""
+    return [
+        Row(prompt_T=sequence.prompt_T, completion_T=sequence.completion_T, weights_T=list(weights_T))
+        for sequence, weights_T in zip(peer.sequences_G, weights_GT, strict=True)
+        if any(weights_T)
+    ]

@@ -1,0 +1,154 @@
+"""Placement: with which way of asking, and at which families, a model can begin.
+
+Families are tried by successive halving (Jamieson and Talwalkar 2016, arXiv 1502.07943): all get a few
+questions, and only those that look best get more, so that little is spent on what is hopeless. Each question is
+answered G times; a family can begin where at least one question in ten has a right answer among them. Pure
+functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from app.sapo.asking import BRIEF, TAGGED, Way
+from app.sapo.questions import Coordinates
+
+STAGES = ((24, 2), (8, 4), (6, 6))
+"""How many families stay in each stage, and questions that each of them has had by its end."""
+LEAST_ANY = 0.1
+"""Share of questions with a right answer among G, below which a family has to wait."""
+TOO_EASY = 0.9
+"""Share of right answers from which on the next level is tried."""
+MOST_FAMILIES = 4
+"""More would spread a round's few questions too thin."""
+FOLLOWS = 0.5
+"""A model answers as it is told where this share of answers has the mark asked for."""
+ENOUGH = 24
+"""Right answers that a lesson needs no more than."""
+
+
+class Tried(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one family at a level: questions, of which `any` had a right answer among G; answers."""
+
+    family: str
+    level: int
+    questions: int = 0
+    any: int = 0
+    answers: int = 0
+    solved: int = 0
+
+    @property
+    def any_share(self) -> float:
+        return self.any / self.questions if self.questions else 0.0
+
+    @property
+    def merit(self) -> tuple[float, float]:
+        """What counts when only some may stay: the share of right answers, then of questions with one."""
+        return self.solved / self.answers if self.answers else 0.0, self.any_share
+
+
+class Taught(msgspec.Struct, frozen=True, kw_only=True):
+    """A right answer of the model's own, with its work, given behind examples: to be given without them.
+    `logprob` is the mean of its tokens' (nats)."""
+
+    coordinates: Coordinates
+    question: str
+    completion: str
+    logprob: float
+
+
+class Placement(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a model begins, and what it is asked with. `lesson` is empty where the model needs none."""
+
+    way: Way
+    families: dict[str, int]
+    tried: tuple[Tried, ...] = ()
+    lesson: tuple[Taught, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """Families that are too hard yet, by name."""
+        return tuple(sorted({one.family for one in self.tried} - set(self.families)))
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Questions to ask next, of each family from number `first` on."""
+
+    families: tuple[str, ...]
+    first: int
+    count: int
+
+
+def next_stage(tried: Sequence[Tried], number: int) -> Stage | None:
+    """What stage `number` (from 0) asks, None after the last or when nothing is left.
+
+    >>> tried = [
+    ...     Tried(family=family, level=0, questions=2, any=solved, answers=16, solved=solved)
+    ...     for family, solved in (("a", 2), ("b", 0), ("c", 1))
+    ... ]
+    >>> next_stage(tried, 1)
+    Stage(families=('a', 'c'), first=2, count=2)
+    """
+    if number >= len(STAGES):
+        return None
+    stay, until = STAGES[number]
+    first = STAGES[number - 1][1] if number else 0
+    ranked = sorted(tried, key=lambda one: one.merit, reverse=True)
+    chosen = [one.family for one in ranked if not number or one.any][:stay]
+    return Stage(tuple(chosen), first, until - first) if chosen else None
+
+
+def added(before: Tried, rewards_PG: Iterable[Sequence[int]]) -> Tried:
+    """A family after some more questions.
+
+    >>> added(Tried(family="gcd", level=0), [(0, 1, 0), (0, 0, 0)]).merit
+    (0.16666666666666666, 0.5)
+    """
+    rewards_PG = list(rewards_PG)
+    return msgspec.structs.replace(
+        before,
+        questions=before.questions + len(rewards_PG),
+        any=before.any + sum(map(any, rewards_PG)),
+        answers=before.answers + sum(map(len, rewards_PG)),
+        solved=before.solved + sum(map(sum, rewards_PG)),
+    )
+
+
+def too_easy(one: Tried) -> bool:
+    return bool(one.answers) and one.solved >= TOO_EASY * one.answers
+
+
+def families(tried: Sequence[Tried]) -> dict[str, int]:
+    """Those that a model can begin with, and their levels: the best first, at most MOST_FAMILIES."""
+    able = [one for one in tried if one.any and one.any_share >= LEAST_ANY]
+    ranked = sorted(able, key=lambda one: one.merit, reverse=True)[:MOST_FAMILIES]
+    return {one.family: one.level for one in ranked}
+
+
+def way_for(marked: Sequence[bool]) -> Way:
+    """The way of asking for a model, from whether its answers to a few questions, asked at length and without
+    examples, had the mark asked for.
+
+    >>> way_for([True, True, False]).name, way_for([False] * 8).name
+    ('tagged', 'brief')
+    """
+    return TAGGED if marked and sum(marked) >= FOLLOWS * len(marked) else BRIEF
+
+
+def lesson(found: Sequence[Taught], placed: Iterable[str], most: int = ENOUGH) -> tuple[Taught, ...]:
+    """What a model is taught: its own right answers in the families it begins with, the families in turn, so
+    that none has all the say. Of every question the likeliest answer: a small model at temperature 1 is often
+    right by chance, with work that is none."""
+    queues: dict[str, list[Taught]] = {family: [] for family in placed}
+    seen: set[str] = set()
+    for one in sorted(found, key=lambda one: -one.logprob):
+        if one.coordinates.family in queues and one.question not in seen:
+            seen.add(one.question)
+            queues[one.coordinates.family].append(one)
+    dealt = [one for place in range(most) for queue in queues.values() for one in queue[place : place + 1]]
+    return tuple(dealt[:most])

@@ -1,0 +1,45 @@
+"""What a learner carries from round to round, beside its adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from app.sapo import curriculum
+from app.sapo.curriculum import Curriculum, Tally
+from app.sapo.defences import Habits
+from app.sapo.groups import ScoredGroup
+
+
+class Learner(msgspec.Struct, frozen=True, kw_only=True):
+    """`own_logprob` is the running mean of own completions' token log-prob (nats), `steps` counts optimiser
+    steps."""
+
+    curriculum: Curriculum
+    own_logprob: float | None = None
+    habits: Habits | None = None
+    """What own answers are like, against which peers' are held."""
+    steps: int = 0
+
+
+def fresh(levels: Mapping[str, int]) -> Learner:
+    """Before the first round, with these families at these levels. Raises QuestionError."""
+    return Learner(curriculum=curriculum.start(levels))
+
+
+def tallies(groups: Sequence[ScoredGroup], levels: Mapping[str, int]) -> dict[str, Tally]:
+    """Right answers and all answers of each family at its level in `levels`; others are left out."""
+    found: dict[str, Tally] = {}
+    for scored in groups:
+        family = scored.group.coordinates.family
+        if levels.get(family) != scored.group.coordinates.level:
+            continue
+        before = found.get(family, Tally(0, 0))
+        found[family] = Tally(before.solved + sum(scored.rewards_G), before.answered + len(scored.rewards_G))
+    return found
+
+
+def climbed(state: Curriculum, own_P: Sequence[ScoredGroup]) -> Curriculum:
+    """The curriculum after a round's own groups."""
+    return curriculum.observe(state, tallies(own_P, state.levels))

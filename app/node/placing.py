@@ -1,0 +1,202 @@
+"""Placement: finds out, before the first round, how to ask this model and at which families it can begin.
+
+What it found is kept in the model's folder as placement.json; `app.learning.placement` decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from app.common import files
+from app.learning import placement
+from app.learning.placement import Placement, Stage, Taught, Tried
+from app.learning.questions import own_questions
+from app.node.round import Tools, prompts_at_once, score
+from app.node.snapshot import Phase
+from app.sapo import curriculum, seeds
+from app.sapo.asking import TAGGED, Example, Messages, Way, extract_answer, messages, shows_work
+from app.sapo.families import FAMILIES
+from app.sapo.pupil import WORKING
+from app.sapo.questions import Asked, QuestionError
+from engines.contract import Completion
+
+FILE = "placement.json"
+PATIENCE_S = 90.0
+"""No further questions are asked after so long; what is known by then decides."""
+ASKED_FIRST = 8
+"""Questions that tell whether a model answers as it is told."""
+AT_ONCE = 8
+"""Questions between two looks at the clock."""
+_ROUND = 0
+"""Questions are those of a round before the first; examples lie behind all of them."""
+_EXAMPLES = 10**4
+
+
+def read(folder: Path, among: Container[str] = FAMILIES) -> Placement | None:
+    """What was kept in a model's folder, of the families `among`. None where nothing was, nothing that can be
+    understood, or where it begins with others only."""
+    found = files.read_json(folder / FILE, Placement)
+    if found is None or not found.families:
+        return found
+    families = {name: level for name, level in found.families.items() if name in among}
+    return msgspec.structs.replace(found, families=families) if families else None
+
+
+def write(folder: Path, found: Placement) -> None:
+    """Raises OSError."""
+    files.write_json(folder / FILE, found)
+
+
+async def place(tools: Tools, levels: Mapping[str, int]) -> Placement:
+    """Tries the families of `levels`, each at its level. Raises TrainerDied; nothing is kept then."""
+    started = time.monotonic()
+    asking = _Asking(tools, started + PATIENCE_S)
+    way = await asking.way_for(levels)
+    shown = way.examples
+    tried = {
+        family: Tried(family=family, level=level)
+        for family, level in levels.items()
+        if not shown or family in WORKING
+    }
+    number = 0
+    while stage := placement.next_stage(tuple(tried.values()), number):
+        tried |= await asking.stage(way, {family: tried[family] for family in stage.families}, stage)
+        number += 1
+    for family, one in [(name, one) for name, one in tried.items() if placement.too_easy(one)]:
+        tried[family] = await asking.climb(way, one)
+    families = placement.families(tuple(tried.values()))
+    return Placement(
+        way=way,
+        families=families,
+        tried=tuple(tried.values()),
+        lesson=placement.lesson(asking.right, families) if shown else (),
+        seconds=time.monotonic() - started,
+    )
+
+
+@dataclass
+class _Asking:
+    tools: Tools
+    until: float
+    right: list[Taught] = field(default_factory=list)
+    done: int = 0
+
+    async def way_for(self, levels: Mapping[str, int]) -> Way:
+        """The first questions are asked without examples, in the longer way."""
+        families = sorted(levels, key=lambda family: family not in WORKING)[:ASKED_FIRST]
+        questions = [one for family in families for one in await self._questions(family, levels[family], 0, 1)]
+        prompts = [messages(one.text, TAGGED) for one in questions]
+        groups = await self._sample(prompts, 1, self.tools.settings.max_tokens, len(prompts))
+        return placement.way_for([extract_answer(group[0].text) is not None for group in groups])
+
+    async def stage(self, way: Way, tried: Mapping[str, Tried], stage: Stage) -> dict[str, Tried]:
+        """A family's questions one after another, because their examples are read once then. When time runs
+        out, the families ranked last are the ones that miss some."""
+        after = dict(tried)
+        questions = {
+            family: await self._questions(family, one.level, stage.first, stage.count)
+            for family, one in tried.items()
+        }
+        examples = {family: await self._examples(way, one) for family, one in tried.items()}
+        turns = [(family, one) for family, asked in questions.items() for one in asked]
+        planned = self.done + len(turns) * self.tools.settings.completions
+        for part in _parts(turns):
+            if stage.first and time.monotonic() > self.until:
+                break
+            rewards_PG = await self._rewards(way, part, examples, planned)
+            for (family, _), rewards_G in zip(part, rewards_PG, strict=True):
+                after[family] = placement.added(after[family], [rewards_G])
+        return after
+
+    async def climb(self, way: Way, one: Tried) -> Tried:
+        """The highest level, tried from `one` up, at which the family can still begin."""
+        while placement.too_easy(one) and one.level + 1 < len(FAMILIES[one.family].levels):
+            if time.monotonic() > self.until:
+                break
+            above = Tried(family=one.family, level=one.level + 1)
+            stage = Stage((one.family,), 0, placement.STAGES[0][1])
+            above = (await self.stage(way, {one.family: above}, stage))[one.family]
+            if above.any_share < placement.LEAST_ANY:
+                break
+            one = above
+        return one
+
+    async def _rewards(
+        self,
+        way: Way,
+        part: Sequence[tuple[str, Asked]],
+        examples: Mapping[str, Sequence[Example]],
+        planned: int,
+    ) -> list[tuple[int, ...]]:
+        settings = self.tools.settings
+        prompts = [
+            messages(asked.text, way, _others(examples[family], asked, way.examples)) for family, asked in part
+        ]
+        groups = await self._sample(prompts, settings.completions, way.limit(settings.max_tokens), planned)
+        asked_P = [asked for _, asked in part]
+        scored_P = await asyncio.to_thread(score, self.tools, asked_P, groups)
+        for asked, completions_G, scored in zip(asked_P, groups, scored_P, strict=True):
+            self.right += [
+                Taught(
+                    coordinates=asked.coordinates,
+                    question=asked.text,
+                    completion=completion.text,
+                    logprob=sum(completion.logprobs_T) / len(completion.logprobs_T),
+                )
+                for completion, reward in zip(completions_G, scored.rewards_G, strict=True)
+                if reward and shows_work(completion.text)
+            ]
+        return [scored.rewards_G for scored in scored_P]
+
+    async def _sample(
+        self, prompts: list[Messages], n: int, max_tokens: int, planned: int
+    ) -> list[list[Completion]]:
+        before = self.done
+        self.tools.report(Phase.PLACING, before, planned)
+        sampled = await self.tools.link.sample(
+            prompts,
+            n,
+            max_tokens,
+            seeds.sampling_seed(self.tools.identity, before, "placement"),
+            prompts_at_once=prompts_at_once(self.tools.engine, n),
+            tell=lambda done, total: self.tools.report(Phase.PLACING, before + done, planned),
+        )
+        self.done += len(prompts) * n
+        return sampled.groups_PG
+
+    async def _questions(self, family: str, level: int, first: int, count: int) -> list[Asked]:
+        """None where the level has no question to train on."""
+        return await self._made(family, level, first, count, worked=False)
+
+    async def _examples(self, way: Way, one: Tried) -> list[Example]:
+        """One more than are shown: it stands in where an example is the question itself."""
+        if not way.examples:
+            return []
+        made = await self._made(one.family, one.level, _EXAMPLES, way.examples + 1, worked=True)
+        return [Example(question=asked.text, answer=asked.worked) for asked in made if asked.worked]
+
+    async def _made(self, family: str, level: int, first: int, count: int, *, worked: bool) -> list[Asked]:
+        make = partial(self.tools.sandbox.questions, worked=worked)
+        begun = curriculum.start({family: level})
+        with contextlib.suppress(QuestionError):
+            return await asyncio.to_thread(
+                own_questions, begun, self.tools.identity, _ROUND, count, make, first
+            )
+        return []
+
+
+def _others(examples: Sequence[Example], asked: Asked, most: int) -> list[Example]:
+    return [example for example in examples if example.question != asked.text][:most]
+
+
+def _parts(turns: Sequence[tuple[str, Asked]]) -> Iterator[Sequence[tuple[str, Asked]]]:
+    for first in range(0, len(turns), AT_ONCE):
+        yield turns[first : first + AT_ONCE]

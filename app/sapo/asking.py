@@ -1,0 +1,140 @@
+"""Ways of asking: how a question is put to a model, and how its answer is found. The one place for both.
+
+Three marks of an answer are understood from anyone: `<answer>...</answer>`, `\\boxed{...}`, and the short form
+`#...` at the end of a line of work. What has one of them is trained on; `lenient` reads answers without any,
+only to tell whether a model lacks the skill or the form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+SYSTEM = (
+    "Solve the puzzle. Work it out briefly, then give the final answer alone between <answer> and </answer>."
+)
+
+OPEN, CLOSE, SHORT, _BOXED = "<answer>", "</answer>", "#", "\\boxed{"
+
+MAX_ANSWER = 512
+"""Characters of an answer that a scorer ever sees. A longer one is no answer."""
+
+Messages = list[dict[str, str]]
+
+
+class Way(msgspec.Struct, frozen=True, kw_only=True):
+    """A system line with the mark that it asks for, worked examples, and a length."""
+
+    name: str
+    system: str = SYSTEM
+    examples: int = 0
+    """So many worked ones stand before a question while a model is placed; in training none does."""
+    max_tokens: int | None = None
+    """Longest answer; None leaves that to the model's own settings."""
+
+    def limit(self, usual: int) -> int:
+        """Longest answer, `usual` being the model's own."""
+        return self.max_tokens or usual
+
+
+class Example(msgspec.Struct, frozen=True, kw_only=True):
+    """A question with an answer as it should be written (`app.sapo.pupil`)."""
+
+    question: str
+    answer: str
+
+
+TAGGED = Way(name="tagged")
+"""For the starter, which knows it, and for models that follow longer instructions."""
+BRIEF = Way(name="brief", system="Write a short calculation, then # and the result.", examples=4, max_tokens=48)
+"""For small models: a long system line destroys what little they can."""
+
+
+def messages(question: str, way: Way = TAGGED, examples: Sequence[Example] = ()) -> Messages:
+    """A question as chat messages, after earlier turns with examples. The model's own chat template turns them
+    into tokens."""
+    turns = [
+        {"role": role, "content": content}
+        for example in examples
+        for role, content in (("user", example.question), ("assistant", example.answer))
+    ]
+    return [{"role": "system", "content": way.system}, *turns, {"role": "user", "content": question}]
+
+
+def extract_answer(completion: str) -> str | None:
+    """The answer a completion commits to: the last closed `<answer>` pair, else what follows the last `#` or
+    `\\boxed`, whichever comes later.
+
+    None when there is none, when it is empty or longer than MAX_ANSWER. Only one candidate is ever taken, so
+    listing many answers earns nothing. What chat models write around a result is forgiven.
+
+    >>> extract_answer("4-1=3 3-7=-4 #-4"), extract_answer("<answer>1</answer> no, <answer> 2 </answer>")
+    ('-4', '2')
+    >>> extract_answer("so \\\\boxed{\\\\frac{1}{2}}."), extract_answer("# **\u22127**."), extract_answer("7")
+    ('\\\\frac{1}{2}', '-7', None)
+    """
+    end = completion.rfind(CLOSE)
+    if end >= 0:
+        start = completion.rfind(OPEN, 0, end)
+        found = completion[start + len(OPEN) : end] if start >= 0 else ""
+    else:
+        short, boxed = completion.rfind(SHORT), completion.rfind(_BOXED)
+        if max(short, boxed) < 0:
+            return None
+        found = _braced(completion, boxed + len(_BOXED)) if boxed > short else completion[short + 1 :]
+    answer = _bare(found)
+    return answer if 0 < len(answer) <= MAX_ANSWER else None
+
+
+def lenient(completion: str) -> str | None:
+    """What somebody who looks for the result would read: `extract_answer`, else the last number, else the last
+    line. Shown, never trained on.
+
+    >>> lenient("4 plus 3 is 7."), lenient("It is\\nMonday"), lenient("7 #8"), lenient(" ")
+    ('7', 'Monday', '8', None)
+    """
+    if (marked := extract_answer(completion)) is not None:
+        return marked
+    if numbers := _NUMBER.findall(completion[-4 * MAX_ANSWER :].replace("\u2212", "-")):
+        return str(numbers[-1])
+    lines = completion.strip().splitlines()
+    answer = _bare(lines[-1]) if lines else ""
+    return answer if 0 < len(answer) <= MAX_ANSWER else None
+
+
+def shows_work(completion: str) -> bool:
+    """Whether anything is written before the answer, in any of its forms.
+
+    >>> shows_work("4-1=3 #3"), shows_work("#3"), shows_work("3 is <answer>3</answer>"), shows_work("hm")
+    (True, False, True, False)
+    """
+    end = max(completion.rfind(mark) for mark in (SHORT, OPEN, _BOXED))
+    return end > 0 and bool(completion[:end].strip())
+
+
+_NUMBER = re.compile(r"-?\d{1,40}(?:[./]\d{1,40})?")
+
+
+def _bare(answer: str) -> str:
+    """Without one full stop at the end, `$..$` or `**` around, and with a plain minus.
+
+    >>> _bare(" $-3$. "), _bare("**7**"), _bare("3.5"), _bare("a."), _bare("...")
+    ('-3', '7', '3.5', 'a', '..')
+    """
+    answer = answer.strip().replace("\u2212", "-").removesuffix(".").rstrip()
+    for around in ("**", "$"):
+        if len(answer) > 2 * len(around) and answer.startswith(around) and answer.endswith(around):
+            answer = answer[len(around) : -len(around)].strip()
+    return answer
+
+
+def _braced(text: str, start: int) -> str:
+    """Up to the brace that closes the one before `start`, nothing where none does."""
+    depth = 1
+    for place in range(start, min(len(text), start + MAX_ANSWER + 1)):
+        depth += {"{": 1, "}": -1}.get(text[place], 0)
+        if not depth:
+            return text[start:place]
+    return ""

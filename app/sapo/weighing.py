@@ -1,0 +1,261 @@
+"""From a round's groups to the weight of every token, by a recipe.
+
+The engine then minimises `-sum_t weight_t * log pi(token_t)` and knows nothing of rewards, groups or peers.
+Shapes: `_P` groups, `_G` completions of one group, `_T` tokens of one completion. Log-probabilities are in nats
+under the learner before the update, temperature 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp
+
+import msgspec
+
+from app.sapo import minibatches
+from app.sapo.advantages import group_normalised, mean_centred, shifted
+from app.sapo.groups import informative
+from app.sapo.recipes import Recipe
+
+
+class TrainGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """A scored group as tokens of the learner. `lengths_G` counts the end token of finished completions;
+    only peer groups under a recipe with gates need `logprobs_GT`."""
+
+    rewards_G: tuple[int, ...]
+    finished_G: tuple[bool, ...]
+    lengths_G: tuple[int, ...]
+    logprobs_GT: tuple[tuple[float, ...], ...] | None = None
+    trusted_G: tuple[bool, ...] | None = None
+    """Of a peer's group: whether a right answer passed the defences (`app.sapo.defences`). One that did not
+    weighs nothing, and a group without any that did teaches nothing at all. None: there were no defences."""
+
+    @property
+    def verdicts_G(self) -> tuple[int, ...]:
+        """Rewards with every unfinished completion a failure."""
+        return tuple(int(r and f) for r, f in zip(self.rewards_G, self.finished_G, strict=True))
+
+
+WARM_UP = 5
+"""Optimiser steps over which the learning rate rises to its constant value."""
+
+
+def learning_rate(base: float, updates: int, step: float) -> float:
+    """Rate of a node's next optimiser step: `base`, warmed up over its first WARM_UP, times `Weighed.step`.
+
+    >>> [learning_rate(1.0, updates, 1.0) for updates in (0, 3, 4, 400)], learning_rate(1.0, 400, 0.5)
+    ([0.2, 0.8, 1.0, 1.0], 0.5)
+    """
+    return base * step * min(1.0, (updates + 1) / WARM_UP)
+
+
+Weights = tuple[tuple[float, ...], ...]
+"""`weights_GT`: one weight per token of every completion of a group, in the group's order."""
+
+
+class Weighed(msgspec.Struct, frozen=True, kw_only=True):
+    """Final weights, in the order of the groups given: everything but the learning rate is in them.
+
+    `step` multiplies the learning rate (it is not in the weights, because Adam would normalise it away). The
+    rest is for the history: the share of the peer part that the cap left (1: all of it), sums of |weight| per
+    source, and how many right and wrong peer answers the gates kept out.
+    """
+
+    own: tuple[Weights, ...]
+    peer: tuple[Weights, ...]
+    step: float
+    peer_scale: float
+    own_mass: float
+    peer_mass: float
+    gated_right: int
+    gated_wrong: int
+    right_P: tuple[tuple[int, int], ...] = ()
+    """Of each peer group's right answers, how many were taken and how many kept out."""
+    steps: int = 1
+    """Optimiser steps the groups are to be dealt out to (`sapo.minibatches`). Weights are multiplied by it,
+    so that in each step they are means over its own groups."""
+
+
+NOTHING = Weighed(
+    own=(), peer=(), step=1.0, peer_scale=1.0, own_mass=0.0, peer_mass=0.0, gated_right=0, gated_wrong=0
+)
+"""No groups at all."""
+
+
+class WeighError(ValueError):
+    """A group that the recipe cannot weigh: lengths differ, or log-probabilities it needs are missing."""
+
+
+def weigh(recipe: Recipe, own: Sequence[TrainGroup], peer: Sequence[TrainGroup], own_logprob: float) -> Weighed:
+    """The weight of every token of a round's groups.
+
+    `own_logprob` is l*, the running mean of own completions' mean token log-prob (see `running_logprob`);
+    `faithful` ignores it. Uninformative groups and unfinished completions get zeros; the latter still count as
+    failures in their group's mean. Raises WeighError.
+    """
+    own_P, peer_P = [_Part(group) for group in own], [_Part(group) for group in peer]
+    for part in own_P:
+        part.spread(_advantages(recipe, part.verdicts_G))
+    for part in peer_P:
+        part.gates_G = _gates(recipe, part, own_logprob)
+        part.spread(_peer_advantages(recipe, part))
+    share = _share(recipe, own_P, peer_P)
+    for part in (*own_P, *peer_P):
+        part.average(recipe.denominator, share)
+    own_mass, peer_mass = _mass(own_P), _mass(peer_P)
+    alone = own_mass == 0.0 and peer_mass > 0.0
+    peer_scale = own_mass / peer_mass if recipe.cap_peers and not alone and peer_mass > own_mass else 1.0
+    steps = minibatches.steps(sum(part.weighs for part in (*own_P, *peer_P)), recipe.groups_per_step)
+    right_P = tuple(part.judged(1) for part in peer_P)
+    return Weighed(
+        own=tuple(part.times(steps) for part in own_P),
+        peer=tuple(part.times(peer_scale * steps) for part in peer_P),
+        step=recipe.lone_peer_step if alone else 1.0,
+        peer_scale=peer_scale,
+        own_mass=own_mass,
+        peer_mass=peer_mass * peer_scale,
+        gated_right=sum(kept_out for _, kept_out in right_P),
+        gated_wrong=sum(part.judged(0)[1] for part in peer_P),
+        right_P=right_P,
+        steps=steps,
+    )
+
+
+def running_logprob(previous: float | None, means_S: Sequence[float], decay: float = 0.9) -> float | None:
+    """l*: the running mean, over rounds, of the mean token log-prob of own completions (nats).
+
+    Without any completion the previous value stays, None before the first.
+
+    >>> running_logprob(None, [-1.0, -3.0]), running_logprob(-1.0, [-1.0, -3.0]), running_logprob(None, [])
+    (-2.0, -1.1, None)
+    """
+    if not means_S:
+        return previous
+    now = sum(means_S) / len(means_S)
+    return now if previous is None else decay * previous + (1.0 - decay) * now
+
+
+def mean_logprob(logprobs_T: Sequence[float]) -> float:
+    """Of a completion's tokens, 0 of none.
+
+    >>> mean_logprob([-1.0, -3.0]), mean_logprob([])
+    (-2.0, 0.0)
+    """
+    return sum(logprobs_T) / max(1, len(logprobs_T))
+
+
+class _Part:
+    """A group while it is weighed. Raises WeighError for one that does not fit together."""
+
+    def __init__(self, group: TrainGroup) -> None:
+        _check(group)
+        self.group, self.verdicts_G = group, group.verdicts_G
+        self.teaches = informative(self.verdicts_G)
+        self.gates_G = [1.0] * len(self.verdicts_G)
+        self.weights_GT: Weights = ()
+
+    def spread(self, advantages_G: Sequence[float]) -> None:
+        """Every token of a completion gets its advantage; zeros where nothing is to be learned."""
+        pairs = zip(advantages_G, self.group.finished_G, self.group.lengths_G, strict=True)
+        self.weights_GT = tuple(
+            (advantage if self.teaches and finished else 0.0,) * length for advantage, finished, length in pairs
+        )
+
+    def average(self, denominator: str, share: float) -> None:
+        """Divides by the batch denominator: `share` of all tokens, or of all completions and then their own
+        tokens."""
+        if denominator == "token":
+            self.weights_GT = self.times(share)
+            return
+        g = len(self.verdicts_G)
+        self.weights_GT = tuple(
+            tuple(weight / (share * g * length) for weight in weights_T)
+            for length, weights_T in zip(self.group.lengths_G, self.weights_GT, strict=True)
+        )
+
+    def times(self, factor: float) -> Weights:
+        return tuple(tuple(weight * factor for weight in weights_T) for weights_T in self.weights_GT)
+
+    @property
+    def weighs(self) -> bool:
+        return any(map(any, self.weights_GT))
+
+    def judged(self, verdict: int) -> tuple[int, int]:
+        """Finished answers with that verdict that the gates took, and that they kept out."""
+        rows = zip(self.gates_G, self.verdicts_G, self.group.finished_G, strict=True)
+        gates = [gate for gate, right, finished in rows if right == verdict and finished]
+        return sum(gate > 0.0 for gate in gates), sum(gate == 0.0 for gate in gates)
+
+
+def _mass(parts_P: Sequence[_Part]) -> float:
+    return sum(abs(weight) for part in parts_P for weights_T in part.weights_GT for weight in weights_T)
+
+
+def _check(group: TrainGroup) -> None:
+    g, logprobs_GT = len(group.rewards_G), group.logprobs_GT
+    optional = [values_G for values_G in (logprobs_GT, group.trusted_G) if values_G is not None]
+    if any(len(values_G) != g for values_G in (group.finished_G, group.lengths_G, *optional)):
+        raise WeighError("A group's rewards, flags, lengths and log-probabilities must be equally many.")
+    if logprobs_GT is not None and tuple(map(len, logprobs_GT)) != group.lengths_G:
+        raise WeighError("A completion needs one log-probability for each of its tokens.")
+
+
+def _advantages(recipe: Recipe, verdicts_G: Sequence[int]) -> list[float]:
+    return (group_normalised if recipe.advantage == "group_normalised" else mean_centred)(verdicts_G)
+
+
+def _peer_advantages(recipe: Recipe, part: _Part) -> list[float]:
+    verdicts_G = part.verdicts_G
+    advantages_G = shifted(verdicts_G, recipe.delta) if recipe.delta else _advantages(recipe, verdicts_G)
+    return [advantage * gate for advantage, gate in zip(advantages_G, part.gates_G, strict=True)]
+
+
+def _gates(recipe: Recipe, part: _Part, own_logprob: float) -> list[float]:
+    """How far each completion of a peer group is trusted, in [0, 1]: by its likelihood and by the defences."""
+    gates_G = part.gates_G
+    if not part.teaches:
+        return gates_G
+    if recipe.floor is not None or recipe.negative_floor is not None:
+        if part.group.logprobs_GT is None:
+            raise WeighError(
+                f"The recipe {recipe.name!r} needs the learner's log-probabilities of peer completions."
+            )
+        means_G = map(mean_logprob, part.group.logprobs_GT)
+        gates_G = [
+            _gate(recipe, right, mean - own_logprob)
+            for right, mean in zip(part.verdicts_G, means_G, strict=True)
+        ]
+    if part.group.trusted_G is None:
+        return gates_G
+    gates_G = [
+        gate if trusted or not right else 0.0
+        for gate, trusted, right in zip(gates_G, part.group.trusted_G, part.verdicts_G, strict=True)
+    ]
+    anything = any(gate for gate, right in zip(gates_G, part.verdicts_G, strict=True) if right)
+    return gates_G if anything else [0.0] * len(gates_G)
+
+
+def _gate(recipe: Recipe, right: int, distance: float) -> float:
+    """`distance` = l_i - l*, nats. Right: all or nothing at the floor. Wrong: tapered, nothing below its floor.
+    A distance that is not a number passes neither."""
+    floor = recipe.floor if right else recipe.negative_floor
+    if floor is None:
+        return 1.0
+    if not distance >= -floor:
+        return 0.0
+    return 1.0 if right else exp(min(distance, 0.0))
+
+
+def _share(recipe: Recipe, own_P: Sequence[_Part], peer_P: Sequence[_Part]) -> float:
+    """The batch denominator. Unfinished completions are masked: their tokens do not count (TRL)."""
+    peers = [part for part in peer_P if part.teaches]
+    if recipe.denominator == "completion":
+        return max(1, len(own_P) + len(peers))
+    tokens = sum(
+        length
+        for part in (*own_P, *peers)
+        if part.teaches
+        for length, finished in zip(part.group.lengths_G, part.group.finished_G, strict=True)
+        if finished
+    )
+    return 1.0 / max(1, tokens)

@@ -1,0 +1,181 @@
+"""Files that are whole or not there: replaced in one step, flushed, locked, measured, discarded.
+
+kill -9 at any moment leaves the old content or the new one. app.common.files hands these on to the application,
+of which engines know nothing; nobody else replaces or locks a file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, TypeVar
+
+import msgspec
+
+PATIENCE_S = 1.0
+"""So long a reader on Windows is waited for."""
+REMOVING = ".removing-"
+"""Begins the names of folders that are being deleted."""
+_PAUSE_S = 0.02
+_LOCK_PAUSE_S = 0.1
+Content = TypeVar("Content")
+
+
+class BusyError(Exception):
+    """Another process holds the lock; `holder` is its number, "unknown" where that cannot be read."""
+
+    def __init__(self, path: Path, holder: str) -> None:
+        super().__init__(f"Process {holder} holds {path}.")
+        self.holder = holder
+
+
+def replace(fresh: Path, path: Path, platform: str = sys.platform) -> None:
+    """Gives `fresh` the name `path` in one step. Windows refuses it while another process reads the old file,
+    which takes an instant: so it is tried again for a moment there. Raises OSError."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            os.replace(fresh, path)
+            return
+        except PermissionError:
+            if platform != "win32" or time.monotonic() > end:
+                raise
+            time.sleep(_PAUSE_S)
+
+
+@contextlib.contextmanager
+def staged(path: Path) -> Iterator[Path]:
+    """A name beside `path` for its new content, which is flushed and takes its place at the end of the block;
+    where the block or the disk fails, the old content stays and nothing lies beside it. Raises OSError."""
+    fresh = path.with_name(f".{path.name}-{os.getpid()}")
+    try:
+        yield fresh
+        flush(fresh)
+        replace(fresh, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise
+
+
+def write(path: Path, content: bytes, *, private: bool = False) -> None:
+    """The whole file, its folders included; with `private` nobody but the owner may read it. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with staged(path) as fresh:
+        fresh.unlink(missing_ok=True)
+        made = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
+        with open(made, "wb") as file:
+            file.write(content)
+
+
+def write_json(path: Path, content: object, *, private: bool = False) -> None:
+    """As JSON that people can read. Raises OSError."""
+    write(path, msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n", private=private)
+
+
+def read_json(path: Path, kind: type[Content], most: int = -1) -> Content | None:
+    """The content, of at most so many bytes; None for a file that is missing or says nothing sensible."""
+    try:
+        with path.open("rb") as file:
+            return msgspec.json.decode(file.read(most), type=kind)
+    except (OSError, msgspec.MsgspecError, UnicodeError):
+        return None
+
+
+def flush(path: Path) -> None:
+    """Forces a file, or the names in a folder, to the disk. Raises OSError."""
+    windows = os.name == "nt"
+    if windows and path.is_dir():
+        return  # it has no handle of a folder to flush, and keeps names by itself
+    descriptor = os.open(path, os.O_RDWR if windows else os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def discard(path: Path) -> None:
+    """Deletes a file or a folder; a folder under another name first, so that a half-deleted one is never taken
+    for a whole. Raises OSError."""
+    if not path.is_dir():
+        path.unlink(missing_ok=True)
+        return
+    doomed = path.with_name(f"{REMOVING}{token_hex(4)}")
+    path.rename(doomed)
+    shutil.rmtree(doomed, ignore_errors=True)
+
+
+def size(path: Path) -> int:
+    """Bytes of all files below a folder, those with several names once; links are not followed."""
+    seen: set[int] = set()
+    total, waiting = 0, [str(path)]
+    while waiting:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif not entry.is_symlink():
+                    info = entry.stat()
+                    if info.st_nlink == 1 or info.st_ino not in seen:
+                        total += info.st_size
+                        seen.add(info.st_ino)
+    return total
+
+
+def free(path: Path) -> int:
+    """Bytes free on the disk that holds `path`, or would. Raises OSError."""
+    while not path.exists():
+        path = path.parent
+    return shutil.disk_usage(path).free
+
+
+@contextlib.contextmanager
+def alone(path: Path, wait_s: float = 0.0, waiting: Callable[[], object] = lambda: None) -> Iterator[int]:
+    """Holds the lock file `path` for this process, yielding its descriptor; the system frees it however we end.
+
+    A child process that is handed the descriptor (POSIX) keeps the lock until it has ended too. `waiting` is
+    called once where another has it. Raises BusyError where that still has it after `wait_s`, and OSError."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+    try:
+        end, told = time.monotonic() + wait_s, False
+        while not _taken(descriptor):
+            if time.monotonic() >= end:
+                raise BusyError(path, _holder(descriptor))
+            if not told:
+                waiting()
+            told = True
+            time.sleep(_LOCK_PAUSE_S)
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, b" %d\n" % os.getpid())
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _holder(descriptor: int) -> str:
+    os.lseek(descriptor, 1, os.SEEK_SET)
+    return os.read(descriptor, 20).decode("ascii", "replace").strip() or "unknown"
+
+
+def _taken(descriptor: int) -> bool:
+    """The first byte alone is locked, so that others can read on Windows whose number is behind it."""
+    locking: Any
+    try:
+        if sys.platform == "win32":
+            import msvcrt as locking
+
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            locking.locking(descriptor, locking.LK_NBLCK, 1)
+        else:
+            import fcntl as locking
+
+            locking.flock(descriptor, locking.LOCK_EX | locking.LOCK_NB)
+    except OSError:
+        return False
+    return True

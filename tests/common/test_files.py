@@ -1,0 +1,176 @@
+"""Files are whole or not there, whoever reads, writes or kills meanwhile."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.common import files
+from engines import files as once
+
+HOLDS = """
+import sys
+from pathlib import Path
+from engines.files import alone
+with alone(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+"""Another process that holds a lock until it is killed or told to end."""
+
+
+def another(lock: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", HOLDS, str(lock)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "held\n"
+    return process
+
+
+def test_on_windows_a_reader_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, real = [], os.replace
+
+    def refuses_twice(fresh: Path, path: Path) -> None:
+        asked.append(path)
+        if len(asked) < 3:
+            raise PermissionError(13, "in use")
+        real(fresh, path)
+
+    monkeypatch.setattr(os, "replace", refuses_twice)
+    (tmp_path / "new").write_text("new")
+    (tmp_path / "old").write_text("old")
+    files.replace(tmp_path / "new", tmp_path / "old", "win32")
+    assert (tmp_path / "old").read_text() == "new" and len(asked) == 3
+    asked.clear()
+    (tmp_path / "new").write_text("newer")
+    with pytest.raises(PermissionError):
+        files.replace(tmp_path / "new", tmp_path / "old", "linux")
+
+
+def test_who_never_lets_go_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(*_: object) -> None:
+        raise PermissionError(13, "in use")
+
+    monkeypatch.setattr(os, "replace", refuses)
+    monkeypatch.setattr(once, "PATIENCE_S", 0.05)
+    with pytest.raises(PermissionError):
+        files.replace(tmp_path / "new", tmp_path / "old", "win32")
+
+
+def test_what_is_written_takes_the_old_ones_place_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "a"
+    for content in (b"one", b"two"):
+        files.write(path, content)
+    assert path.read_bytes() == b"two" and list(path.parent.iterdir()) == [path]
+
+
+def test_it_is_flushed_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    for name in ("fsync", "replace"):
+        real = getattr(os, name)
+
+        def spy(*given: object, name: str = name, real: object = real) -> object:
+            done.append(name)
+            return real(*given)  # type: ignore[operator]
+
+        monkeypatch.setattr(os, name, spy)
+    files.write(tmp_path / "a", b"one")
+    assert done == ["fsync", "replace"]
+
+
+@pytest.mark.parametrize("refusing", ["fsync", "replace"])
+def test_a_disk_that_refuses_costs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusing: str
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    files.write(tmp_path / "a", b"old")
+    monkeypatch.setattr(os, refusing, full)
+    with pytest.raises(OSError, match="No space"):
+        files.write(tmp_path / "a", b"new")
+    with pytest.raises(ValueError, match="mine"), files.staged(tmp_path / "a") as fresh:
+        fresh.write_bytes(b"half")
+        raise ValueError("mine")
+    assert (tmp_path / "a").read_bytes() == b"old" and os.listdir(tmp_path) == ["a"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such rights")
+def test_what_is_private_is_so_from_its_first_byte(tmp_path: Path) -> None:
+    (tmp_path / f".a-{os.getpid()}").write_bytes(b"left by a killed one, open to all")
+    files.write(tmp_path / "a", b"secret", private=True)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o600
+    assert (tmp_path / "a").read_bytes() == b"secret"
+
+
+def test_json_that_says_nothing_sensible_says_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    assert files.read_json(path, list[int]) is None
+    files.write_json(path, [1, 2])
+    assert files.read_json(path, list[int]) == [1, 2] and path.read_text().endswith("]\n")
+    assert files.read_json(path, dict[str, int]) is None and files.read_json(path, list[int], 3) is None
+    path.write_bytes(b'["\xff"]')
+    assert files.read_json(path, list[str]) is None
+
+
+def test_damaged_json_is_moved_aside_and_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    assert files.kept_json(path, list[int]) == (None, "")
+    path.write_text("[1, ")
+    found, sentence = files.kept_json(path, list[int])
+    (aside,) = tmp_path.iterdir()
+    assert found is None and aside.read_text() == "[1, "
+    assert sentence.startswith("a.json cannot be read (") and f"is kept as {aside.name}" in sentence
+
+
+def test_a_lock_says_who_has_it_and_is_free_however_that_one_ended(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    other = another(lock)
+    try:
+        told: list[str] = []
+        with pytest.raises(files.BusyError) as caught, files.alone(lock, 0.2, lambda: told.append("waiting")):
+            pass
+        assert caught.value.holder == str(other.pid) and told == ["waiting"]
+    finally:
+        other.kill()
+        other.wait()
+    with files.alone(lock), pytest.raises(files.BusyError), files.alone(lock):
+        pass
+    with files.alone(lock):
+        pass
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows hands no locks on")
+def test_a_child_that_was_handed_the_lock_keeps_it(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    with files.alone(lock) as descriptor:
+        child = subprocess.Popen(
+            [sys.executable, "-c", "import sys; sys.stdin.read()"],
+            stdin=subprocess.PIPE,
+            pass_fds=(descriptor,),
+        )
+    with pytest.raises(files.BusyError), files.alone(lock):
+        pass
+    child.communicate()
+    with files.alone(lock):
+        pass
+
+
+def test_discarding_sizes_and_room(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    (folder / "in").mkdir(parents=True)
+    (folder / "a").write_bytes(bytes(10))
+    (folder / "in" / "b").write_bytes(bytes(5))
+    os.link(folder / "a", folder / "again")
+    (folder / "loop").symlink_to(folder)
+    assert files.size(folder) == 15 and files.size(tmp_path / "nowhere") == 0
+    assert files.free(tmp_path / "not" / "there") > 0
+    files.discard(folder)
+    files.discard(tmp_path / "nowhere")
+    assert list(tmp_path.iterdir()) == []

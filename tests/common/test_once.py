@@ -1,0 +1,152 @@
+"""What every room needs is declared once: who makes it again is found here.
+
+The launcher is free of this: it runs before anything is installed, with the standard library of an old Python.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FREE = ("app/launcher/",)
+
+Finds = Callable[[ast.AST], bool]
+
+
+def replaces_a_file(node: ast.AST) -> bool:
+    """os.replace(a, b), os.rename(a, b), or PATH.replace(to): of one argument, for a text's has two."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    of, name = node.func.value, node.func.attr
+    if isinstance(of, ast.Name) and of.id == "os":
+        return name in ("replace", "rename")
+    return name == "replace" and len(node.args) == 1 and not node.keywords
+
+
+def locks_a_file(node: ast.AST) -> bool:
+    names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+    names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+    return any(name.partition(".")[0] in ("fcntl", "msvcrt", "filelock", "portalocker") for name in names)
+
+
+def makes_text_safe(node: ast.AST) -> bool:
+    """A walk over characters that keeps those that are printable."""
+    return isinstance(node, ast.GeneratorExp | ast.ListComp) and any(
+        isinstance(inner, ast.Attribute) and inner.attr == "isprintable" for inner in ast.walk(node)
+    )
+
+
+def waits_longer_each_time(node: ast.AST) -> bool:
+    """min(LONGEST, FIRST * GROWTH ** FAILURES), in any order."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "min"
+        and any(_grows(argument) for argument in node.args)
+    )
+
+
+def _grows(node: ast.AST) -> bool:
+    """Whether a plain number, or a name that says it grows, is raised to something that changes."""
+    return any(
+        isinstance(inner, ast.BinOp)
+        and isinstance(inner.op, ast.Pow)
+        and not isinstance(inner.right, ast.Constant)
+        and (isinstance(inner.left, ast.Constant) or getattr(inner.left, "id", "") == "growth")
+        for inner in ast.walk(node)
+    )
+
+
+def downloads(node: ast.AST) -> bool:
+    """Asks a host for the rest of a file."""
+    return isinstance(node, ast.Dict) and any(
+        isinstance(key, ast.Constant) and str(key.value).lower() == "range" for key in node.keys
+    )
+
+
+def fills_a_bucket(node: ast.AST) -> bool:
+    """A class that has tokens taken from it and says how many are left, or what stands in for one."""
+    if not isinstance(node, ast.ClassDef):
+        return False
+    methods = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
+    return {"take", "left"} <= methods and bool(methods & {"wait", "wait_s", "refill", "empty"})
+
+
+PLACES: dict[Finds, set[str]] = {
+    replaces_a_file: {"engines/files.py"},
+    locks_a_file: {"engines/files.py"},
+    makes_text_safe: {"app/common/text.py"},
+    waits_longer_each_time: {"app/common/retry.py"},
+    downloads: {"app/common/fetch.py"},
+    fills_a_bucket: {"app/common/rate.py"},
+}
+"""What is looked for, and the only files that may have it."""
+
+AGAIN: dict[Finds, list[str]] = {
+    replaces_a_file: [
+        "import os\nos.replace(fresh, path)",
+        "os.rename(fresh, path)",
+        "fresh.replace(self._file)",
+        "folder.with_suffix('.new').replace(folder / NAME)",
+    ],
+    locks_a_file: [
+        "def taken():\n    import fcntl",
+        "import msvcrt as locking",
+        "from filelock import FileLock",
+    ],
+    makes_text_safe: [
+        "''.join(char if char.isprintable() else '·' for char in text)",
+        "[one for one in text if one.isprintable()]",
+    ],
+    waits_longer_each_time: [
+        "min(30.0, 0.5 * 4.0 ** (deaths - 1))",
+        "min(LONGEST, FIRST * 2 ** failures)",
+        "min(60, growth ** tries)",
+    ],
+    downloads: ["headers = {'Range': f'bytes={count}-'}", "{'range': start}"],
+    fills_a_bucket: [
+        "class Quota:\n def take(self): ...\n def left(self): ...\n def wait_s(self): ...",
+    ],
+}
+"""The like of what stood in several rooms."""
+
+OTHER: dict[Finds, list[str]] = {
+    replaces_a_file: ["text.replace('a', 'b')", "msgspec.structs.replace(view, a=1)", "path.rename(aside)"],
+    locks_a_file: ["import os", "from app.common.files import alone"],
+    makes_text_safe: ["if not text.isprintable(): pass", "[one.strip() for one in lines]"],
+    waits_longer_each_time: ["min(a, b ** 2)", "wait_s(deaths, first_s=0.5, longest_s=30.0)"],
+    downloads: ["{'rank': 8}", "range(8)"],
+    fills_a_bucket: ["class Shelf:\n def take(self): ...\n def put(self): ..."],
+}
+"""What looks like it and is allowed everywhere."""
+
+
+def found(finds: Finds, source: str) -> list[int]:
+    """The lines that have it."""
+    return [getattr(node, "lineno", 0) for node in ast.walk(ast.parse(source)) if finds(node)]
+
+
+def product() -> Iterator[tuple[str, str]]:
+    for room in ("app", "engines"):
+        for path in sorted((ROOT / room).rglob("*.py")):
+            name = path.relative_to(ROOT).as_posix()
+            if not name.startswith(FREE):
+                yield name, path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("finds", PLACES, ids=lambda finds: finds.__name__)
+def test_it_is_declared_in_one_place(finds: Finds) -> None:
+    where = {name: lines for name, source in product() if (lines := found(finds, source))}
+    assert set(where) == PLACES[finds], f"use app.common instead: {where}"
+
+
+@pytest.mark.parametrize("finds", PLACES, ids=lambda finds: finds.__name__)
+def test_another_one_is_noticed(finds: Finds) -> None:
+    for source in AGAIN[finds]:
+        assert found(finds, source), source
+    for source in OTHER[finds]:
+        assert not found(finds, source), source

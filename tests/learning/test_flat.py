@@ -1,0 +1,45 @@
+"""Why nothing is gained: one cause for every kind of rounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.learning import flat
+from app.learning.flat import Cause
+from app.node.records import Round
+
+
+def round_(**changes: float) -> Round:
+    usual = {
+        "round": 1,
+        "seconds": 1.0,
+        "own_groups": 8,
+        "informative_own": 0,
+        "train_solved": changes.get("train_solved", 0.0),
+        "families": {"gcd": (0, int(64 * changes.get("train_solved", 0.0)), 64)},
+        "finished_share": 1.0,
+        "marked_share": 1.0,
+    }
+    return Round(**(usual | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "cause"),
+    [
+        ({}, Cause.FAILING),
+        ({"finished_share": 0.3, "marked_share": 0.4}, Cause.UNFINISHED),
+        ({"finished_share": 0.3, "marked_share": 0.0}, Cause.FORMLESS),
+        ({"marked_share": 0.03}, Cause.FORMLESS),
+        ({"train_solved": 1.0}, Cause.PASSING),
+        ({"train_solved": 0.4}, Cause.ALIKE),
+        ({"informative_own": 3, "train_solved": 0.1}, None),
+    ],
+)
+def test_the_answers_tell_why(changes: dict[str, float], cause: Cause | None) -> None:
+    assert flat.cause([round_(**changes)] * flat.LOOK) is cause
+    assert flat.cause([round_(**changes)] * (flat.LOOK - 1)) is None
+    assert flat.cause([round_(informative_own=8)] * 9 + [round_(**changes)] * flat.LOOK) is cause
+
+
+def test_a_lesson_is_no_sign() -> None:
+    assert flat.cause([round_()] * (flat.LOOK - 1) + [round_(own_groups=0)]) is None

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from random import Random
+
+import msgspec
+import pytest
+
+from app.learning.lesson import Own, Read, lesson
+from app.learning.state import Learner, climbed, fresh, tallies
+from app.sapo.curriculum import Tally
+from app.sapo.groups import Group, ScoredGroup
+from app.sapo.questions import Coordinates
+from app.sapo.recipes import RECIPES, Recipe
+from engines.contract import Completion, Row, TokenSequence
+
+FAITHFUL, DEFAULT = RECIPES["faithful"], RECIPES["default"]
+START = fresh({"gcd": 0})
+
+
+def scored(rewards: list[int], family: str = "gcd", seed: int = 0) -> ScoredGroup:
+    group = Group(
+        coordinates=Coordinates(family=family, level=0, seed=2**41 + seed, index=0),
+        completions_G=tuple("#1" for _ in rewards),
+        finished_G=(True,) * len(rewards),
+        model="m",
+    )
+    return ScoredGroup(group=group, scores_G=tuple(map(float, rewards)), rewards_G=tuple(rewards))
+
+
+def own(rewards: list[int], prompt: int = 1) -> Own:
+    completions_G = [
+        Completion(tokens_T=[5 + at, 0], logprobs_T=[-0.5, -0.1], finished=True, text="#1")
+        for at in range(len(rewards))
+    ]
+    return Own(scored(rewards, seed=prompt), [prompt], completions_G)
+
+
+def peer(rewards: list[int], logprob: float = -0.3) -> Read:
+    sequences_G = [TokenSequence(prompt_T=[9], completion_T=[7 + at, 0]) for at in range(len(rewards))]
+    return Read(scored(rewards, seed=99), sequences_G, [[logprob, logprob]] * len(rewards))
+
+
+def learned(
+    recipe: Recipe, own_P: list[Own], peer_P: list[Read], before: Learner = START, by_another: bool = False
+) -> tuple[Learner, list[list[Row]]]:
+    taught = lesson(recipe, before, own_P, peer_P, rate=0.1, order=Random(0), by_another=by_another)
+    assert all(batch.clip == recipe.clip and batch.sampler_cap == 2.0 for batch in taught.batches)
+    return taught.state, [batch.rows_S for batch in taught.batches]
+
+
+def test_tallies_add_up_over_the_groups_of_a_family() -> None:
+    groups = [scored([1, 0, 0]), scored([1, 1, 0]), scored([0, 0, 0], family="lcm")]
+    assert tallies(groups, {"gcd": 0, "lcm": 0}) == {"gcd": Tally(3, 6), "lcm": Tally(0, 3)}
+    assert tallies(groups, {"gcd": 0, "lcm": 1}) == {"gcd": Tally(3, 6)}
+    assert climbed(START.curriculum, groups).families[0].window == (Tally(3, 6),)
+
+
+def test_only_what_weighs_becomes_rows_and_none_is_torn_apart() -> None:
+    _, steps = learned(FAITHFUL, [own([1, 0]), own([1, 1], 2), own([0, 0], 3)], [peer([1, 0])])
+    (rows_S,) = steps
+    assert [row.prompt_T for row in rows_S] == [[1], [1], [9], [9]]
+    assert all(any(row.weights_T) for row in rows_S)
+    assert learned(FAITHFUL, [own([0, 0])], [])[1] == []
+
+
+def test_own_rows_bring_old_log_probs_for_the_clip_and_peers_do_not() -> None:
+    rows_S = learned(FAITHFUL, [own([1, 0])], [peer([1, 0])])[1][0]
+    assert [row.old_logprobs_T for row in rows_S] == [[-0.5, -0.1], [-0.5, -0.1], None, None]
+    assert all(row.sampler_logprobs_T is None for row in rows_S)
+    plain = learned(DEFAULT, [own([1, 0])], [])[1][0]
+    assert all(row.old_logprobs_T is None and row.sampler_logprobs_T is None for row in plain)
+
+
+def test_another_programs_log_probs_correct_weights_and_never_clip() -> None:
+    rows_S = learned(FAITHFUL, [own([1, 0])], [], by_another=True)[1][0]
+    assert [(row.old_logprobs_T, row.sampler_logprobs_T) for row in rows_S] == [(None, [-0.5, -0.1])] * 2
+
+
+def test_the_state_moves_and_nothing_else_does() -> None:
+    after, _ = learned(DEFAULT, [own([1, 0])], [])
+    assert after.own_logprob == pytest.approx(-0.3) and after.habits is not None
+    assert (after.curriculum, after.steps) == (START.curriculum, 0)
+    later, _ = learned(DEFAULT, [own([0, 0])], [], before=msgspec.structs.replace(after, own_logprob=-1.3))
+    assert later.own_logprob == pytest.approx(0.9 * -1.3 + 0.1 * -0.3)
+
+
+def test_a_peers_absurd_answer_is_held_against_own_habits() -> None:
+    taken, refused = (
+        lesson(DEFAULT, START, [own([1, 0])], [peer([1, 0], logprob)], rate=0.1, order=Random(0)).weighed
+        for logprob in (-0.3, -9.0)
+    )
+    assert taken.right_P == ((1, 0),) and refused.right_P == ((0, 1),)
+
+
+def test_the_rate_warms_up_over_steps_already_taken() -> None:
+    groups = [own([1, 0], at) for at in range(4)]
+    before = msgspec.structs.replace(START, steps=1)
+    taught = lesson(DEFAULT, before, groups, [], rate=0.1, order=Random(0))
+    assert [batch.learning_rate for batch in taught.batches] == pytest.approx([0.04, 0.06])

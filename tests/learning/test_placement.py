@@ -1,0 +1,61 @@
+"""Placement and lesson zero, as pure functions."""
+
+from __future__ import annotations
+
+from random import Random
+
+from app.learning import placement, zero
+from app.learning.placement import Taught, Tried
+from app.sapo.questions import Coordinates
+from engines.contract import TokenSequence
+
+
+def tried(family: str, any: int, questions: int = 6, solved: int | None = None) -> Tried:
+    return Tried(
+        family=family,
+        level=0,
+        questions=questions,
+        any=any,
+        answers=8 * questions,
+        solved=any if solved is None else solved,
+    )
+
+
+def taught(family: str, number: int, logprob: float = -1.0) -> Taught:
+    coordinates = Coordinates(family=family, level=0, seed=number, index=0)
+    return Taught(coordinates=coordinates, question=f"q{number}", completion=f"w #{number}", logprob=logprob)
+
+
+def test_only_what_looks_best_is_asked_further() -> None:
+    every = [tried(f"f{n:02}", n % 3, questions=2) for n in range(30)]
+    first = placement.next_stage([Tried(family=one.family, level=0) for one in every], 0)
+    assert first is not None and len(first.families) == 24 and (first.first, first.count) == (0, 2)
+    second = placement.next_stage(every, 1)
+    assert second is not None and len(second.families) == 8 and (second.first, second.count) == (2, 2)
+    assert all(tried(name, 0).any or int(name[1:]) % 3 == 2 for name in second.families)
+    assert placement.next_stage(every, 3) is None
+    assert placement.next_stage([tried("gcd", 0)], 1) is None
+
+
+def test_a_family_begins_where_one_question_in_ten_is_answered() -> None:
+    found = placement.families([tried("gcd", 1, 10), tried("lcm", 1, 11), tried("chain_sum", 5, 10)])
+    assert found == {"chain_sum": 0, "gcd": 0}
+    assert len(placement.families([tried(f"f{n}", 3) for n in range(20)])) == placement.MOST_FAMILIES
+    assert placement.families([]) == {}
+
+
+def test_a_lesson_deals_its_families_in_turn_and_takes_the_likeliest_answer_of_a_question() -> None:
+    found = [taught("gcd", 1, -2.0), taught("gcd", 1, -0.5), taught("gcd", 2), taught("lcm", 3), taught("x", 4)]
+    lesson = placement.lesson(found, ["gcd", "lcm"])
+    assert [(one.coordinates.seed, one.logprob) for one in lesson] == [(1, -0.5), (3, -1.0), (2, -1.0)]
+    assert len(placement.lesson([taught("gcd", n) for n in range(200)], ["gcd"])) == placement.ENOUGH
+
+
+def test_a_lesson_has_enough_steps_and_every_answer_as_often() -> None:
+    for count in (1, 7, 17, 64):
+        rows = [TokenSequence(prompt_T=[n], completion_T=[n, 0]) for n in range(count)]
+        steps = zero.batches(rows, Random(1))
+        seen = [row.prompt_T[0] for step in steps for row in step.rows_S]
+        assert len({seen.count(n) for n in range(count)}) == 1
+        assert all(abs(sum(map(sum, (row.weights_T for row in step.rows_S))) - 1) < 1e-9 for step in steps)
+    assert zero.batches([], Random(1)) == []

@@ -1,0 +1,69 @@
+"""Ten rounds of the app alone, as the version before `app.learning` played them, bit for bit.
+
+The real starter under torch on one thread, `--seed 11`. Another processor or another torch rounds differently
+and then samples other tokens, so the figures hold where `machine()` says MACHINE; elsewhere the test skips.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+ROOT = Path(__file__).parents[2]
+MACHINE = "2.13.0+cpu AVX512 19c8d315d81a"
+ROUNDS, ADAPTER, OPTIMISER, STATE = "d07fa08ab824", "642db8227f93", "fb2110ca5926", "2f9bec2caadd"
+"""Digests of: what the events say of rounds and probes, but for times; files of the tenth checkpoint."""
+
+
+def machine() -> str:
+    """What the arithmetic of this machine makes of some numbers, on one thread."""
+    import torch
+
+    torch.set_num_threads(1)
+    generator = torch.Generator().manual_seed(11)
+    a, b = (torch.randn(192, 384, generator=generator) for _ in range(2))
+    value = torch.nn.functional.silu(a @ b.T).softmax(-1).log().sum(0)
+    kind = (torch.__version__, torch.backends.cpu.get_cpu_capability())
+    return f"{kind[0]} {kind[1]} {digest(value.numpy().tobytes())}"
+
+
+def digest(content: bytes) -> str:
+    return sha256(content).hexdigest()[:12]
+
+
+def without_times(state: dict[str, Any]) -> bytes:
+    for name in ("seconds", "saved_at"):
+        state["state"].pop(name)
+    return json.dumps(state, sort_keys=True).encode()
+
+
+def test_ten_rounds_alone_are_those_of_before(tmp_path: Path) -> None:
+    if machine() != MACHINE:
+        pytest.skip(f"the figures were frozen on {MACHINE}, this is {machine()}")
+    given = ("--solo", "--seed", "11", "--rounds", "10", "--engine", "torch", "--json", "--home", str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "shoal"), "run", *given],
+        env={**os.environ, "SHOAL_THREADS": "1"},
+        capture_output=True,
+        check=True,
+        timeout=300,
+    )
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    kept = [event for event in told if event["event"] in ("round", "probe")]
+    for event in kept:
+        for name in ("seconds", "tokens_per_s"):
+            event.pop(name, None)
+    (folder,) = tmp_path.glob("models/*/checkpoints/round-000010")
+    assert digest(json.dumps(kept, sort_keys=True).encode()) == ROUNDS
+    assert digest((folder / "adapter_model.safetensors").read_bytes()) == ADAPTER
+    assert digest((folder / "optimizer.safetensors").read_bytes()) == OPTIMISER
+    assert digest(without_times(json.loads((folder / "state.json").read_bytes()))) == STATE

@@ -1,0 +1,87 @@
+"""Ways of asking: prompts, and what counts as an answer."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from app.sapo.asking import (
+    BRIEF,
+    MAX_ANSWER,
+    TAGGED,
+    Example,
+    extract_answer,
+    lenient,
+    messages,
+    shows_work,
+)
+from app.sapo.pupil import MOST, WORKING, worked
+from app.sapo.questions import draw
+from app.sapo.scorers import score
+
+
+def test_examples_are_earlier_turns_of_the_same_talk() -> None:
+    shown = messages("2 + 2 =", BRIEF, [Example(question="1 + 1 =", answer="1 + 1 = 2. #2")])
+    assert [turn["role"] for turn in shown] == ["system", "user", "assistant", "user"]
+    assert shown[0]["content"] == BRIEF.system and shown[-1]["content"] == "2 + 2 ="
+    assert messages("q") == messages("q", TAGGED)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("<answer>7</answer>", "7"),
+        ("<answer>**7**.</answer>", "7"),
+        ("4 - 1 = 3. #3", "3"),
+        ("# \u22123.", "-3"),
+        ("so \\boxed{12}", "12"),
+        ("so $\\boxed{\\frac{1}{2}}$.", "\\frac{1}{2}"),
+        ("\\boxed{1} or rather #2", "2"),
+        ("#1 or rather \\boxed{2}", "2"),
+        ("#$1/2$", "1/2"),
+        ("\\boxed{1", None),
+        ("it is 7", None),
+        ("#", None),
+        ("<answer>1<answer>2", None),
+    ],
+)
+def test_what_counts_as_an_answer(text: str, answer: str | None) -> None:
+    assert extract_answer(text) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [("It is 7.", "7"), ("4 + 3 = 7, so -2", "-2"), ("yes", "yes"), ("7 #8", "8"), ("", None)],
+)
+def test_a_lenient_reader_takes_the_last_number_or_line(text: str, answer: str | None) -> None:
+    assert lenient(text) == answer
+
+
+def test_nothing_hostile_comes_through_longer_than_an_answer_may_be() -> None:
+    dice, pieces = (
+        Random(1),
+        ["#", "\\boxed{", "{", "}", "<answer>", "</answer>", "9" * 600, "$", "**", ".", " "],
+    )
+    for _ in range(2000):
+        text = "".join(dice.choices(pieces, k=dice.randrange(12)))
+        for found in (extract_answer(text), lenient(text)):
+            assert found is None or 0 < len(found) <= MAX_ANSWER
+    assert lenient("1" * 1_000_000) is not None and lenient("x" * 1_000_000) is None
+
+
+@pytest.mark.parametrize("family", WORKING)
+def test_a_worked_example_is_right_and_short(family: str) -> None:
+    for level in (0, 1, 2):
+        for seed in range(10):
+            question = draw(family, level, 2**45 + seed * 2**22)
+            text = worked(question)
+            if text:
+                answer = extract_answer(text)
+                assert answer is not None and score(family, answer, question.entry) >= 0.99, text
+                assert shows_work(text) and len(text) <= MOST
+        assert text or level, f"{family} has no example at its first level"
+
+
+def test_a_family_without_working_has_no_example() -> None:
+    assert worked(draw("number_sorting", 0, 2**45)) == ""
