@@ -6,7 +6,14 @@ from __future__ import annotations
 import os
 import sys
 
+from hypothesis import settings
+
 from app.ui.libraries import missing
+
+settings.register_profile("same", derandomize=True)
+settings.load_profile("same")
+"""Generated examples are the same in every run, so that a run fails for what was changed and not by the draw.
+`./shoal test --hypothesis-profile=default` looks for new ones."""
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 

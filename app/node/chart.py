@@ -88,7 +88,8 @@ def _round_axis(first: int, last: int, columns: int, known: bool) -> list[Row]:
     line = f"{'0%':>{_LABEL - 1}}└" + "─" * columns
     start = f"round {first}" if known else ""
     end = f"{last}" if last > first else ""
-    names = " " * _LABEL + start + f"{end:>{columns - len(start)}}"
+    room = columns - len(start)
+    names = " " * _LABEL + start + f"{end:>{room}}" if len(end) < room else f"{' ' * _LABEL}{end:>{columns}}"
     return [[(line, Kind.AXIS)], [(names, Kind.AXIS)]]
 
 

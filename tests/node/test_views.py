@@ -93,6 +93,11 @@ def test_a_chart_fills_exactly_its_room(points: list[Probe], width: int, height:
     assert {len(row) for row in rows} == {width}
 
 
+def test_round_numbers_too_long_for_both_ends_name_the_last() -> None:
+    points = [Probe(round=100_000, share=0.0, stderr=0.0), Probe(round=1_000_000, share=0.0, stderr=0.0)]
+    assert text(chart(points, 24, 4))[-1] == f"{'1000000':>24}"
+
+
 def test_a_rising_curve_rises_on_the_screen() -> None:
     rows = chart(POINTS, 60, 12)
     heights = {}
