@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol, TypedDict
+from typing import Literal, Protocol, TypedDict
 
 import msgspec
 
 Messages = Sequence[dict[str, str]]
 """A prompt as chat messages: `{"role": ..., "content": ...}`. The model's own chat template renders it."""
+
+
+Kind = Literal["f32", "f16", "q8_0"]
+"""Number formats of the GGUF files that are written here."""
 
 
 class EngineError(Exception):

@@ -9,7 +9,6 @@ which `./shoal doctor` shows, and is not repeated at every start.
 from __future__ import annotations
 
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -31,8 +30,12 @@ PID = "shoal-llamacpp.pid"
 """In the environment too: the number of the process in the background, by which app.desktop.own knows that its
 load is not somebody else's."""
 
+PROCESSOR = "shoal-llamacpp.processor"
+"""In the environment too: what the processor it was built for can do, in Linux's words. Another one may not run
+it; engines.llamacpp.library reads this."""
+
 SLIM = {
-    # Without -march=native: it runs 8-bit weights slower, and the wheel suits other computers too.
+    # Packs suit many computers. What is built here is for this one alone: see _wheel.
     "GGML_NATIVE": "OFF",
     "LLAVA_BUILD": "OFF",
     "LLAMA_BUILD_TESTS": "OFF",
@@ -147,7 +150,7 @@ def _wheel(root: Path, pip: list[str], requirements: Path, progress: Progress, l
     work.mkdir()
     definitions = {
         **SLIM,
-        **({} if has_avx2() else {"GGML_NATIVE": "ON"}),
+        "GGML_NATIVE": "ON",  # half as fast again in 16 bits where there is AVX-512
         "CMAKE_PROJECT_llama_cpp_INCLUDE": str(requirements.with_suffix(".cmake")),
     }
     try:
@@ -170,6 +173,7 @@ def _wheel(root: Path, pip: list[str], requirements: Path, progress: Progress, l
         built = next(work.glob("*.whl"), None)
         if code or built is None:
             raise SetupError(explain(said, log))
+        (folder / PROCESSOR).write_text(processor(), encoding="ascii")
         return built.replace(done / built.name)
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -229,16 +233,13 @@ def no_compiler() -> str:
     )
 
 
-def has_avx2(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Whether this processor runs what is built without -march=native: an x86 one of about 2013 or later. The
-    systems that do not tell run on no older ones."""
-    if platform.machine().lower() not in ("x86_64", "amd64"):
-        return False
+def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """What this processor can do, in Linux's words; empty on other systems."""
     try:
-        flags = re.search(r"^flags\s*:(.*)$", cpuinfo.read_text(errors="replace"), re.MULTILINE)
+        found = re.search(r"^(?:flags|Features)\s*:(.*)$", cpuinfo.read_text(errors="replace"), re.MULTILINE)
     except OSError:
-        return True
-    return flags is None or {"avx2", "fma", "f16c", "bmi2"} <= set(flags[1].split())
+        return ""
+    return found[1].strip() if found else ""
 
 
 def jobs() -> int:

@@ -8,6 +8,8 @@ functions.
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,11 +17,19 @@ import msgspec
 
 from app.sapo.asking import BRIEF, TAGGED, Way
 from app.sapo.questions import Coordinates
+from app.sapo.scorers.expression import ExpressionError, evaluate
 
-STAGES = ((24, 2), (8, 4), (6, 6))
+STAGES = ((24, 2), (8, 4), (6, 8), (4, 12))
 """How many families stay in each stage, and questions that each of them has had by its end."""
 LEAST_ANY = 0.1
 """Share of questions with a right answer among G, below which a family has to wait."""
+JOINS_ANY = 0.5
+"""The same where a family joins those in play: it has no lesson of its own."""
+JOIN_EVERY = 10
+"""Rounds after which some of the families that wait are tried again."""
+JOIN_AT_ONCE = 2
+JOIN_QUESTIONS = 4
+MOST_IN_PLAY = 8
 TOO_EASY = 0.9
 """Share of right answers from which on the next level is tried."""
 MOST_FAMILIES = 4
@@ -28,6 +38,8 @@ FOLLOWS = 0.5
 """A model answers as it is told where this share of answers has the mark asked for."""
 ENOUGH = 24
 """Right answers that a lesson needs no more than."""
+FEW = 8
+"""With fewer that count right, those that count wrong are taught too: the form is in all of them."""
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,14 +77,33 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 
     way: Way
     families: dict[str, int]
+    """Where it begins. The curve is measured on these for good."""
     tried: tuple[Tried, ...] = ()
     lesson: tuple[Taught, ...] = ()
     seconds: float = 0.0
+    joined: dict[str, int] = {}
+    """Families that came later, and the levels they came at."""
+    asked_again: int = 0
+    """The round after which families that wait were last tried."""
+
+    @property
+    def in_play(self) -> dict[str, int]:
+        return self.families | self.joined
+
+    @property
+    def _others(self) -> list[Tried]:
+        left = [one for one in self.tried if one.family not in self.in_play]
+        return sorted(left, key=lambda one: (*one.merit, one.family), reverse=True)
+
+    @property
+    def later(self) -> tuple[str, ...]:
+        """Families that it could begin with and that wait for their turn, the likeliest first."""
+        return tuple(one.family for one in self._others if able(one))
 
     @property
     def waiting(self) -> tuple[str, ...]:
         """Families that are too hard yet, by name."""
-        return tuple(sorted({one.family for one in self.tried} - set(self.families)))
+        return tuple(sorted(one.family for one in self._others if not able(one)))
 
 
 @dataclass(frozen=True)
@@ -123,11 +154,37 @@ def too_easy(one: Tried) -> bool:
     return bool(one.answers) and one.solved >= TOO_EASY * one.answers
 
 
+def able(one: Tried) -> bool:
+    """Whether a model can begin with a family."""
+    return bool(one.any) and one.any_share >= LEAST_ANY
+
+
 def families(tried: Sequence[Tried]) -> dict[str, int]:
     """Those that a model can begin with, and their levels: the best first, at most MOST_FAMILIES."""
-    able = [one for one in tried if one.any and one.any_share >= LEAST_ANY]
-    ranked = sorted(able, key=lambda one: one.merit, reverse=True)[:MOST_FAMILIES]
+    ranked = sorted(filter(able, tried), key=lambda one: one.merit, reverse=True)[:MOST_FAMILIES]
     return {one.family: one.level for one in ranked}
+
+
+def next_again(found: Placement, round: int) -> tuple[str, ...]:
+    """Families that wait and are tried again after `round`, in turn; none at most rounds.
+
+    >>> tried = tuple(Tried(family=name, level=0, questions=4, any=n) for n, name in enumerate("abcde"))
+    >>> found = Placement(way=BRIEF, families={"e": 0}, tried=tried)
+    >>> found.later, found.waiting, next_again(found, 9), next_again(found, 10), next_again(found, 20)
+    (('d', 'c', 'b'), ('a',), (), ('d', 'c'), ('b', 'a'))
+    """
+    queue = (*found.later, *found.waiting)
+    room = min(JOIN_AT_ONCE, MOST_IN_PLAY - len(found.in_play), len(queue))
+    if not found.families or not round or round % JOIN_EVERY or round == found.asked_again or room < 1:
+        return ()
+    first = (round // JOIN_EVERY - 1) * JOIN_AT_ONCE
+    return tuple(queue[(first + place) % len(queue)] for place in range(room))
+
+
+def joined(found: Placement, again: Iterable[Tried], round: int) -> Placement:
+    """With those of the families tried `again` after `round` that can be learned from by now."""
+    new = {one.family: one.level for one in again if one.any_share >= JOINS_ANY}
+    return msgspec.structs.replace(found, joined=found.joined | new, asked_again=round)
 
 
 def way_for(marked: Sequence[bool]) -> Way:
@@ -142,13 +199,34 @@ def way_for(marked: Sequence[bool]) -> Way:
 
 def lesson(found: Sequence[Taught], placed: Iterable[str], most: int = ENOUGH) -> tuple[Taught, ...]:
     """What a model is taught: its own right answers in the families it begins with, the families in turn, so
-    that none has all the say. Of every question the likeliest answer: a small model at temperature 1 is often
-    right by chance, with work that is none."""
+    that none has all the say. Of every question the likeliest answer, one whose sums are true before any other:
+    a small model at temperature 1 is often right by chance, with work that is none."""
     queues: dict[str, list[Taught]] = {family: [] for family in placed}
     seen: set[str] = set()
-    for one in sorted(found, key=lambda one: -one.logprob):
+    for one in sorted(found, key=lambda one: (miscounts(one.completion), -one.logprob)):
         if one.coordinates.family in queues and one.question not in seen:
             seen.add(one.question)
             queues[one.coordinates.family].append(one)
     dealt = [one for place in range(most) for queue in queues.values() for one in queue[place : place + 1]]
-    return tuple(dealt[:most])
+    true = [one for one in dealt if not miscounts(one.completion)]
+    return tuple((true if len(true) >= FEW else dealt)[:most])
+
+
+def miscounts(work: str) -> bool:
+    """Whether an equation in somebody's work is false. What is no equation of numbers says nothing.
+
+    >>> miscounts("10 = 2 * 26. 26 = 1 * 26. #2"), miscounts("8 = 2 * 4. so = b; 1/0 = 2 #8")
+    (True, False)
+    """
+    for clause in _CLAUSES.split(work):
+        sides = clause.split("=")
+        values = set()
+        for side in sides if len(sides) > 1 else ():
+            with contextlib.suppress(ExpressionError, RecursionError):
+                values.add(evaluate(side))
+        if len(values) > 1:
+            return True
+    return False
+
+
+_CLAUSES = re.compile(r"[.,;#\n]")

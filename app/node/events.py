@@ -94,11 +94,13 @@ class SwarmDone(_Event, frozen=True, tag="swarm"):
 
 class Placed(_Event, frozen=True, tag="placement"):
     """What the model can begin with: the way of asking and family to level, none where it can do nothing yet.
-    `waiting` are too hard so far; `lesson` counts own right answers that the next round teaches."""
+    `later` are those that join when their turn comes, `waiting` are too hard so far; `lesson` counts own right
+    answers that the next round teaches."""
 
     round: int
     way: str
     families: dict[str, int]
+    later: tuple[str, ...]
     waiting: tuple[str, ...]
     lesson: int
     seconds: float

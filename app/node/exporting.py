@@ -9,13 +9,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
 from app.node import card, trained
 from app.sapo.probe import Score
-from engines.contract import EngineError
+from engines.contract import EngineError, Kind
 from engines.models import catalogue, locate
 from engines.models.catalogue import STARTER
 from engines.models.folder import open_folder
@@ -60,7 +59,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     format: str
     to: Path
-    kind: Literal["f32", "f16", "q8_0"] = "f16"
+    kind: Kind = "f16"
     with_base: bool = False
 
 

@@ -167,15 +167,15 @@ def _more(state: State, settings: Settings) -> tuple[State, str]:
 
 def placed(found: Placement) -> str:
     """What a placement found, for people."""
-    waiting = titles(found.waiting)
-    later = f" Too hard yet: {waiting}." if waiting else ""
+    later = f" Later come {titles(found.later)}." if found.later else ""
+    hard = f" Too hard yet: {titles(found.waiting)}." if found.waiting else ""
     if not found.families:
         return (
             "This model can't solve any of these puzzles yet, not even after examples. "
             "A larger model, or the starter, would help."
         )
     lesson = f" First it learns from {len(found.lesson)} of its own right answers." if found.lesson else ""
-    return f"It can begin with {titles(found.families)}.{lesson}{later}"
+    return f"It can begin with {titles(found.families)}.{lesson}{later}{hard}"
 
 
 def titles(families: Iterable[str]) -> str:

@@ -24,7 +24,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int
     begins: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
-    """Families that it could begin with, and those that were too hard, when it was placed."""
+    """Families that it can learn from, and those that are too hard so far."""
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):

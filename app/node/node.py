@@ -14,13 +14,13 @@ from pathlib import Path
 import msgspec
 
 from app.common.retry import wait_s
-from app.learning.placement import Placement
+from app.learning.placement import Placement, joined, next_again
 from app.node import checkpoint, events, placing
 from app.node.effort import Effort
 from app.node.errors import DiskFullError, NodeError, no_room, room_on_disk
 from app.node.figures import questions_mark
 from app.node.gate import Gate
-from app.node.healing import Healer, placed
+from app.node.healing import Healer, placed, titles
 from app.node.home import model_folder, model_mark
 from app.node.keeping import free_older, keep
 from app.node.link import TRAINER, Link, TrainerDied
@@ -192,6 +192,8 @@ class Node:
                 await self._place()
             elif self._probe_due():
                 await self._probe()
+            elif again := self._joining():
+                await self._join(again)
             elif self._state.round == self._ends_at:
                 return True
             else:
@@ -354,6 +356,7 @@ class Node:
                 round=self._state.round,
                 way=found.way.name,
                 families=found.families,
+                later=found.later,
                 waiting=found.waiting,
                 lesson=len(found.lesson),
                 seconds=round(found.seconds, 1),
@@ -361,15 +364,37 @@ class Node:
             )
         )
 
+    def _joining(self) -> dict[str, int]:
+        """Families that wait and may join now, with their levels; none where this run is the last to know."""
+        found, round_ = self._placement, self._state.round
+        if found is None or round_ == self._ends_at:
+            return {}
+        levels = {one.family: one.level for one in found.tried}
+        return {family: levels[family] for family in next_again(found, round_)}
+
+    async def _join(self, families: dict[str, int]) -> None:
+        """Tries families that waited, and goes on with those that go well."""
+        assert self._placement is not None
+        before, round_ = self._placement, self._state.round
+        tried = await placing.again(self._tools(), self._state.way, families, round_)
+        after = joined(before, tried, round_)
+        with room_on_disk(self._home):
+            placing.write(self._folder, after)
+        self._begin_with(after)
+        levels = with_families(self._state.curriculum, self._settings.families)
+        self._state = msgspec.structs.replace(self._state, curriculum=levels)
+        if new := [family for family in after.joined if family not in before.joined]:
+            self._note(f"New to the mix: {titles(new)}. They were tried again, and it can learn from them now.")
+
     def _begin_with(self, found: Placement) -> None:
         """Holds for this run's settings; where nothing was found, the candidates stay."""
         self._placement = found
         self._watch.placed(found.waiting)
         self._healer.candidates = self._healer.candidates or self._settings.families
         if found.families:
-            self._settings = msgspec.structs.replace(self._settings, families=found.families)
+            self._settings = msgspec.structs.replace(self._settings, families=found.in_play)
             if self._swarm is not None:
-                self._swarm.practise(found.families)
+                self._swarm.practise(found.in_play)
 
     async def _play(self) -> Played:
         """Lesson zero where a placement has left one, else an ordinary round."""
@@ -418,8 +443,9 @@ class Node:
 
     async def _probe_questions(self) -> list[Asked]:
         settings, make = self._settings, self._sandbox.questions
+        families = (self._placement and self._placement.families) or settings.families
         return self._questions or await asyncio.to_thread(
-            probe_questions, settings.families, settings.probe_questions, make
+            probe_questions, families, settings.probe_questions, make
         )
 
     def _probe_due(self) -> bool:

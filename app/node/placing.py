@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,8 +47,11 @@ def read(folder: Path, among: Container[str] = FAMILIES) -> Placement | None:
     found = files.read_json(folder / FILE, Placement)
     if found is None or not found.families:
         return found
-    families = {name: level for name, level in found.families.items() if name in among}
-    return msgspec.structs.replace(found, families=families) if families else None
+    families, joined = (
+        {family: level for family, level in some.items() if family in among}
+        for some in (found.families, found.joined)
+    )
+    return msgspec.structs.replace(found, families=families, joined=joined) if families else None
 
 
 def write(folder: Path, found: Placement) -> None:
@@ -80,6 +84,15 @@ async def place(tools: Tools, levels: Mapping[str, int]) -> Placement:
         lesson=placement.lesson(asking.right, families) if shown else (),
         seconds=time.monotonic() - started,
     )
+
+
+async def again(tools: Tools, way: Way, families: Mapping[str, int], round: int) -> list[Tried]:
+    """What becomes of families that wait, asked as in training: without examples. Raises TrainerDied."""
+    asking = _Asking(tools, math.inf)
+    tried = {family: Tried(family=family, level=level) for family, level in families.items()}
+    stage = Stage(tuple(families), placement.JOIN_QUESTIONS * round, placement.JOIN_QUESTIONS)
+    plain = msgspec.structs.replace(way, examples=0)
+    return list((await asking.stage(plain, tried, stage)).values())
 
 
 @dataclass

@@ -93,7 +93,7 @@ def _training(folder: Path) -> Training:
         folder=str(folder),
         bytes=size(folder),
         rounds=_rounds(folder),
-        begins=tuple(found.families) if found else (),
+        begins=(*found.in_play, *found.later) if found else (),
         waiting=found.waiting if found else (),
     )
 

@@ -8,20 +8,17 @@ from typing import Unpack
 
 import msgspec
 
-from engines.contract import Completion, EngineError, Messages, Options
+from engines.choice import SAMPLER_BYTES, sampler_kind
+from engines.contract import Completion, EngineError, Kind, Messages, Options
 from engines.llamacpp.follower import Follower, follow
 from engines.llamacpp.library import available
 from engines.llamacpp.model import MOST_SEQUENCES
 from engines.llamacpp.sampler import sample
 from engines.models import gguf, gguf_tensors, locate
 from engines.models.folder import count_parameters, open_folder
-from engines.models.gguf import Kind
-from engines.torch_lora.device import SMALL, free_memory
+from engines.torch_lora.device import free_memory
 from engines.torch_lora.engine import Base, TorchEngine
 from engines.torch_lora.sampler import quantiles
-
-_BYTES = {"f32": 4.0, "f16": 2.0, "q8_0": 1.0625}
-"""Of one weight; q8_0 keeps a scale for every 32."""
 
 
 class LlamaEngine(TorchEngine):
@@ -64,8 +61,7 @@ def open_engine(
 ) -> LlamaEngine:
     """As `engines.torch_lora.open_engine`, on the processor only.
 
-    `kind` is the sampler's number format: fp32 for small models, where it costs nothing, else 8 bits. Raises
-    EngineError."""
+    `kind` is the sampler's number format, chosen by size if not given. Raises EngineError."""
     if reason := available():
         raise EngineError(reason)
     device = options.get("device", "auto")
@@ -78,6 +74,6 @@ def open_engine(
     shape = gguf.architecture(folder)
     gguf_tensors.check(shape, folder.name)
     parameters = count_parameters(folder)
-    chosen: Kind = kind or ("f32" if parameters < SMALL else "q8_0")
-    base = Base(folder.path, sampler_bytes=int(parameters * _BYTES[chosen]), **options)
+    chosen: Kind = kind or sampler_kind(parameters)
+    base = Base(folder.path, sampler_bytes=int(parameters * SAMPLER_BYTES[chosen]), **options)
     return LlamaEngine(base, follow(base, shape, chosen), chosen, seed)

@@ -15,12 +15,11 @@ from typing import Protocol
 import gguf as format
 import torch
 
-from engines.contract import EngineError
+from engines.contract import EngineError, Kind
 from engines.llamacpp import tensors
 from engines.llamacpp.model import CELLS, Context, LoadedAdapter, Model
 from engines.models import gguf, gguf_adapter, gguf_header
 from engines.models.architecture import Architecture
-from engines.models.gguf import Kind
 from engines.models.gguf_tensors import Names, interleaved
 from engines.torch_lora.adapter import Adapter
 from engines.torch_lora.engine import Base

@@ -10,10 +10,14 @@ import functools
 import importlib
 import platform
 import sys
+from pathlib import Path
 from typing import Any
 
-from engines.facts import features
+from engines.facts import FEATURES, features
 from engines.remedy import command, installed, packed, repair
+
+PROCESSOR = "shoal-llamacpp.processor"
+"""In the environment: what app.launcher.optional found that the processor can do when it built llama.cpp."""
 
 _ERROR = 4
 """Log level of failures; 5 is the continuation of any line, 1 to 3 are for developers."""
@@ -21,10 +25,15 @@ _ERROR = 4
 
 def available() -> str:
     """Empty where llama.cpp can run, else one sentence: why not, and what to do. An engine pack's was built for
-    AVX2; in a checkout it was built for the very processor."""
+    AVX2; in a checkout it was built for the very processor, and the checkout may have moved."""
     built_for_avx2 = packed() and platform.machine().lower() in ("x86_64", "amd64")
     if built_for_avx2 and "avx2" not in features():  # its first such instruction would end this process
         return "llama.cpp needs a processor with AVX2 (2013 and later), and this one has none: PyTorch samples."
+    if lacking := sorted(_built_for() - set(features())):
+        return (
+            f"llama.cpp was built for another processor, with {' and '.join(lacking)}: build it for this one "
+            f"with {command('setup --engine llamacpp')}. PyTorch samples."
+        )
     try:
         library()
     except ImportError:
@@ -35,6 +44,14 @@ def available() -> str:
         how = command("pack repair" if installed() else "setup --engine llamacpp")
         return f"llama.cpp does not load here ({said}): install it again with {how}."
     return ""
+
+
+def _built_for() -> set[str]:
+    """Abilities that a build of this checkout may use."""
+    try:
+        return set(FEATURES) & set((Path(sys.prefix) / PROCESSOR).read_text(encoding="ascii").split())
+    except (OSError, UnicodeDecodeError):
+        return set()
 
 
 @functools.cache

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 from safetensors.numpy import save_file
 
-from engines.contract import AdapterError, EngineError
+from engines.contract import AdapterError, EngineError, Kind
 from engines.files import flush
 from engines.models import gguf, gguf_adapter, lora, merge, modelfile
 from engines.models.checkpoint import ADAPTER, ADAPTER_CONFIG, OPTIMIZER_STATE, OptimizerState
@@ -40,7 +40,7 @@ class Order:
     format: str
     base: Path
     adapter: Path
-    kind: gguf.Kind = "f16"
+    kind: Kind = "f16"
     with_base: bool = False
     files: Mapping[str, str] = field(default_factory=dict)
     system: str | None = None

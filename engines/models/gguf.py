@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Literal
+from typing import Any
 
 import gguf
 import numpy as np
 from gguf.quants import quantize
 
-from engines.contract import EngineError
+from engines.contract import EngineError, Kind
 from engines.files import flush, replace
 from engines.models import gguf_header, gguf_tensors, gguf_tokenizer
 from engines.models.architecture import KNOWN, Architecture, read_architecture
@@ -30,7 +30,6 @@ from engines.models.gguf_tokenizer import UnknownTokenizer, Vocabulary
 from engines.models.lora import Lora
 from engines.models.shelf import own_corner
 
-Kind = Literal["f32", "f16", "q8_0"]
 Progress = Callable[[float], None]
 """Told the share that is done, 0 to 1."""
 

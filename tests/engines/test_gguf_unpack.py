@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from gguf import GGMLQuantizationType, GGUFReader
 
-from engines.contract import EngineError
+from engines.contract import EngineError, Kind
 from engines.models import gguf, locate
 from engines.models.folder import open_folder, open_weights
 from engines.models.gguf_shelf import GgufShelf
@@ -49,7 +49,7 @@ def weights(folder: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("family", ["qwen2", "qwen3", "llama"])
 @pytest.mark.parametrize("kind", ["f32", "f16"])
-def test_there_and_back(family: str, kind: gguf.Kind, make_model: MakeModel, tmp_path: Path) -> None:
+def test_there_and_back(family: str, kind: Kind, make_model: MakeModel, tmp_path: Path) -> None:
     folder = tmp_path / "from"
     make_speaking(make_model, folder, "qwen2", family)
     gguf.write(folder, tmp_path / "model.gguf", kind)

@@ -125,7 +125,7 @@ def test_the_first_start_goes_on_at_once_while_it_is_built(
     nice, _, settings = builds(world)[0].partition(" ")
     (child,) = psutil.Process(int((project / ".venv" / optional.PID).read_text())).children()
     assert {child.pid} < own.builder(project / ".venv" / optional.PID)  # not the load of others
-    assert nice == "19" and "'cmake.define.GGML_NATIVE'" in settings and "llamacpp.cmake" in settings
+    assert nice == "19" and "'cmake.define.GGML_NATIVE': 'ON'" in settings and "llamacpp.cmake" in settings
     code, _, err = finish(launch(project, "run", FAKE_BUILD="wait", **world))  # a second start leaves it alone
     assert code == 0 and err == ""
     gate.unlink()
@@ -220,15 +220,10 @@ def test_setup_knows_its_engines(ready: Path, launch: Launch) -> None:
     assert (code, out) == (2, "") and "tensorflow" in err and "llamacpp" in err
 
 
-def test_what_the_build_may_assume_of_the_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_build_is_for_this_processor_and_says_which(tmp_path: Path) -> None:
     info = tmp_path / "cpuinfo"
-    monkeypatch.setattr(optional.platform, "machine", lambda: "x86_64")
-    info.write_text("flags\t\t: fpu sse4_2 avx\n")
-    assert not optional.has_avx2(info)
-    info.write_text("flags\t\t: fpu avx avx2 fma f16c bmi2 avx512f\n")
-    assert optional.has_avx2(info) and optional.has_avx2(tmp_path / "missing")
-    monkeypatch.setattr(optional.platform, "machine", lambda: "aarch64")
-    assert not optional.has_avx2(info)
+    info.write_text("model name\t: x\nflags\t\t: fpu avx avx2\n\nflags\t\t: fpu\n")
+    assert optional.processor(info) == "fpu avx avx2" and optional.processor(tmp_path / "missing") == ""
     assert optional.jobs() >= 1
 
 

@@ -140,12 +140,12 @@ class FakeEngine:
 
 
 def _solve(question: str) -> str:
-    """chain_sum only: "State the final answer to the following arithmetic problem: 1 + 2 - 3 ="."""
+    """chain_sum, and basic_arithmetic without products: "State the final answer to the following arithmetic problem: 1 + 2 - 3 ="."""
     total, sign = 0, 1
-    for word in question.rpartition(":")[2].rstrip("= ").split():
+    for word in question.rpartition(":")[2].rstrip("=.? ").split():
         if word in "+-":
             sign = 1 if word == "+" else -1
-        elif word.isdecimal():
+        elif word.removeprefix("-").isdecimal():
             total += sign * int(word)
     return str(total)
 

@@ -67,6 +67,23 @@ def test_families_that_are_asked_for_count_more_than_what_was_found_before(bench
     assert of(events.Placed, other)[0].families == {} and set(of(Probe, other)[0].families) == {"gcd"}
 
 
+def test_families_that_wait_are_tried_again_and_join_without_changing_the_curve(
+    bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(placing.placement, "MOST_FAMILIES", 1)
+    families = {"chain_sum": 0, "basic_arithmetic": 0, "gcd": 0}
+    seen = bench.run(rounds=12, place=True, families=families, probe_every=5)
+    (placed,) = of(events.Placed, seen)
+    assert len(placed.families) == len(placed.later) == 1 and placed.waiting == ("gcd",)
+    (told,) = [one for one in of(events.Noted, seen) if "New to the mix" in one.sentence]
+    assert (told.round, told.sentence.count("arithmetic") + told.sentence.count("sums")) == (10, 1)
+    assert {*kept(bench).in_play} == {"chain_sum", "basic_arithmetic"} and kept(bench).asked_again == 10
+    assert {*of(Probe, seen)[-1].families} == {*placed.families}
+    again = bench.run(rounds=1, place=True, families=families)
+    assert {*of(events.Started, again)[0].families} == {"chain_sum", "basic_arithmetic"}
+    assert len(of(Probe, again)[-1].families) == 1
+
+
 def test_a_node_that_is_stopped_before_its_lesson_has_it_at_the_next_start(bench: Bench, pupil: None) -> None:
     bench.run(lambda event: isinstance(event, events.Placed), place=True, families=CANDIDATES)
     again = bench.run(rounds=1, place=True, families=CANDIDATES)

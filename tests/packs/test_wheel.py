@@ -86,6 +86,9 @@ def test_a_processor_that_the_wheel_is_not_for_is_told(tmp_path: Path, monkeypat
     monkeypatch.setattr(library.platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(library, "library", lambda: None)
     assert remedy.PACK == place.MARK and library.available() == ""  # a checkout's was built here
+    (tmp_path / library.PROCESSOR).write_text("fpu avx2 avx512f avx512_bf16")  # the checkout has moved since
+    assert "built for another processor, with avx2 and avx512_bf16 and avx512f: build it" in library.available()
+    (tmp_path / library.PROCESSOR).unlink()
     (tmp_path / place.MARK).touch()
     assert "needs a processor with AVX2" in library.available()
     monkeypatch.setattr(library, "features", lambda: ("avx2",))

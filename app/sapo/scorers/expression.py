@@ -1,4 +1,5 @@
-"""Exact arithmetic on the library's own questions, to check its truths. Never used on an answer.
+"""Exact arithmetic on the library's own questions, to check its truths, and on a model's own work. No answer is
+judged by it.
 
 The library computes `/` as floor division in basic_arithmetic and rounds after every step in
 decimal_arithmetic, so some of its truths are false. Working the question out in fractions finds them.
