@@ -140,7 +140,7 @@ class FakeEngine:
 
 
 def _solve(question: str) -> str:
-    """chain_sum, and basic_arithmetic without products: "State the final answer to the following arithmetic problem: 1 + 2 - 3 ="."""
+    """Sums and differences: "State the final answer to the following arithmetic problem: 1 + 2 - 3 ="."""
     total, sign = 0, 1
     for word in question.rpartition(":")[2].rstrip("=.? ").split():
         if word in "+-":
