@@ -6,6 +6,7 @@ first of all and answers nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
@@ -147,6 +148,15 @@ class Failed(_Message, frozen=True):
 
 Request = Ask | Draw | Solve | Judge | Forget | Stop
 Reply = Opened | Drawn | Growing | Said | Judged | Solution | OnlyPuzzles | Noted | Done | Failed
+
+
+def chosen(sides: Sides) -> Sequence[Side]:
+    """
+    >>> chosen("both"), chosen("after")
+    (('before', 'after'), ('after',))
+    """
+    return SIDES if sides == "both" else (sides,)
+
 
 _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 _replies: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(Reply)

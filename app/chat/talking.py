@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from app.chat import messages
 from app.chat.learned import Learned
-from app.chat.messages import MAX_TEXT, SIDES, Side, Sides
+from app.chat.messages import MAX_TEXT, Side, chosen
 from app.chat.puzzles import Puzzle, Verdicts, draw, looks_like_one
 from app.common.text import safe
 from app.node.state import State
@@ -228,14 +228,6 @@ class _Answer:
             solved=solved,
             learned=learned if side == "after" else None,
         )
-
-
-def chosen(sides: Sides) -> Sequence[Side]:
-    """
-    >>> chosen("both"), chosen("after")
-    (('before', 'after'), ('after',))
-    """
-    return SIDES if sides == "both" else (sides,)
 
 
 def _roomy(folder: Path, usual: int) -> int:
