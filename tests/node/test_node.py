@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -66,6 +67,22 @@ def test_history_agrees_with_the_events(bench: Bench) -> None:
         assert event.train_solved == sum(map(sum, rewards)) / sum(map(len, rewards))
     for event in of(Probe, seen):
         assert event.stderr == (event.share * (1 - event.share) / event.questions) ** 0.5
+
+
+def test_everyday_language_is_measured_against_what_it_was(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert all(event.everyday is event.everyday_rise is None for event in of(Probe, bench.run(rounds=1)))
+    monkeypatch.setenv("FAKE_TROUBLE", "forgets to speak")
+    (tmp_path / "other").mkdir()
+    other = Bench(tmp_path / "other")
+    first, *later = of(Probe, other.run(rounds=2)) + of(Probe, other.run(rounds=2))
+    assert first.everyday == first.everyday_before == pytest.approx(math.exp(0.1)) and first.everyday_rise == 0
+    assert [event.round for event in later] == [2, 4] and {one.everyday_before for one in later} == {
+        first.everyday
+    }
+    rises = [one.everyday_rise or 0 for one in later]
+    assert 0 < rises[0] < rises[1]
 
 
 def test_a_second_run_goes_on_where_the_first_ended(bench: Bench) -> None:

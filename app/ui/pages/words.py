@@ -7,6 +7,8 @@ import time
 
 from PySide6.QtCore import QDateTime, QLocale
 
+from app.node import figures
+from app.node.figures import Speech
 from app.node.reasons import Reason
 from app.node.snapshot import Ruling
 from app.ui.model import State, Step, View
@@ -170,3 +172,18 @@ def working(view: View) -> bool:
 
 def _ended(sentence: str) -> str:
     return sentence if sentence.endswith((".", "!", "?")) or not sentence else sentence + "."
+
+
+def speech(rise: float) -> str:
+    """Whether everyday language was kept; see app.node.everyday."""
+    amount = number(abs(100 * rise), 0)
+    said = (
+        tr("everyday replies surprise it {n} % less", n=amount)
+        if rise < 0
+        else tr("everyday replies surprise it {n} % more", n=amount)
+    )
+    return {
+        Speech.KEPT: tr("It speaks as well as before: {said}.", said=said),
+        Speech.WORSE: tr("It speaks a little worse than before: {said}.", said=said),
+        Speech.LOST: tr("It is losing everyday language: {said}.", said=said),
+    }[figures.speech(rise)]
