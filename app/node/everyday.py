@@ -33,8 +33,9 @@ def talks() -> tuple[Talk, ...]:
 
 
 async def perplexity(link: Link) -> float | None:
-    """exp of the mean negative log-likelihood (nats) of the replies' tokens with their end, each behind what
-    was said, under the model's own chat template and with its adapter. None where not one reply fits.
+    """exp of the mean negative log-likelihood (nats) of the replies' tokens, each behind what was said, under
+    the model's own chat template and with its adapter. None where not one reply fits. Without the end token:
+    short answers to puzzles make an early end likelier, which would flatter what happens to language.
 
     Raises TrainerDied and EngineError."""
     readings = await link.read(
@@ -47,7 +48,7 @@ async def perplexity(link: Link) -> float | None:
         MAX_TOKENS,
         logprobs=True,
     )
-    read = [reading.logprobs_GT[0] for reading in readings if reading is not None and reading.logprobs_GT]
+    read = [reading.logprobs_GT[0][:-1] for reading in readings if reading is not None and reading.logprobs_GT]
     return of(read)
 
 

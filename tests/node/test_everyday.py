@@ -29,7 +29,7 @@ def test_forty_different_replies() -> None:
 
 
 class Reader:
-    """Finds every token of every reply but the first to be one in four."""
+    """Finds every token of every reply but the first to be one in four, and the end unlikely."""
 
     async def read(self, groups_P: list[Foreign], max_tokens: int, *, logprobs: bool) -> list[Reading | None]:
         assert logprobs and all(group.prompt[-1]["role"] == "user" for group in groups_P)
@@ -38,10 +38,11 @@ class Reader:
             (reply,), (finished,) = group.completions_G, group.finished_G
             assert finished
             tokens = [*map(ord, reply)]
+            assert len(tokens) < max_tokens
             found.append(
                 Reading(
-                    sequences_G=[TokenSequence(prompt_T=[1], completion_T=tokens)],
-                    logprobs_GT=[[math.log(0.25)] * len(tokens)],
+                    sequences_G=[TokenSequence(prompt_T=[1], completion_T=[*tokens, 0])],
+                    logprobs_GT=[[math.log(0.25)] * len(tokens) + [-9.0]],
                 )
             )
         return [None, *found[1:]]

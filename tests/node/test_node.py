@@ -16,6 +16,7 @@ from app.node import checkpoint, events
 from app.node import node as node_module
 from app.node.errors import NodeError
 from app.node.records import Probe, Round
+from app.node.survey import trainings
 from app.packs import place
 from app.sapo.sandbox import Sandbox
 from tests.node.bench import Bench, of, rows
@@ -93,6 +94,17 @@ def test_a_second_run_goes_on_where_the_first_ended(bench: Bench) -> None:
     taken, counted = bench.steps(4)
     assert taken == counted > 0
     assert [round_ for (round_,) in rows(bench, "SELECT round FROM rounds ORDER BY round")] == [1, 2, 3, 4]
+
+
+def test_what_a_model_learned_here_is_found_with_its_pace(bench: Bench) -> None:
+    seen = of(Round, bench.run(rounds=2))
+    (found,) = trainings(bench.home)
+    assert found.rounds == 2 and found.round_s is not None
+    assert found.round_s == pytest.approx(sum(one.seconds for one in seen) / 2, rel=0.5)
+    state = bench.checkpoints / "round-000002" / checkpoint.STATE
+    state.write_text("{")
+    (found,) = trainings(bench.home)
+    assert found.rounds == 2 and found.round_s is None
 
 
 def test_the_same_seed_gives_the_same_rounds_also_across_a_restart(bench: Bench, tmp_path: Path) -> None:

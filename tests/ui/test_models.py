@@ -100,6 +100,9 @@ def test_everything_is_said(page: Models) -> None:
         "Llama 3.2 Community License",
         "Learns",
         "41.0 GB",
+        "40 rounds learned, 20.0 MB",
+        "about 9 s a round here",
+        "It can begin with: Sums, Greatest common divisor. Too hard yet: Least common multiple.",
     ):
         assert words in said
     names = shown(page)

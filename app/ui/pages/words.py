@@ -108,6 +108,8 @@ def round_line(view: View) -> str:
     """Where the run stands: "Round 42", or "Round 42 of 100"."""
     if view.step is Step.PROBING:
         return tr("After round {n}", n=number(view.safe_round))
+    if view.step is Step.PLACING:
+        return tr("First look")
     if view.last_round:
         return tr("Round {n} of {all}", n=number(view.round), all=number(view.last_round))
     return tr("Round {n}", n=number(view.round))

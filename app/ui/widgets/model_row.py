@@ -35,6 +35,7 @@ class ModelRow(QFrame):
             Label("", "chip"),
             Label("", "soft", wrap=True),
         )
+        self._begins = Label("", "soft", wrap=True)
         self._facts = Elided("", "faint")
         self._fit, self._why = Label("", "good"), Label("", "soft", wrap=True)
         self._bar, self._far = QProgressBar(), Label("", "soft", wrap=True)
@@ -54,7 +55,7 @@ class ModelRow(QFrame):
         fit.setAlignment(self._fit, Qt.AlignmentFlag.AlignTop)
         self._fit_line = QWidget()
         self._fit_line.setLayout(fit)
-        said = column(head, self._about, self._facts, self._fit_line, gap=4)
+        said = column(head, self._about, self._facts, self._fit_line, self._begins, gap=4)
         doing = row(self._delete, self._cancel, self._get, self._retry, self._use, gap=8)
         top = row(said, gap=20)
         top.setStretch(0, 1)
@@ -81,6 +82,7 @@ class ModelRow(QFrame):
         self._say_chip(chosen)
         self._about.say(words.about(model))
         self._facts.say(words.facts(model))
+        self._begins.tell(words.begins(model))
         look, word, why = words.fit(model, holdings.library)
         self._fit_line.setVisible(bool(word))
         self._fit.look(look or "good")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from app.node.library import Library, Model
 from app.ui.holdings import Fetch
-from app.ui.texts import counted, number, percent, size, span, tr
+from app.ui.texts import counted, family_titles, number, percent, size, span, tr
 from engines.models.catalogue import STARTER, find
 from engines.models.gguf_shelf import is_gguf
 from engines.models.needs import Verdict
@@ -60,11 +60,25 @@ def facts(model: Model) -> str:
     if model.training is not None:
         rounds = counted("{n} round learned", "{n} rounds learned", model.training.rounds)
         parts.append(tr("{rounds}, {size}", rounds=rounds, size=size(model.training.bytes)))
+        if model.training.round_s is not None:
+            parts.append(tr("about {span} a round here", span=span(model.training.round_s)))
     elif model.installed:
         parts.append(tr("nothing learned yet"))
     if model.local:
         parts.append(model.name if is_gguf(model.name) else model.folder)
     return "  ·  ".join(part for part in parts if part)
+
+
+def begins(model: Model) -> str:
+    """What it can begin with, and what is too hard; empty before it was tried out."""
+    training = model.training
+    if training is None or not (training.begins or training.waiting):
+        return ""
+    hard = tr("Too hard yet: {families}.", families=", ".join(family_titles(training.waiting)))
+    if not training.begins:
+        return hard
+    can = tr("It can begin with: {families}.", families=", ".join(family_titles(training.begins)))
+    return f"{can} {hard}" if training.waiting else can
 
 
 def about(model: Model) -> str:
