@@ -587,6 +587,14 @@
    <translation>{n} s</translation>
   </message>
   <message>
+   <source>Before</source>
+   <translation>Vorher</translation>
+  </message>
+  <message>
+   <source>After</source>
+   <translation>Nachher</translation>
+  </message>
+  <message>
    <source>{family}, level {n} of {all}</source>
    <translation>{family}, Stufe {n} von {all}</translation>
   </message>
@@ -599,24 +607,20 @@
    <translation>denkt nach …</translation>
   </message>
   <message>
+   <source>stopped</source>
+   <translation>angehalten</translation>
+  </message>
+  <message>
+   <source>cut off at the longest answer</source>
+   <translation>an der längsten Antwort abgeschnitten</translation>
+  </message>
+  <message>
    <source>right</source>
    <translation>richtig</translation>
   </message>
   <message>
    <source>wrong</source>
    <translation>falsch</translation>
-  </message>
-  <message>
-   <source>Before</source>
-   <translation>Vorher</translation>
-  </message>
-  <message>
-   <source>After</source>
-   <translation>Nachher</translation>
-  </message>
-  <message>
-   <source>cut off at the longest answer</source>
-   <translation>an der längsten Antwort abgeschnitten</translation>
   </message>
   <message>
    <source>no answer</source>
@@ -743,10 +747,6 @@
   <message>
    <source>all rounds done</source>
    <translation>alle Runden fertig</translation>
-  </message>
-  <message>
-   <source>stopped</source>
-   <translation>angehalten</translation>
   </message>
   <message>
    <source>stopped by a problem</source>
@@ -1145,6 +1145,10 @@
    <translation>Diese Runde beenden, dann anhalten</translation>
   </message>
   <message>
+   <source>Nothing is lost; it starts over next time</source>
+   <translation>Nichts geht verloren; beim nächsten Mal fängt es neu an</translation>
+  </message>
+  <message>
    <source>Contribute when idle</source>
    <translation>Bei Leerlauf mitmachen</translation>
   </message>
@@ -1155,6 +1159,10 @@
   <message>
    <source>Effort</source>
    <translation>Einsatz</translation>
+  </message>
+  <message>
+   <source>A minute or two, once for each model: it tries a few puzzles of every kind.</source>
+   <translation>Ein, zwei Minuten, einmal je Modell: Es probiert von jeder Art ein paar Rätsel.</translation>
   </message>
   <message>
    <source>The memory is free, and everything learned is kept.</source>
@@ -1838,10 +1846,6 @@
    <translation>Rätsel ziehen</translation>
   </message>
   <message>
-   <source>Draw a puzzle, or ask something of your own</source>
-   <translation>Zieh ein Rätsel oder frag etwas Eigenes</translation>
-  </message>
-  <message>
    <source>Stop</source>
    <translation>Anhalten</translation>
   </message>
@@ -1852,6 +1856,10 @@
   <message>
    <source>Enter</source>
    <translation>Eingabetaste</translation>
+  </message>
+  <message>
+   <source>Who answers</source>
+   <translation>Wer antwortet</translation>
   </message>
   <message>
    <source>Or solve it yourself</source>
@@ -1894,8 +1902,32 @@
    <translation>Eine Frage hat höchstens {n} Zeichen: Kürze sie.</translation>
   </message>
   <message>
+   <source>Ask</source>
+   <translation>Fragen</translation>
+  </message>
+  <message>
+   <source>Say something, or draw a puzzle</source>
+   <translation>Sag etwas oder zieh ein Rätsel</translation>
+  </message>
+  <message>
+   <source>Draw a puzzle, or ask something of your own</source>
+   <translation>Zieh ein Rätsel oder frag etwas Eigenes</translation>
+  </message>
+  <message>
    <source>{model} with {engine}</source>
    <translation>{model} mit {engine}</translation>
+  </message>
+  <message>
+   <source>Both</source>
+   <translation>Beide</translation>
+  </message>
+  <message>
+   <source>This model only speaks puzzle: draw one, or pick a model that talks.</source>
+   <translation>Dieses Modell kann nur Rätsel: Zieh eins oder wähl ein Modell, das sich unterhält.</translation>
+  </message>
+  <message>
+   <source>See the models</source>
+   <translation>Zu den Modellen</translation>
   </message>
   <message>
    <source>Answering, {span}</source>
@@ -2081,6 +2113,10 @@
    <translation>Nach Runde {n}</translation>
   </message>
   <message>
+   <source>First look</source>
+   <translation>Erster Blick</translation>
+  </message>
+  <message>
    <source>Round {n} of {all}</source>
    <translation>Runde {n} von {all}</translation>
   </message>
@@ -2103,6 +2139,14 @@
   <message>
    <source>The processor learns: no graphics card that it could use was found.</source>
    <translation>Der Prozessor lernt: Eine Grafikkarte, die er nutzen könnte, wurde nicht gefunden.</translation>
+  </message>
+  <message>
+   <source>everyday replies surprise it {n} % less</source>
+   <translation>Alltägliche Antworten überraschen es {n} % weniger</translation>
+  </message>
+  <message>
+   <source>everyday replies surprise it {n} % more</source>
+   <translation>Alltägliche Antworten überraschen es {n} % mehr</translation>
   </message>
   <message>
    <source>Ready</source>
@@ -2219,6 +2263,18 @@
   <message>
    <source>stopping</source>
    <translation>hält an</translation>
+  </message>
+  <message>
+   <source>It speaks as well as before: {said}.</source>
+   <translation>Es spricht so gut wie vorher: {said}.</translation>
+  </message>
+  <message>
+   <source>It speaks a little worse than before: {said}.</source>
+   <translation>Es spricht etwas schlechter als vorher: {said}.</translation>
+  </message>
+  <message>
+   <source>It is losing everyday language: {said}.</source>
+   <translation>Es verlernt die Alltagssprache: {said}.</translation>
   </message>
   <message>
    <source>measuring, </source>
@@ -2841,6 +2897,10 @@
   <message>
    <source>Fits</source>
    <translation>Passt</translation>
+  </message>
+  <message>
+   <source>about {span} a round here</source>
+   <translation>hier etwa {span} je Runde</translation>
   </message>
   <message>
    <source>nothing learned yet</source>
