@@ -2839,20 +2839,20 @@
    <translation>Was von {title} schon da ist ({size}), wird gelöscht.</translation>
   </message>
   <message>
-   <source>It goes on after round {n}.</source>
-   <translation>Es geht nach Runde {n} weiter.</translation>
+   <source>It continues after round {n}.</source>
+   <translation>Es macht nach Runde {n} weiter.</translation>
   </message>
   <message>
-   <source>It begins at its first round.</source>
-   <translation>Es beginnt mit seiner ersten Runde.</translation>
+   <source>It starts with round 1.</source>
+   <translation>Es beginnt mit Runde 1.</translation>
   </message>
   <message>
-   <source>Learning changes over at once.</source>
+   <source>Learning switches over right away.</source>
    <translation>Das Lernen wechselt sofort.</translation>
   </message>
   <message>
-   <source>It counts from the next start.</source>
-   <translation>Es gilt ab dem nächsten Start.</translation>
+   <source>Nothing runs until you start learning.</source>
+   <translation>Nichts läuft, bis du das Lernen startest.</translation>
   </message>
   <message>
    <source>It needs {need} of memory, and this computer can give {most}.</source>

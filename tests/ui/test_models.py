@@ -142,7 +142,7 @@ def test_what_goes_and_what_stays_is_said_before(qtbot: QtBot, page: Models, ask
     press(qtbot, page, "Delete for good")
     press(qtbot, page, "Retry: SmolLM2 360M")
     press(qtbot, page, "Learn with this: SmolLM2 135M")
-    assert "its own history" in texts(page) and "changes over at once" in texts(page)
+    assert "its own history" in texts(page) and "switches over right away" in texts(page)
     press(qtbot, page._rows[SMALLER]._panel, "Learn with this")
     assert asked == [("remove", SMALLER), ("get", SMOL), ("choose", SMALLER)]
     look(page, views.holdings(chosen=SMALLER, fetch=None, queue=()))

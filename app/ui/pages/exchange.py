@@ -90,6 +90,8 @@ class Exchange(QFrame):
     def refuse(self, sentence: str, offer: str, take: Callable[[], None]) -> None:
         """Nobody was asked, and what else can be done."""
         self._sides.hide()
+        self._complaint.look("soft")
+        self._complaint.setContentsMargins(0, 0, 0, 0)
         self._complaint.tell(sentence)
         self._offer.setText(offer)
         self._offer.clicked.connect(take)

@@ -169,11 +169,11 @@ def deleting(model: Model) -> str:
 def switching(model: Model, running: bool) -> str:
     """What choosing another model does."""
     own = (
-        tr("It goes on after round {n}.", n=number(model.training.rounds))
+        tr("It continues after round {n}.", n=number(model.training.rounds))
         if model.training is not None and model.training.rounds
-        else tr("It begins at its first round.")
+        else tr("It starts with round 1.")
     )
-    now = tr("Learning changes over at once.") if running else tr("It counts from the next start.")
+    now = tr("Learning switches over right away.") if running else tr("Nothing runs until you start learning.")
     kept = tr("Each model has its own history and keeps what it learned.")
     return f"{kept} {own} {now}"
 
