@@ -129,6 +129,16 @@ def test_a_model_that_only_speaks_puzzle_says_so(chatting: Chatting, tmp_path: P
     assert "only speaks puzzle" in said and "models get smollm2-135m" in said
 
 
+def test_an_answer_is_ended_by_its_number(chatting: Chatting) -> None:
+    chatting.read()
+    chatting.send(b'{"type":"stop","number":1}')  # heard before the question is even read
+    (stopped, done) = chatting.ask("ask", text="Simplify the fraction 57/95")
+    assert (stopped["side"], stopped["stopped"], stopped["finished"]) == ("before", True, False)
+    assert stopped["tokens"] == 1 and done["type"] == "done"
+    before, after, _ = chatting.ask("ask", text="Simplify the fraction 57/95")
+    assert not before["stopped"] and not after["stopped"]
+
+
 def test_it_goes_with_its_window_and_leaves_nothing_running(chatting: Chatting) -> None:
     chatting.read()
     (drawn, _) = chatting.ask("draw", family="chain_sum")
