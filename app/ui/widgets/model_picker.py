@@ -99,7 +99,7 @@ class ModelPicker(QWidget):
         gated = tr(model.gated) if model.gated else ""
         self._panel.ask(
             f"{gated}\n\n{text}" if gated else text,
-            tr("Get it"),
+            tr("Download"),
             lambda: self._get(name),
             token=self._ask.keep_token if gated else None,
         )

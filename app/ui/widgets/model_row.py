@@ -91,7 +91,7 @@ class ModelRow(QFrame):
         self._say_progress(fetch, waits, elsewhere)
         sentence = holdings.failed.get(model.name) or (model.partial.sentence if cut and model.partial else "")
         if cut and not sentence:
-            sentence = tr("The download was interrupted; what has come is kept.")
+            sentence = tr("Download interrupted. Nothing is lost: it resumes where it stopped.")
         self._failed.say(sentence)
         self._failed.setVisible(bool(sentence))
         busy = fetch is not None or waits
@@ -131,11 +131,11 @@ class ModelRow(QFrame):
             shown = Fetch(name=self.name, have=partial.have, total=partial.total)
         self._progress.setVisible(fetch is not None or waits or shown is not None)
         if waits:
-            self._far.say(tr("It is next."))
+            self._far.say(tr("Next in line."))
         elif fetch is not None:
             self._far.say(fetch.note or words.progress(fetch))
         elif elsewhere:
-            self._far.say(tr("Another process is fetching it."))
+            self._far.say(tr("Another Shoal is downloading it."))
         elif shown is not None:
             self._far.say(words.progress(shown))
         share = shown.have / shown.total if shown is not None and shown.total else 0.0
@@ -162,7 +162,7 @@ class ModelRow(QFrame):
         gated = tr(self._model.gated) if self._model.gated else ""
         self._panel.ask(
             f"{gated}\n\n{text}" if gated else text,
-            tr("Go on fetching") if begun else tr("Get it"),
+            tr("Resume download") if begun else tr("Download"),
             lambda: self._ask.get(self.name),
             token=self._ask.keep_token if gated else None,
         )
