@@ -7,7 +7,7 @@ Shape suffixes: `_P` prompts, `_G` completions of one group, `_S` sequences, `_T
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, Protocol, TypedDict
 
@@ -15,6 +15,8 @@ import msgspec
 
 Messages = Sequence[dict[str, str]]
 """A prompt as chat messages: `{"role": ..., "content": ...}`. The model's own chat template renders it."""
+Heard = Callable[[str], bool]
+"""Is told an answer's text so far; False ends the answer there."""
 
 
 Kind = Literal["f32", "f16", "q8_0"]
@@ -23,6 +25,10 @@ Kind = Literal["f32", "f16", "q8_0"]
 
 class EngineError(Exception):
     """Something the owner can act on: says what failed, why, and what to do, in one sentence."""
+
+
+class TooLongError(EngineError):
+    """Prompt and answer are more tokens than the model can read."""
 
 
 class AdapterError(EngineError):
@@ -45,6 +51,8 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     memory_budget_mb: int
     adapter_format: str = "peft"
     sampler: str = ""
+    talks: bool = False
+    """Whether its chat template holds a conversation; the starter's reads the last question alone."""
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,6 +150,20 @@ class Engine(Protocol):
         """`n` completions for every prompt at temperature 1, top-p 1. The same seed gives the same tokens.
 
         `plain` leaves the adapter away: the base model answers, as it was before any training."""
+        ...
+
+    def answer(
+        self,
+        prompt: Messages,
+        max_tokens: int,
+        seed: int,
+        heard: Heard,
+        *,
+        plain: bool = False,
+        temperature: float = 1.0,
+    ) -> Completion:
+        """One completion, told while it grows: after every token, on a GPU after every few. At temperature 1
+        its tokens are those of `sample` with `n` = 1; `logprobs_T` are those of the distribution drawn from."""
         ...
 
     def prompt_tokens(self, prompt: Messages) -> list[int]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from engines.contract import Completion, EngineError, Messages, TokenSequence
+from engines.contract import Completion, EngineError, Heard, Messages, TokenSequence, TooLongError
 from engines.models.tokens import ChatTokenizer
 
+Told = Callable[[list[int]], bool]
+"""Is told an answer's tokens so far; False ends it there."""
 Sampled = tuple[list[int], list[float], bool]
 """Tokens with the end token, their log-probabilities, and whether the end token was reached."""
 
@@ -16,7 +18,7 @@ class Text:
 
     def __init__(self, tokenizer: ChatTokenizer, name: str, context: int) -> None:
         self._tokenizer, self._name, self._context = tokenizer, name, context
-        self.stops = tokenizer.stops
+        self.stops, self.talks = tokenizer.stops, tokenizer.talks
 
     def prompt(self, prompt: Messages) -> list[int]:
         return self._tokenizer.prompt(prompt)
@@ -36,11 +38,19 @@ class Text:
         tokens_P = [self._tokenizer.prompt(prompt) for prompt in prompts_P]
         longest = max(map(len, tokens_P), default=0)
         if longest + max_tokens > self._context:
-            raise EngineError(
+            raise TooLongError(
                 f"A prompt of {longest} tokens and {max_tokens} more exceed the {self._context} tokens "
                 f"that {self._name} can read: choose shorter answers or another task."
             )
         return tokens_P
+
+    def told(self, heard: Heard) -> Told:
+        """Turns an answer's tokens into text; a character of which only some bytes are there has to wait."""
+
+        def tell(tokens_T: list[int]) -> bool:
+            return heard(self._tokenizer.texts([tokens_T])[0].rstrip("\ufffd"))
+
+        return tell
 
     def write(self, groups_P: Sequence[Sequence[Sampled]]) -> list[list[Completion]]:
         """Sampled tokens with their text."""

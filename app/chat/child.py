@@ -11,14 +11,19 @@ import queue
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from typing import BinaryIO, NoReturn
 
 from app.chat import messages
+from app.chat.messages import Side
 from app.chat.talking import Chat
 from app.node.channel import own_standard_output, send
 from engines.contract import EngineError
+
+_OFTEN_S = 0.04
+"""An answer that grows is told no more often."""
 
 
 def serve(open_chat: Callable[[], Chat], attached: bool) -> NoReturn:
@@ -33,7 +38,8 @@ def _serve(open_chat: Callable[[], Chat], attached: bool) -> int:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the window decides
     channel = own_standard_output()
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(lines, attached), daemon=True).start()
+    stopped: set[int] = set()
+    threading.Thread(target=_listen, args=(lines, stopped, attached), daemon=True).start()
     try:
         chat = open_chat()
     except EngineError as error:
@@ -46,7 +52,7 @@ def _serve(open_chat: Callable[[], Chat], attached: bool) -> int:
     try:
         _send(channel, chat.opened())
         while line := lines.get():
-            _work(chat, line, channel)
+            _work(chat, line, stopped, channel)
     except BrokenPipeError:
         pass  # nobody listens any more
     finally:
@@ -54,14 +60,23 @@ def _serve(open_chat: Callable[[], Chat], attached: bool) -> int:
     return 0
 
 
-def _work(chat: Chat, line: bytes, channel: BinaryIO) -> None:
+def _work(chat: Chat, line: bytes, stopped: set[int], channel: BinaryIO) -> None:
     try:
         request = messages.request(line)
     except messages.MessageError as error:
         _send(channel, messages.Failed(number=0, sentence=str(error)))
         return
+    told_at = 0.0
+
+    def tell(side: Side, text: str) -> bool:
+        nonlocal told_at
+        if (now := time.monotonic()) - told_at > _OFTEN_S:
+            told_at = now
+            _send(channel, messages.Growing(number=request.number, side=side, text=text))
+        return request.number not in stopped
+
     try:
-        for reply in chat.do(request):
+        for reply in chat.do(request, tell):
             _send(channel, reply)
     except BrokenPipeError:
         raise
@@ -75,18 +90,29 @@ def _fault(error: Exception) -> str:
     return f"This is a fault in Shoal ({type(error).__name__}: {said}): ask again, or report it."
 
 
-def _listen(lines: queue.SimpleQueue[bytes], attached: bool) -> None:
-    """Passes the input on, line by line, and b"" at its end. Of a line that is too long the end is dropped."""
+def _listen(lines: queue.SimpleQueue[bytes], stopped: set[int], attached: bool) -> None:
+    """Passes the input on, line by line, and b"" at its end. Of a line that is too long the end is dropped.
+    What is to be stopped is noted at once, as the other thread is at it."""
     source = sys.stdin.buffer
     while line := source.readline(messages.MAX_LINE + 1):
         whole = line.endswith(b"\n") or len(line) <= messages.MAX_LINE
         while not whole and (more := source.readline(messages.MAX_LINE)) and not more.endswith(b"\n"):
             pass
-        if line.strip():
+        if (stop := _stop(line)) is not None:
+            stopped.add(stop)
+        elif line.strip():
             lines.put(line)
     if attached:
         os._exit(0)
     lines.put(b"")
+
+
+def _stop(line: bytes) -> int | None:
+    try:
+        request = messages.request(line)
+    except messages.MessageError:
+        return None  # answered in its turn
+    return request.number if isinstance(request, messages.Stop) else None
 
 
 def _send(channel: BinaryIO, message: messages.Reply) -> None:

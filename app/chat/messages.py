@@ -6,6 +6,7 @@ first of all and answers nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
@@ -20,6 +21,8 @@ MAX_TEXT = 8000
 
 Side = Literal["before", "after"]
 """The base model as it came, and with what it has learned here."""
+SIDES: tuple[Side, Side] = ("before", "after")
+Sides = Literal["both", "before", "after"]
 Kind = TypeVar("Kind")
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
 
@@ -33,9 +36,10 @@ class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class Ask(_Message, frozen=True):
-    """A question of one's own, in the conversation so far. Said comes twice."""
+    """A question of one's own, in the conversation so far. Said comes from each side that was asked."""
 
     text: Text
+    sides: Sides = "both"
 
 
 class Draw(_Message, frozen=True):
@@ -46,9 +50,10 @@ class Draw(_Message, frozen=True):
 
 
 class Solve(_Message, frozen=True):
-    """Both sides answer a puzzle, as they do when they practise. Said comes twice, with the verdict."""
+    """A puzzle is answered as in practice. Said comes from each side that was asked, with the verdict."""
 
     puzzle: int
+    sides: Sides = "both"
 
 
 class Judge(_Message, frozen=True):
@@ -60,6 +65,10 @@ class Judge(_Message, frozen=True):
 
 class Forget(_Message, frozen=True):
     """The conversation begins anew."""
+
+
+class Stop(_Message, frozen=True):
+    """Ends what the request of this number is at, with what there is of it. It has no reply of its own."""
 
 
 class Opened(_Message, frozen=True):
@@ -84,6 +93,13 @@ class Drawn(_Message, frozen=True):
     unseen: bool
 
 
+class Growing(_Message, frozen=True):
+    """One side's answer as far as it is there, from its beginning."""
+
+    side: Side
+    text: str
+
+
 class Said(_Message, frozen=True):
     """One side's answer, without anything that a display would obey. `solved` is the verdict on a puzzle, and
     `learned` the round whose safe point answered."""
@@ -93,6 +109,8 @@ class Said(_Message, frozen=True):
     finished: bool
     tokens: int
     seconds: float
+    stopped: bool = False
+    """Somebody ended it."""
     solved: bool | None = None
     learned: int | None = None
 
@@ -105,6 +123,10 @@ class Solution(_Message, frozen=True):
     """A right answer to the puzzle, after the verdicts on it."""
 
     text: str
+
+
+class OnlyPuzzles(_Message, frozen=True):
+    """What was asked is no puzzle, and this model speaks nothing else."""
 
 
 class Noted(_Message, frozen=True):
@@ -124,8 +146,17 @@ class Failed(_Message, frozen=True):
     final: bool = False
 
 
-Request = Ask | Draw | Solve | Judge | Forget
-Reply = Opened | Drawn | Said | Judged | Solution | Noted | Done | Failed
+Request = Ask | Draw | Solve | Judge | Forget | Stop
+Reply = Opened | Drawn | Growing | Said | Judged | Solution | OnlyPuzzles | Noted | Done | Failed
+
+
+def chosen(sides: Sides) -> Sequence[Side]:
+    """
+    >>> chosen("both"), chosen("after")
+    (('before', 'after'), ('after',))
+    """
+    return SIDES if sides == "both" else (sides,)
+
 
 _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 _replies: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(Reply)

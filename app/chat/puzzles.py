@@ -4,7 +4,7 @@ text, so only the sandbox's child ever reads them."""
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -72,6 +72,24 @@ def draw(
         if held_out(made.text):
             return Puzzle(question=made, unseen=True)
     return Puzzle(question=made, unseen=False)
+
+
+def looks_like_one(text: str, families: Iterable[str]) -> bool:
+    """Whether somebody's own words may be a puzzle: they have a number in them, or begin as puzzles do.
+
+    >>> looks_like_one("What is 4 + 3?", ()), looks_like_one("Hello, how are you?", ("gcd", "spell_backward"))
+    (True, False)
+    >>> looks_like_one("spell this word backward: sun", ("gcd", "spell_backward"))
+    True
+    """
+    if any(char.isdigit() for char in text):
+        return True
+    begin = _beginning(text)
+    return any(begin == _beginning(draw(name, 0, {}, random.Random(0)).text) for name in families)
+
+
+def _beginning(text: str) -> list[str]:
+    return text.casefold().split()[:3]
 
 
 class Verdicts:

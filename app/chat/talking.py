@@ -10,25 +10,30 @@ from pathlib import Path
 
 from app.chat import messages
 from app.chat.learned import Learned
-from app.chat.messages import MAX_TEXT, Side
-from app.chat.puzzles import Puzzle, Verdicts, draw
+from app.chat.messages import MAX_TEXT, Side, chosen
+from app.chat.puzzles import Puzzle, Verdicts, draw, looks_like_one
 from app.common.text import safe
 from app.node.state import State
 from app.sapo import asking
 from app.sapo.groups import binary_rewards
 from app.sapo.questions import QuestionError
 from app.sapo.sandbox import SandboxError
-from engines.contract import Completion, Engine, EngineError
+from engines.contract import Completion, Engine, EngineError, TooLongError
 from engines.models import locate, read_settings
 
 MAX_TOKENS = 1024
 """The most that one answer may be given."""
+TALK_TEMPERATURE = 0.8
+"""Puzzles are answered at 1, as in practice. In a conversation a model of 135 M parameters then picks odd
+words, and at 0.6 it repeats itself."""
 _TALK_TOKENS = 256
 _TURNS = 8
 """So many questions and answers are remembered."""
 _PUZZLES = 64
 OpenEngine = Callable[[Path, int | None], Engine]
 """(model folder, rank) to an engine."""
+Tell = Callable[[Side, str], bool]
+"""Is told a side's answer so far, safe to show, and says whether to go on with it."""
 Turns = list[dict[str, str]]
 
 
@@ -49,7 +54,7 @@ class Chat:
         self._engine = open_engine(folder, self._learned.rank())
         self._state: State | None = None
         self._families = dict(settings.families)
-        self._puzzle_tokens = min(MAX_TOKENS, max_tokens or settings.max_tokens)
+        self._limit, self._usual = max_tokens, settings.max_tokens
         self._talk_tokens = min(MAX_TOKENS, max_tokens or _roomy(folder, settings.max_tokens))
         self._turns: dict[Side, Turns] = {"before": [], "after": []}
         self._puzzles: dict[int, Puzzle] = {}
@@ -64,17 +69,17 @@ class Chat:
     def close(self) -> None:
         self._verdicts.close()
 
-    def do(self, request: messages.Request) -> Iterator[messages.Reply]:
+    def do(self, request: messages.Request, tell: Tell) -> Iterator[messages.Reply]:
         """The replies to a request, each as soon as it is known."""
         number = request.number
         try:
             match request:
                 case messages.Ask():
-                    yield from self._ask(number, request.text)
+                    yield from self._ask(request, tell)
                 case messages.Draw():
                     yield self._draw(number, request.family, request.level)
                 case messages.Solve():
-                    yield from self._solve(number, self._puzzle(request.puzzle))
+                    yield from self._solve(request, tell)
                 case messages.Judge():
                     puzzle = self._puzzle(request.puzzle)
                     answer = request.answer.strip()
@@ -100,44 +105,65 @@ class Chat:
     def _refresh(self) -> None:
         self._state = self._learned.refresh(self._engine, self._state)
 
-    def _ask(self, number: int, text: str) -> Iterator[messages.Reply]:
-        text = text.strip()
+    def _ask(self, request: messages.Ask, tell: Tell) -> Iterator[messages.Reply]:
+        text, talks = request.text.strip(), self._engine.info.talks
         if not text or len(text) > MAX_TEXT:
             raise ChatError(f"A question has 1 to {MAX_TEXT} characters: ask another one.")
+        if not talks and not looks_like_one(text, self._levels()):
+            yield messages.OnlyPuzzles(number=request.number)
+            return
         self._refresh()
-        seed = secrets.randbits(48)
-        for side in ("before", "after"):
-            turns, asked = self._turns[side], {"role": "user", "content": text}
-            try:
-                said = self._answer(number, side, [*turns, asked], self._talk_tokens, seed)
-            except EngineError:
-                if not turns:
-                    raise
-                turns.clear()
-                said = self._answer(number, side, [asked], self._talk_tokens, seed)
-                sentence = "The conversation grew longer than this model reads: it begins anew."
-                yield messages.Noted(number=number, sentence=sentence)
-            turns += [asked, {"role": "assistant", "content": said.text}]
-            del turns[: -2 * _TURNS]
-            yield _said(number, side, said, self._round)
+        asked, seed = {"role": "user", "content": text}, secrets.randbits(48)
+        # Before anything was learned both sides are the same model, which then answers once.
+        alike = self._state is None and self._turns["before"] == self._turns["after"]
+        answer: _Answer | None = None
+        for side in chosen(request.sides):
+            if answer is None or not alike:
+                answer = self._go_on(side, asked, seed, tell)
+            self._turns[side] += [asked, {"role": "assistant", "content": answer.text}]
+            del self._turns[side][: -2 * _TURNS]
+            yield answer.said(request.number, side, self._round)
+            if answer.stopped:
+                break
+        if answer is not None and answer.forgot:
+            sentence = "The conversation is longer than this model can read: it forgot the beginning."
+            yield messages.Noted(number=request.number, sentence=sentence)
 
-    def _solve(self, number: int, puzzle: Puzzle) -> Iterator[messages.Reply]:
+    def _go_on(self, side: Side, asked: dict[str, str], seed: int, tell: Tell) -> _Answer:
+        """This side's answer in its conversation, which loses its beginning until the model can read it."""
+        turns = self._turns[side]
+        answer = _Answer(
+            self._engine, self._talk_tokens, seed, TALK_TEMPERATURE if self._engine.info.talks else 1.0
+        )
+        while True:
+            try:
+                answer.give(side, [*turns, asked], tell)
+                return answer
+            except TooLongError:
+                if not turns:
+                    raise ChatError(
+                        "That is longer than this model can read at once: ask something shorter."
+                    ) from None
+                del turns[:2]
+                answer.forgot = True
+
+    def _solve(self, request: messages.Solve, tell: Tell) -> Iterator[messages.Reply]:
         """Asked as in practice, so that the answer is what practice made of it."""
+        puzzle = self._puzzle(request.puzzle)
         self._refresh()
         seed = secrets.randbits(48)
         way = self._state.way if self._state is not None else asking.TAGGED
-        for side in ("before", "after"):
-            said = self._answer(number, side, asking.messages(puzzle.text, way), self._puzzle_tokens, seed)
-            right = self._verdicts.solved(puzzle, asking.extract_answer(said.text))
-            solved = binary_rewards([float(right)], [said.finished])[0] == 1
-            yield _said(number, side, said, self._round, solved)
-        yield messages.Solution(number=number, text=safe(puzzle.solution))
-
-    def _answer(self, number: int, side: Side, prompt: Turns, max_tokens: int, seed: int) -> _Answer:
-        started = time.monotonic()
-        plain = side == "before"
-        completion = self._engine.sample([prompt], 1, max_tokens, seed, plain=plain)[0][0]
-        return _Answer(completion, time.monotonic() - started)
+        tokens = min(MAX_TOKENS, self._limit or way.limit(self._usual))
+        for side in chosen(request.sides):
+            answer = _Answer(self._engine, tokens, seed, 1.0)
+            answer.give(side, asking.messages(puzzle.text, way), tell)
+            if answer.stopped:
+                yield answer.said(request.number, side, self._round)
+                return
+            right = self._verdicts.solved(puzzle, asking.extract_answer(answer.text))
+            solved = binary_rewards([float(right)], [answer.finished])[0] == 1
+            yield answer.said(request.number, side, self._round, solved)
+        yield messages.Solution(number=request.number, text=safe(puzzle.solution))
 
     def _draw(self, number: int, family: str | None, level: int | None) -> messages.Drawn:
         puzzle = draw(family, level, self._levels())
@@ -170,24 +196,39 @@ class Chat:
 
 
 class _Answer:
-    def __init__(self, completion: Completion, seconds: float) -> None:
-        self.text, self.finished = completion.text, completion.finished
-        self.tokens, self.seconds = len(completion.tokens_T), seconds
+    """One side's answer, and how it came about."""
 
+    def __init__(self, engine: Engine, max_tokens: int, seed: int, temperature: float) -> None:
+        self._engine, self._max_tokens = engine, max_tokens
+        self._seed, self._temperature = seed, temperature
+        self.text, self.finished, self.stopped = "", False, False
+        self.forgot = False
+        """The beginning of the conversation."""
 
-def _said(
-    number: int, side: Side, answer: _Answer, learned: int | None, solved: bool | None = None
-) -> messages.Said:
-    return messages.Said(
-        number=number,
-        side=side,
-        text=safe(answer.text),
-        finished=answer.finished,
-        tokens=answer.tokens,
-        seconds=round(answer.seconds, 3),
-        solved=solved,
-        learned=learned if side == "after" else None,
-    )
+    def give(self, side: Side, prompt: Turns, tell: Tell) -> None:
+        def heard(text: str) -> bool:
+            self.stopped = not tell(side, safe(text))
+            return not self.stopped
+
+        started, plain = time.monotonic(), side == "before"
+        found: Completion = self._engine.answer(
+            prompt, self._max_tokens, self._seed, heard, plain=plain, temperature=self._temperature
+        )
+        self.text, self.finished = found.text, found.finished
+        self._tokens, self._seconds = len(found.tokens_T), time.monotonic() - started
+
+    def said(self, number: int, side: Side, learned: int | None, solved: bool | None = None) -> messages.Said:
+        return messages.Said(
+            number=number,
+            side=side,
+            text=safe(self.text),
+            finished=self.finished,
+            stopped=self.stopped,
+            tokens=self._tokens,
+            seconds=round(self._seconds, 3),
+            solved=solved,
+            learned=learned if side == "after" else None,
+        )
 
 
 def _roomy(folder: Path, usual: int) -> int:

@@ -1,12 +1,15 @@
-"""The conversation in a terminal: what one types, and both answers side by side, or below each other where
-there is no room."""
+"""The conversation in a terminal: what one types, and the answers as they grow, side by side, or below each
+other where there is no room."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import TextIO
 
 from rich.console import Console, Group, RenderableType
@@ -15,18 +18,21 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from app import remedy
 from app.chat import messages
-from app.chat.messages import MAX_TEXT
+from app.chat.messages import MAX_TEXT, Said, Side, Sides, chosen
 from app.chat.talking import Chat
 from app.common.text import safe
 from app.sapo.families import FAMILIES
+from engines.models import catalogue
 
 HELP = """\
-Type a question, or
-  /puzzle [FAMILY [LEVEL]]   a fresh puzzle for both, with the verdict on each answer
+Type something, or
+  /both /before /after       who answers: the model as it came, as it is now, or both
+  /puzzle [FAMILY [LEVEL]]   a fresh puzzle, with the verdict on each answer
   /families                  what there are puzzles of
-  /forget                    begin the conversation anew
-  /quit                      leave (also Ctrl-D)"""
+  /forget                    start a new conversation
+  /quit                      leave (also Ctrl-D); Ctrl-C stops an answer"""
 _SIDE_BY_SIDE = 76
 """Columns from which on both answers stand beside each other."""
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -43,12 +49,13 @@ def converse(open_chat: Callable[[], Chat], source: TextIO, console: Console | N
         if asks:
             with contextlib.suppress(ImportError):
                 import readline  # noqa: F401 - gives input() its history and its keys
+        talk = _Talk(chat, console, asks)
         for number in itertools.count(1):
             try:
                 line = _ask() if asks else source.readline(MAX_TEXT + 2)
                 if not line:
                     return 0
-                if not _follow(chat, console, number, line.strip()):
+                if not talk.follow(number, line.strip()):
                     return 0
             except KeyboardInterrupt:
                 if not asks:
@@ -68,68 +75,128 @@ def _ask() -> str:
         return ""
 
 
-def _follow(chat: Chat, console: Console, number: int, line: str) -> bool:
-    """Does what a line asks for; whether to go on."""
-    word, *rest = line.split() or [""]
-    match word.lower():
-        case "":
-            return True
-        case "/quit" | "/exit" | "/q":
-            return False
-        case "/help" | "/?":
-            console.print(Text(HELP, style="bright_black"))
-        case "/families":
-            rows = "\n".join(
-                f"  {one.name:<24} {one.title}, levels 1 to {len(one.levels)}" for one in FAMILIES.values()
-            )
-            console.print(Text(rows, style="bright_black"))
-        case "/forget":
-            _show(chat, console, messages.Forget(number=number))
-            console.print("[bright_black]The conversation begins anew.[/]")
-        case "/puzzle":
-            _puzzle(chat, console, number, rest)
-        case _ if word.startswith("/"):
-            console.print(Text(f"There is no command {word[:40]}: /help lists them.", style="yellow"))
-        case _:
-            _show(chat, console, messages.Ask(number=number, text=line[:MAX_TEXT]))
-    return True
+class _Talk:
+    """Does what each line asks for."""
+
+    def __init__(self, chat: Chat, console: Console, asks: bool) -> None:
+        self._chat, self._console, self._asks = chat, console, asks
+        self._sides: Sides = "both"
+
+    def follow(self, number: int, line: str) -> bool:
+        """Whether to go on."""
+        word, *rest = line.split() or [""]
+        match word.lower():
+            case "":
+                return True
+            case "/quit" | "/exit" | "/q":
+                return False
+            case "/help" | "/?":
+                self._tell(HELP)
+            case "/families":
+                rows = (
+                    f"  {one.name:<24} {one.title}, levels 1 to {len(one.levels)}" for one in FAMILIES.values()
+                )
+                self._tell("\n".join(rows))
+            case "/both":
+                self._answering("both", "Both answer now.")
+            case "/before":
+                self._answering("before", "The model as it came answers now.")
+            case "/after":
+                self._answering("after", "The model as it is now answers.")
+            case "/forget":
+                self._show(messages.Forget(number=number))
+                self._tell("A new conversation.")
+            case "/puzzle":
+                self._puzzle(number, rest)
+            case _ if word.startswith("/"):
+                self._warn(f"There is no command {word[:40]}: /help lists them.")
+            case _:
+                self._show(messages.Ask(number=number, text=line[:MAX_TEXT], sides=self._sides))
+        return True
+
+    def _answering(self, sides: Sides, said: str) -> None:
+        self._sides = sides
+        self._tell(said)
+
+    def _tell(self, text: str) -> None:
+        self._console.print(Text(text, style="bright_black"))
+
+    def _warn(self, sentence: str) -> None:
+        self._console.print(Text(safe(sentence), style="yellow"))
+
+    def _puzzle(self, number: int, rest: list[str]) -> None:
+        level = rest[1] if len(rest) > 1 else ""
+        if len(rest) > 2 or (level and not (level.isdecimal() and 1 <= int(level) <= 64)):
+            self._warn("This is /puzzle FAMILY LEVEL, as in /puzzle gcd 2.")
+            return
+        request = messages.Draw(
+            number=number, family=rest[0][:64] if rest else None, level=int(level) - 1 if level else None
+        )
+        drawn = self._show(request)
+        if drawn is not None:
+            self._show(messages.Solve(number=number, puzzle=drawn.puzzle, sides=self._sides))
+
+    def _show(self, request: messages.Request) -> messages.Drawn | None:
+        """Shows the replies to a request; the puzzle that was drawn, if one was."""
+        drawn: messages.Drawn | None = None
+        said: list[Said] = []
+        growing: dict[Side, str] = {}
+
+        def picture() -> RenderableType | None:
+            return answers(said, self._console.width, growing, self._console.height) if growing else None
+
+        with busy(self._console, "Answering", picture), interruptible(self._asks) as stop:
+
+            def tell(side: Side, text: str) -> bool:
+                growing[side] = text
+                return not stop.is_set()
+
+            for reply in self._chat.do(request, tell):
+                if isinstance(reply, Said):
+                    growing.pop(reply.side, None)
+                    said.append(reply)
+                    if len(said) < len(chosen(self._sides)) and not reply.stopped:
+                        continue
+                    self._console.print(answers(said, self._console.width))
+                    continue
+                match reply:
+                    case messages.Drawn():
+                        drawn = reply
+                        self._console.print(puzzle(reply))
+                    case messages.Solution():
+                        self._console.print(Text.assemble((" right: ", "bright_black"), reply.text))
+                    case messages.OnlyPuzzles():
+                        self._warn(only_puzzles())
+                    case messages.Noted() | messages.Failed():
+                        self._warn(reply.sentence)
+        return drawn
 
 
-def _puzzle(chat: Chat, console: Console, number: int, rest: list[str]) -> None:
-    level = rest[1] if len(rest) > 1 else ""
-    if len(rest) > 2 or (level and not (level.isdecimal() and 1 <= int(level) <= 64)):
-        console.print(Text("This is /puzzle FAMILY LEVEL, as in /puzzle gcd 2.", style="yellow"))
-        return
-    request = messages.Draw(
-        number=number, family=rest[0][:64] if rest else None, level=int(level) - 1 if level else None
+def only_puzzles() -> str:
+    """Said where somebody talks to a model that cannot."""
+    talker = catalogue.entries()[0]
+    return (
+        "This model only speaks puzzle: try /puzzle. To talk, get a bigger one: "
+        f"{remedy.command(f'models get {talker.short or talker.id}')}"
     )
-    drawn = _show(chat, console, request)
-    if drawn is not None:
-        _show(chat, console, messages.Solve(number=number, puzzle=drawn.puzzle))
 
 
-def _show(chat: Chat, console: Console, request: messages.Request) -> messages.Drawn | None:
-    """Shows the replies to a request; the puzzle that was drawn, if one was."""
-    drawn: messages.Drawn | None = None
-    said: list[messages.Said] = []
-    replies = chat.do(request)
-    while True:
-        with busy(console, "Answering"):
-            reply = next(replies, None)
-        match reply:
-            case None | messages.Done():
-                return drawn
-            case messages.Drawn():
-                drawn = reply
-                console.print(puzzle(reply))
-            case messages.Said():
-                said.append(reply)
-                if len(said) == 2:
-                    console.print(answers(said, console.width))
-            case messages.Solution():
-                console.print(Text.assemble((" right: ", "bright_black"), reply.text))
-            case messages.Noted() | messages.Failed():
-                console.print(Text(safe(reply.sentence), style="yellow"))
+@contextlib.contextmanager
+def interruptible(wanted: bool) -> Iterator[threading.Event]:
+    """Ctrl-C sets the event, which ends an answer where it is; a second one interrupts as ever."""
+    event = threading.Event()
+
+    def note(signum: int, frame: FrameType | None) -> None:
+        if event.is_set():
+            raise KeyboardInterrupt
+        event.set()
+
+    before = signal.signal(signal.SIGINT, note) if wanted else None
+    try:
+        yield event
+    finally:
+        if wanted:
+            signal.signal(signal.SIGINT, before)
 
 
 def greeting(opened: messages.Opened) -> RenderableType:
@@ -141,7 +208,8 @@ def greeting(opened: messages.Opened) -> RenderableType:
         f" · after {opened.learned} rounds" if opened.learned is not None else " · nothing learned here yet",
         style="bright_black",
     )
-    return Group(line, Text(" /puzzle asks both a puzzle, /help tells more.", style="bright_black"))
+    hint = " Say something, or /puzzle; /help tells more." if engine.talks else " /puzzle; /help tells more."
+    return Group(line, Text(hint, style="bright_black"))
 
 
 def puzzle(drawn: messages.Drawn) -> RenderableType:
@@ -151,10 +219,16 @@ def puzzle(drawn: messages.Drawn) -> RenderableType:
     return Panel(Text(drawn.text), title=title, title_align="left", border_style="bright_black")
 
 
-def answers(said: list[messages.Said], width: int) -> RenderableType:
-    """Both answers."""
+def answers(
+    said: list[Said], width: int, growing: dict[Side, str] | None = None, height: int = 0
+) -> RenderableType:
+    """The answers, and those that still grow, of which `height` lines leave the end in sight."""
     panels = [_answer(one) for one in said]
-    if width < _SIDE_BY_SIDE:
+    beside = width >= _SIDE_BY_SIDE
+    for side, text in (growing or {}).items():
+        room = max(1, height - 8) * max(20, width // (2 if beside else 1) - 6)
+        panels.append(Panel(Text(text[-room:] + " ▌"), title=f" {side} ", title_align="left"))
+    if len(panels) < 2 or not beside:
         return Group(*panels)
     table = Table.grid(expand=True, padding=0)
     table.add_column(ratio=1)
@@ -163,7 +237,7 @@ def answers(said: list[messages.Said], width: int) -> RenderableType:
     return table
 
 
-def _answer(said: messages.Said) -> Panel:
+def _answer(said: Said) -> Panel:
     name = "before" if said.side == "before" else "after"
     if said.learned is not None:
         name += f" {said.learned} rounds"
@@ -172,7 +246,8 @@ def _answer(said: messages.Said) -> Panel:
         title.append("✓ right " if said.solved else "✗ wrong ", style="bold green" if said.solved else "red")
     text = said.text or "(empty)"
     text += "" if said.finished else " …"
-    below = f"{said.tokens} tokens, {said.seconds:.1f} s" + ("" if said.finished else ", cut off")
+    below = f"{said.tokens} tokens, {said.seconds:.1f} s"
+    below += "" if said.finished else ", stopped" if said.stopped else ", cut off"
     return Panel(
         Text(text),
         title=title,
@@ -184,14 +259,18 @@ def _answer(said: messages.Said) -> Panel:
 
 
 @contextlib.contextmanager
-def busy(console: Console, what: str) -> Iterator[None]:
-    """Shows on a terminal that something goes on, and for how long."""
+def busy(
+    console: Console, what: str, growing: Callable[[], RenderableType | None] = lambda: None
+) -> Iterator[None]:
+    """Shows on a terminal what there is so far, or that something is under way, and for how long."""
     if not console.is_terminal:
         yield
         return
     began = time.monotonic()
 
-    def picture() -> Text:
+    def picture() -> RenderableType:
+        if (shown := growing()) is not None:
+            return shown
         seconds = time.monotonic() - began
         sign = _SPINNER[int(seconds * 10) % len(_SPINNER)]
         return Text(f"{sign} {what} … {seconds:.0f} s", style="bright_black") if seconds > 0.3 else Text("")

@@ -1,4 +1,4 @@
-"""`./shoal chat`: the model before and after, side by side."""
+"""`./shoal chat`: talks with the model before and after."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 from engines import opening
 
-SUMMARY = "ask the model before and after its training, side by side; alone, no network"
+SUMMARY = "talk to your model before and after its training, side by side; no network"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Asks the base model and what it has become, side by side. It reads the newest safe point of the data "
-        "folder, also while a node is learning there, writes nothing, and opens no network socket. Without "
-        "--json it is a conversation in this terminal; /help there tells more."
+        "Talks with the base model and with what it has become, side by side or one of them. It reads the "
+        "newest safe point of the data folder, also while a node is learning there, writes nothing, and opens "
+        "no network socket. Without --json it is a conversation in this terminal; /help there tells more."
     )
     parser.add_argument(
         "--model", default="starter", help="starter, the name of a downloaded model, or a folder"
@@ -33,7 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--json",
         action="store_true",
         help='JSON lines: {"type":"ask","number":1,"text":".."} or {"type":"draw","number":2,"family":"gcd"} '
-        'and {"type":"solve","number":3,"puzzle":2} in, {"type":"said",..} and {"type":"done",..} out',
+        'and {"type":"solve","number":3,"puzzle":2} in, {"type":"growing",..}, {"type":"said",..} and '
+        '{"type":"done",..} out; {"type":"stop","number":1} ends an answer',
     )
     parser.add_argument(
         "--attached", action="store_true", help=argparse.SUPPRESS

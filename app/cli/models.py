@@ -106,9 +106,12 @@ def _list(args: argparse.Namespace, home: Path) -> int:
 
 def _list_placed(library: Library) -> None:
     for model in library.models:
-        if model.training is not None and model.training.begins:
-            later = f"; too hard yet: {titles(model.training.waiting)}" if model.training.waiting else ""
-            print(f"\n{model.name} can begin with {titles(model.training.begins)}{later}.")
+        training = model.training
+        if training is not None and training.begins:
+            later = f"; too hard yet: {titles(training.waiting)}" if training.waiting else ""
+            print(f"\n{model.name} can begin with {titles(training.begins)}{later}.")
+        elif training is not None and training.waiting:
+            print(f"\n{model.name} can't solve any of these puzzles yet; a larger one, or the starter, can.")
 
 
 def _list_elsewhere(library: Library) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
+from enum import Enum
 from hashlib import sha256
 
 import msgspec
@@ -40,3 +41,20 @@ def questions_mark(questions: Sequence[Asked]) -> str:
     """Eight characters that change with the set of questions: probes over other questions are another curve."""
     coordinates = sorted(question.coordinates for question in questions)
     return sha256(msgspec.json.encode(coordinates)).hexdigest()[:8]
+
+
+class Speech(Enum):
+    """How everyday language fared."""
+
+    KEPT = "kept"
+    WORSE = "worse"
+    LOST = "lost"
+
+
+def speech(rise: float) -> Speech:
+    """What a rise of perplexity means, as a share of what it was.
+
+    >>> speech(0.05).value, speech(0.12).value, speech(0.3).value
+    ('kept', 'worse', 'lost')
+    """
+    return Speech.KEPT if rise <= 0.05 else Speech.WORSE if rise <= 0.2 else Speech.LOST

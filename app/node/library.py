@@ -22,6 +22,8 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     folder: str
     bytes: int
     rounds: int
+    round_s: float | None = None
+    """Mean seconds of a round so far, on this computer; None before the first."""
     begins: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     """Families that it can learn from, and those that are too hard so far."""

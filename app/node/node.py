@@ -436,6 +436,7 @@ class Node:
         with room_on_disk(self._home):
             self._store.add_probe(row)
         self._curve = self._store.probes(row.questions_mark)
+        self._state = msgspec.structs.replace(self._state, everyday=row.everyday_before)
         self._watch.probed(self._state, self._curve)
         self._tell(row)
         self._healer.measured(self._curve, self._checkpoints)

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
+from app.node import everyday
 from app.node.figures import questions_mark, share
 from app.node.records import Probe
 from app.node.round import Tools, longest, prompts_at_once, score
@@ -36,7 +37,7 @@ def due(round: int, every: int) -> bool:
 
 
 async def probe(tools: Tools, questions_P: Sequence[Asked], state: State) -> Probe:
-    """Measures the current adapter. Raises TrainerDied."""
+    """Measures the current adapter. Raises TrainerDied and EngineError."""
     started = time.monotonic()
     report = tools.report
     report(Phase.PROBING, 0, len(questions_P))
@@ -55,6 +56,7 @@ async def probe(tools: Tools, questions_P: Sequence[Asked], state: State) -> Pro
     for question, solved in zip(questions_P, solved_P, strict=True):
         families.setdefault(question.coordinates.family, []).append(solved)
     completions_P = [group[0] for group in sampled.groups_PG]
+    perplexity = await everyday.perplexity(tools.link) if tools.engine.talks else None
     return Probe.of(
         held_out.score(solved_P),
         round=state.round,
@@ -66,6 +68,8 @@ async def probe(tools: Tools, questions_P: Sequence[Asked], state: State) -> Pro
         finished_share=share(completion.finished for completion in completions_P),
         seconds=time.monotonic() - started,
         families={family: share(solved) for family, solved in families.items()},
+        everyday=perplexity,
+        everyday_before=perplexity if state.round == 0 else state.everyday,
     )
 
 

@@ -135,8 +135,24 @@ class Probe(Record, Score, frozen=True, kw_only=True, tag="probe"):
     finished_share: float = 0.0
     seconds: float = 0.0
     families: dict[str, float] = {}
+    everyday: float | None = None
+    """Perplexity of everyday replies (app.node.everyday), None for a model that does not talk; and what it was
+    before the first round."""
+    everyday_before: float | None = None
 
     KEPT = ("questions_mark", "at")
+    DERIVED = {"everyday_rise": "everyday_rise"}
+
+    @property
+    def everyday_rise(self) -> float | None:
+        """As a share of what it was; 0 where nothing was learned yet.
+
+        >>> Probe(round=9, share=0.5, stderr=0.1, everyday=11.0, everyday_before=10.0).everyday_rise
+        0.1
+        """
+        if not self.everyday or not self.everyday_before:
+            return None
+        return round(self.everyday / self.everyday_before - 1, 4)
 
     @classmethod
     def of(cls, score: Score, **fields: Any) -> Self:

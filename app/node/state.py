@@ -25,6 +25,8 @@ class State(Learner, frozen=True, kw_only=True):
     """How questions are put."""
     taught: bool = False
     """Lesson zero of the latest placement is behind it."""
+    everyday: float | None = None
+    """Perplexity of everyday replies before the first round."""
     max_tokens: int | None = None
     groups: int | None = None
     rate: float = 1.0

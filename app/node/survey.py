@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.common.files import size
+from app.common.files import read_json, size
 from app.node import checkpoint, placing
 from app.node.home import model_folder, model_mark
 from app.node.library import Library, Model, Training
@@ -89,19 +89,34 @@ def trainings(home: Path) -> list[Training]:
 
 def _training(folder: Path) -> Training:
     found = placing.read(folder)
+    rounds, seconds = _learned(folder)
     return Training(
         folder=str(folder),
         bytes=size(folder),
-        rounds=_rounds(folder),
+        rounds=rounds,
+        round_s=seconds / rounds if rounds and seconds else None,
         begins=(*found.in_play, *found.later) if found else (),
         waiting=found.waiting if found else (),
     )
 
 
-def _rounds(folder: Path) -> int:
+class _Lived(msgspec.Struct, frozen=True):
+    round: int = 0
+    seconds: float = 0.0
+
+
+class _Point(msgspec.Struct, frozen=True):
+    state: _Lived
+
+
+def _learned(folder: Path) -> tuple[int, float]:
+    """Rounds in the newest safe point, and the seconds they took."""
     newest = next(iter(checkpoint.newest_first(folder / "checkpoints")), None)
     found = re.search(r"(\d+)$", newest.name) if newest else None
-    return int(found[1]) if found else 0
+    if newest is None or found is None:
+        return 0, 0.0
+    point = read_json(newest / checkpoint.STATE, _Point)
+    return int(found[1]), point.state.seconds if point is not None else 0.0
 
 
 class _Room(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.common.text import safe_line, span
+from app.node import everyday
 from app.node.chart import Kind, chart
 from app.node.records import GroupRow
 from app.node.snapshot import FamilyRow, Phase, Snapshot, doing, standing
@@ -224,7 +225,9 @@ def closing(snapshot: Snapshot) -> str:
         if snapshot.safe_round
         else "No round is saved yet."
     )
-    return f"{standing(snapshot.curve)} {safe}"
+    rise = snapshot.curve[-1].everyday_rise if snapshot.curve and snapshot.safe_round else None
+    speaks = f" {everyday.sentence(rise)}" if rise is not None else ""
+    return f"{standing(snapshot.curve)}{speaks} {safe}"
 
 
 def gist(question: str, room: int) -> str:

@@ -19,6 +19,8 @@ from app.ui.texts import tr
 
 AWAY_S = 180
 """So long after the page was left the model stays in memory."""
+STOP_S = 5
+"""One that has not stopped by then is ended with its process: it may be reading a long question."""
 
 
 class Stage(Enum):
@@ -51,6 +53,8 @@ class Chatting(QObject):
         self._child.ended.connect(self._ended)
         self._leave = QTimer(self, singleShot=True, interval=int(away_s * 1000))
         self._leave.timeout.connect(self._leave_now)
+        self._deaf = QTimer(self, singleShot=True, interval=STOP_S * 1000)
+        self._deaf.timeout.connect(self._end_now)
         self._away = False
         self._number = 0
         self._open: set[int] = set()
@@ -84,7 +88,15 @@ class Chatting(QObject):
         return self._number
 
     def stop(self) -> None:
-        """Ends an answer that takes too long, and the process with it."""
+        """Ends an answer where it is; while the model still loads, the process."""
+        if self.stage is not Stage.BUSY:
+            self._end_now()
+            return
+        for number in sorted(self._open):
+            self._child.write(messages.to_line(messages.Stop(number=number)))
+        self._deaf.start()
+
+    def _end_now(self) -> None:
         self._child.kill()
         self._lost(tr("Stopped."))
 
@@ -102,6 +114,7 @@ class Chatting(QObject):
     def close(self) -> None:
         """For the window's end: returns when the process is gone."""
         self._leave.stop()
+        self._deaf.stop()
         self.blockSignals(True)
         self._child.end(wait=True)
 
@@ -125,6 +138,7 @@ class Chatting(QObject):
                 self._open.discard(reply.number)
         self.replied.emit(reply)
         if self.stage is Stage.BUSY and not self._open:
+            self._deaf.stop()
             self._go(Stage.READY)
             if self._away and not self._leave.isActive():
                 self._leave.start()
@@ -142,6 +156,7 @@ class Chatting(QObject):
     def _lost(self, sentence: str) -> None:
         waiting = bool(self._open) or bool(self._refusal)
         self._open.clear()
+        self._deaf.stop()
         self._go(Stage.AWAY)
         if waiting:
             self.broke.emit(sentence)

@@ -18,7 +18,7 @@ from app.node.records import GroupRow, Happening, Probe, Round
 from app.node.snapshot import Ruling, Snapshot
 from app.sapo.families import FAMILIES
 from app.ui.model import Family, Milestone, State, Step, Today, View
-from app.ui.texts import tr
+from app.ui.texts import family_titles, tr
 
 WINDOW = 20
 """Rounds over which training answers of a family are counted."""
@@ -129,19 +129,15 @@ class Fold:
             if before.swarm is not None and "messages" not in told["swarm"]:
                 swarm = msgspec.structs.replace(swarm, messages=before.swarm.messages)
             fields["swarm"] = swarm
-        fields["waiting"] = titles(snapshot.waiting)
+        fields["waiting"] = family_titles(snapshot.waiting)
         if snapshot.answers:
             fields["groups"] = merge_groups(snapshot.answers, before.groups)
         self.change(**fields)
 
 
-def titles(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(tr(FAMILIES[name].title) if name in FAMILIES else name for name in names)
-
-
 def placed(levels: Iterable[str], lesson: int) -> str:
     """What a placement found."""
-    if not (known := ", ".join(titles(levels))):
+    if not (known := ", ".join(family_titles(levels))):
         return tr(
             "Too hard: this model can't solve any of these puzzles yet. A larger one, or the starter, can."
         )

@@ -5,9 +5,12 @@ English is the source. Other languages are Qt translation files (.qm) with the c
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from PySide6.QtCore import QCoreApplication, QLocale
 
 from app.common.text import coarse, scaled
+from app.sapo.families import FAMILIES
 
 CONTEXT = "shoal"
 
@@ -22,6 +25,11 @@ def tr(text: str, /, **values: object) -> str:
     """The text in the person's language, with `{name}` filled in from `values`."""
     said = QCoreApplication.translate(CONTEXT, text)
     return said.format(**values) if values else said
+
+
+def family_titles(names: Iterable[str]) -> tuple[str, ...]:
+    """Families of puzzles by their titles."""
+    return tuple(tr(FAMILIES[name].title) if name in FAMILIES else name for name in names)
 
 
 def counted(one: str, many: str, n: int, /, **values: object) -> str:

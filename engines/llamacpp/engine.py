@@ -9,7 +9,7 @@ from typing import Unpack
 import msgspec
 
 from engines.choice import SAMPLER_BYTES, sampler_kind
-from engines.contract import Completion, EngineError, Kind, Messages, Options
+from engines.contract import Completion, EngineError, Heard, Kind, Messages, Options
 from engines.llamacpp.follower import Follower, follow
 from engines.llamacpp.library import available
 from engines.llamacpp.model import MOST_SEQUENCES
@@ -41,6 +41,24 @@ class LlamaEngine(TorchEngine):
         drawn = quantiles(seed, len(tokens_P), n, max_tokens).numpy()
         found = sample(context, tokens_P, drawn, sorted(self._base.text.stops), self._base.network.vocabulary)
         return self._base.text.write(found)
+
+    def answer(
+        self,
+        prompt: Messages,
+        max_tokens: int,
+        seed: int,
+        heard: Heard,
+        *,
+        plain: bool = False,
+        temperature: float = 1.0,
+    ) -> Completion:
+        text, tokens_P = self._base.text, self._base.text.read([prompt], 1, max_tokens)
+        tokens = len(tokens_P[0]) + max_tokens
+        context = self._follower.context(self._rows(1, tokens), tokens, None if plain else self._adapter)
+        drawn = quantiles(seed, 1, 1, max_tokens).numpy()
+        stops, vocabulary = sorted(text.stops), self._base.network.vocabulary
+        found = sample(context, tokens_P, drawn, stops, vocabulary, temperature, text.told(heard))
+        return text.write(found)[0][0]
 
     def _rows(self, wanted: int, tokens: int) -> int:
         """How many rows run at once: all, as far as llama.cpp and half of the free memory allow."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from engines.llamacpp.draw import Drawer
 from engines.llamacpp.model import Context
-from engines.text import Sampled
+from engines.text import Sampled, Told
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,11 @@ class Record:
         self._finished_C[completion_R] = stopped_R
         return ~stopped_R & (step_R + 1 < self._max_tokens)
 
+    def so_far(self, completion: int) -> list[int]:
+        """Its tokens."""
+        tokens: list[int] = self._tokens_CT[completion, : self._length_C[completion]].tolist()
+        return tokens
+
     def sampled(self) -> list[Sampled]:
         return [
             (
@@ -112,8 +117,11 @@ def sample(
     uniforms_PGT: NDArray[np.float64],
     stops: Sequence[int],
     vocabulary: int,
+    temperature: float = 1.0,
+    told: Told | None = None,
 ) -> list[list[Sampled]]:
-    """Completions as [prompt][completion]; `uniforms` are the quantiles in [0, 1) of every token.
+    """Completions as [prompt][completion]; `uniforms` are the quantiles in [0, 1) of every token. `told` hears
+    the tokens of the first completion after every step.
 
     Raises EngineError when the logits are not finite or llama.cpp fails."""
     prompts, n, max_tokens = uniforms_PGT.shape
@@ -127,20 +135,27 @@ def sample(
             for source, target in rows.keep(going_R):
                 context.move(source, target)
 
+    def draw(
+        logits_RV: NDArray[np.float32], uniforms_R: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        return drawer.draw(logits_RV if temperature == 1 else logits_RV / temperature, uniforms_R)
+
     while waiting or len(rows):
         while waiting and waiting[0].count <= context.sequences - len(rows):
             piece = waiting.popleft()
             prompt, before = prompts_P[piece.question], len(rows)
             logits = context.read(prompt, range(before, before + piece.count))
             completion_R = np.arange(piece.first, piece.first + piece.count)
-            token_R, logp_R = drawer.draw(logits.repeat(piece.count, 0), uniforms_CT[completion_R, 0])
+            token_R, logp_R = draw(logits.repeat(piece.count, 0), uniforms_CT[completion_R, 0])
             rows.add(completion_R, len(prompt), token_R)
             going_R = record.add(completion_R, token_R, logp_R)
             take(np.concatenate([np.ones(before, np.bool_), going_R]))
+        if told is not None and not told(record.so_far(0)):
+            break
         if len(rows):
             logits = context.advance(rows.token_R, rows.position_R)
             step_R = record.length(rows.completion_R)
-            rows.token_R, logp_R = drawer.draw(logits, uniforms_CT[rows.completion_R, step_R])
+            rows.token_R, logp_R = draw(logits, uniforms_CT[rows.completion_R, step_R])
             rows.position_R += 1
             take(record.add(rows.completion_R, rows.token_R, logp_R))
     flat = record.sampled()

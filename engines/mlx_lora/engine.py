@@ -13,6 +13,7 @@ from engines.contract import (
     Completion,
     EngineError,
     EngineInfo,
+    Heard,
     Messages,
     Options,
     StepStats,
@@ -83,6 +84,7 @@ class MlxEngine:
             trainable=self._adapter.values.size,
             threads=1,
             memory_budget_mb=budget // MB,
+            talks=self._text.talks,
         )
 
     def encode(self, prompt: Messages, completion: str, finished: bool) -> TokenSequence:
@@ -104,6 +106,22 @@ class MlxEngine:
         if used < fitting:
             self.notes.append(f"Memory ran short: {used} questions are now answered at a time.")
         return self._text.write(found)
+
+    def answer(
+        self,
+        prompt: Messages,
+        max_tokens: int,
+        seed: int,
+        heard: Heard,
+        *,
+        plain: bool = False,
+        temperature: float = 1.0,
+    ) -> Completion:
+        tokens_P = self._text.read([prompt], 1, max_tokens)
+        decoder = self._network.plain if plain else self._adapted()
+        request = Request(tokens_P, 1, max_tokens, seed, self._text.stops, temperature, self._text.told(heard))
+        found, _ = sample(request, lambda: Rollout(self._network, decoder), 1, self._on_gpu)
+        return self._text.write(found)[0][0]
 
     def _adapted(self) -> Any:
         """The decoder that samples: with the adapter merged into a copy of the weights, or, where there is no

@@ -17,7 +17,7 @@ import numpy as np
 from engines.contract import EngineError
 from engines.mlx_lora.memory import MEMORY
 from engines.mlx_lora.rollout import Rollout
-from engines.text import Sampled
+from engines.text import Sampled, Told
 
 COMPACT_BELOW = 0.8
 """Finished rows leave the batch when no more than this share is still going: each time, the cache is copied."""
@@ -28,13 +28,16 @@ LOOK_EVERY = 8
 
 @dataclass(frozen=True)
 class Request:
-    """`n` completions wanted for each prompt; `stops` are the tokens that end one."""
+    """`n` completions wanted for each prompt; `stops` are the tokens that end one. `told` hears the tokens of
+    the first completion as often as they are looked at."""
 
     prompts_P: Sequence[list[int]]
     n: int
     max_tokens: int
     seed: int
     stops: frozenset[int]
+    temperature: float = 1.0
+    told: Told | None = None
 
 
 def sample(
@@ -68,6 +71,8 @@ def _run(
 
     logits_RV = rollout.prefill(prompts_P, request.n, most)
     for step in range(most):
+        if request.temperature != 1:
+            logits_RV = logits_RV / request.temperature
         token_R, logp_R = draw(logits_RV, mx.array(uniforms_RT[place_R, step]))
         mx.async_eval(token_R, logp_R)  # type: ignore[no-untyped-call]
         unseen.append((step, token_R, logp_R))
@@ -80,13 +85,16 @@ def _run(
             going = np.flatnonzero(~stopped[place_R])
             if last or len(going) == 0:
                 break
+            if request.told is not None and not request.told(tokens_RT[0, : step + 1].tolist()):
+                break
             if len(going) <= COMPACT_BELOW * len(place_R):
                 rollout.keep(going)
                 token_R, place_R = token_R[mx.array(going)], place_R[going]
         logits_RV = rollout.advance(token_R)
     if not np.isfinite(logps_RT).all():
         raise EngineError("The model produced numbers that are not finite: go back to an earlier checkpoint.")
-    found = [_cut(ids, logps, stops) for ids, logps in zip(tokens_RT, logps_RT, strict=True)]
+    seen = slice(step + 1)
+    found = [_cut(ids[seen], logps[seen], stops) for ids, logps in zip(tokens_RT, logps_RT, strict=True)]
     return [found[first : first + request.n] for first in range(0, rows, request.n)]
 
 

@@ -64,6 +64,16 @@ class ChatTokenizer:
         return frozenset(stops), stops[0]
 
     @property
+    def talks(self) -> bool:
+        """Whether the chat template shows the model what was said before, so that there is a conversation."""
+        said = [("user", "ping"), ("assistant", "pong"), ("user", "pang")]
+        try:
+            text = self.render([{"role": role, "content": words} for role, words in said], answering=True)
+        except jinja2.TemplateError:
+            return False
+        return all(words in text for _, words in said)
+
+    @property
     def library(self) -> Tokenizer:
         """The tokenizer itself."""
         return self._tokenizer

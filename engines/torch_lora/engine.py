@@ -11,6 +11,7 @@ from engines.contract import (
     Completion,
     EngineError,
     EngineInfo,
+    Heard,
     Messages,
     Options,
     StepStats,
@@ -111,6 +112,7 @@ class Base:
             trainable=trainable,
             threads=self.placement.threads,
             memory_budget_mb=self.placement.budget_bytes // MB,
+            talks=self.text.talks,
         )
 
     def sample(
@@ -160,6 +162,32 @@ class Base:
             self.note(f"Memory ran short: {used} questions are now answered at a time.")
         return found
 
+    def answer(
+        self,
+        adapter: Adapter,
+        prompt: Messages,
+        max_tokens: int,
+        seed: int,
+        heard: Heard,
+        plain: bool,
+        temperature: float,
+    ) -> Completion:
+        request = Request(
+            [self.text.read([prompt], 1, max_tokens)],
+            1,
+            max_tokens,
+            [seed],
+            sorted(self.text.stops),
+            temperature,
+            self.text.told(heard),
+        )
+
+        def rollout() -> Rollout:
+            return self.network.plain_rollout() if plain else self.network.rollout([adapter])
+
+        found, _ = sample(request, rollout, self.placement.device, 1)
+        return self.text.write(found[0])[0][0]
+
     def logprobs(self, adapter: Adapter, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         pairs = [(sequence.prompt_T, sequence.completion_T) for sequence in sequences_S]
         return learner.score(self.network, adapter, pairs, self.limits, self.note)
@@ -206,6 +234,18 @@ class TorchEngine(OnBase):
         self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int, *, plain: bool = False
     ) -> list[list[Completion]]:
         return self._base.sample([self._adapter], [prompts_P], n, max_tokens, [seed], plain=plain)[0]
+
+    def answer(
+        self,
+        prompt: Messages,
+        max_tokens: int,
+        seed: int,
+        heard: Heard,
+        *,
+        plain: bool = False,
+        temperature: float = 1.0,
+    ) -> Completion:
+        return self._base.answer(self._adapter, prompt, max_tokens, seed, heard, plain, temperature)
 
     def logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         return self._base.logprobs(self._adapter, sequences_S)

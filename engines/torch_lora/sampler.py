@@ -15,7 +15,7 @@ import torch
 
 from engines.batches import Memory
 from engines.contract import EngineError
-from engines.text import Sampled
+from engines.text import Sampled, Told
 from engines.torch_lora.adapter import fold
 from engines.torch_lora.device import is_out_of_memory
 from engines.torch_lora.layout import Tokens
@@ -27,13 +27,17 @@ COMPACT_BELOW = 0.8
 
 @dataclass(frozen=True)
 class Request:
-    """Completions wanted of N adapters: `n` for each prompt, N seeds, and the tokens that end a completion."""
+    """Completions wanted of N adapters: `n` for each prompt, N seeds, and the tokens that end a completion.
+
+    `told` hears the tokens of the first completion after every step."""
 
     prompts_NP: Sequence[Sequence[Tokens]]
     n: int
     max_tokens: int
     seeds_N: Sequence[int]
     stops: Sequence[int]
+    temperature: float = 1.0
+    told: Told | None = None
 
 
 def sample(
@@ -99,11 +103,15 @@ def _run(
 
     logits_NRV = rollout.prefill(prompts_NP, request.n, request.max_tokens)
     for step in range(request.max_tokens):
+        if request.temperature != 1:
+            logits_NRV = logits_NRV / request.temperature
         token_NR, logp_NR = draw(logits_NRV, uniforms_NRT[:, :, step].gather(1, place_NR))
         tokens_TNR[step].scatter_(1, place_NR, token_NR)
         logps_TNR[step].scatter_(1, place_NR, logp_NR)
         length_NR.scatter_add_(1, place_NR, alive_NR.long())
         alive_NR = alive_NR & ~torch.isin(token_NR, stops)
+        if request.told is not None and not request.told(tokens_TNR[: step + 1, 0, 0].tolist()):
+            break
         if step + 1 == request.max_tokens:
             break
         # Reading the count waits for the device, so a GPU is asked only now and then.

@@ -587,6 +587,14 @@
    <translation>{n} s</translation>
   </message>
   <message>
+   <source>Before</source>
+   <translation>Vorher</translation>
+  </message>
+  <message>
+   <source>After</source>
+   <translation>Nachher</translation>
+  </message>
+  <message>
    <source>{family}, level {n} of {all}</source>
    <translation>{family}, Stufe {n} von {all}</translation>
   </message>
@@ -599,24 +607,20 @@
    <translation>denkt nach …</translation>
   </message>
   <message>
+   <source>stopped</source>
+   <translation>angehalten</translation>
+  </message>
+  <message>
+   <source>cut off at the longest answer</source>
+   <translation>an der längsten Antwort abgeschnitten</translation>
+  </message>
+  <message>
    <source>right</source>
    <translation>richtig</translation>
   </message>
   <message>
    <source>wrong</source>
    <translation>falsch</translation>
-  </message>
-  <message>
-   <source>Before</source>
-   <translation>Vorher</translation>
-  </message>
-  <message>
-   <source>After</source>
-   <translation>Nachher</translation>
-  </message>
-  <message>
-   <source>cut off at the longest answer</source>
-   <translation>an der längsten Antwort abgeschnitten</translation>
   </message>
   <message>
    <source>no answer</source>
@@ -743,10 +747,6 @@
   <message>
    <source>all rounds done</source>
    <translation>alle Runden fertig</translation>
-  </message>
-  <message>
-   <source>stopped</source>
-   <translation>angehalten</translation>
   </message>
   <message>
    <source>stopped by a problem</source>
@@ -1063,23 +1063,23 @@
    <translation>Sieht nach, was da ist.</translation>
   </message>
   <message>
-   <source>Fetched by other programs</source>
-   <translation>Von anderen Programmen geladen</translation>
+   <source>Downloaded by other apps</source>
+   <translation>Von anderen Programmen heruntergeladen</translation>
   </message>
   <message>
-   <source>What {n} model learned is still here ({size}), though the model itself is not. It goes on when the model is fetched again.</source>
-   <translation>Was {n} Modell lernte, ist noch da ({size}), das Modell selbst nicht. Es geht weiter, wenn das Modell wieder geholt wird.</translation>
+   <source>What {n} model learned is still here ({size}). Download the model again to continue.</source>
+   <translation>Was {n} Modell gelernt hat, ist noch da ({size}). Lade das Modell wieder herunter, um weiterzumachen.</translation>
   </message>
   <message numerus="yes">
-   <source>What {n} models learned is still here ({size}), though the models themselves are not. Each goes on when its model is fetched again.</source>
+   <source>What {n} models learned is still here ({size}). Download a model again to continue with it.</source>
    <translation>
-    <numerusform>Was {n} Modell lernte, ist noch da ({size}), das Modell selbst nicht. Es geht weiter, wenn das Modell wieder geholt wird.</numerusform>
-    <numerusform>Was {n} Modelle lernten, ist noch da ({size}), die Modelle selbst nicht. Jedes lernt weiter, wenn es wieder geholt wird.</numerusform>
+    <numerusform>Was {n} Modell gelernt hat, ist noch da ({size}). Lade das Modell wieder herunter, um weiterzumachen.</numerusform>
+    <numerusform>Was {n} Modelle gelernt haben, ist noch da ({size}). Lade ein Modell wieder herunter, um damit weiterzumachen.</numerusform>
    </translation>
   </message>
   <message>
-   <source>Sizes and versions in this list come with Shoal; a download compares them with what the hub says, and every file with its checksum. Only .safetensors weights are taken, which cannot run code.</source>
-   <translation>Größen und Versionen dieser Liste kommen mit Shoal; beim Herunterladen werden sie mit den Angaben des Hubs verglichen und jede Datei mit ihrer Prüfsumme. Nur .safetensors-Gewichte werden genommen, die keinen Code ausführen können.</translation>
+   <source>Shoal checks every downloaded file against its checksum. It only takes weights that can't run code: .safetensors and .gguf.</source>
+   <translation>Shoal prüft jede heruntergeladene Datei anhand ihrer Prüfsumme. Es nimmt nur Gewichte, die keinen Code ausführen können: .safetensors und .gguf.</translation>
   </message>
   <message numerus="yes">
    <source>{n} on this computer</source>
@@ -1121,8 +1121,8 @@
    <translation>Auf diesem Computer</translation>
   </message>
   <message>
-   <source>Can be fetched</source>
-   <translation>Können geholt werden</translation>
+   <source>Available</source>
+   <translation>Verfügbar</translation>
   </message>
   <message>
    <source>Training without its model</source>
@@ -1145,6 +1145,10 @@
    <translation>Diese Runde beenden, dann anhalten</translation>
   </message>
   <message>
+   <source>Nothing is lost; it starts over next time</source>
+   <translation>Nichts geht verloren; beim nächsten Mal fängt es neu an</translation>
+  </message>
+  <message>
    <source>Contribute when idle</source>
    <translation>Bei Leerlauf mitmachen</translation>
   </message>
@@ -1155,6 +1159,10 @@
   <message>
    <source>Effort</source>
    <translation>Einsatz</translation>
+  </message>
+  <message>
+   <source>A minute or two, once for each model: it tries a few puzzles of every kind.</source>
+   <translation>Ein, zwei Minuten, einmal je Modell: Es probiert von jeder Art ein paar Rätsel.</translation>
   </message>
   <message>
    <source>The memory is free, and everything learned is kept.</source>
@@ -1838,10 +1846,6 @@
    <translation>Rätsel ziehen</translation>
   </message>
   <message>
-   <source>Draw a puzzle, or ask something of your own</source>
-   <translation>Zieh ein Rätsel oder frag etwas Eigenes</translation>
-  </message>
-  <message>
    <source>Stop</source>
    <translation>Anhalten</translation>
   </message>
@@ -1852,6 +1856,10 @@
   <message>
    <source>Enter</source>
    <translation>Eingabetaste</translation>
+  </message>
+  <message>
+   <source>Who answers</source>
+   <translation>Wer antwortet</translation>
   </message>
   <message>
    <source>Or solve it yourself</source>
@@ -1894,8 +1902,32 @@
    <translation>Eine Frage hat höchstens {n} Zeichen: Kürze sie.</translation>
   </message>
   <message>
+   <source>Ask</source>
+   <translation>Fragen</translation>
+  </message>
+  <message>
+   <source>Say something, or draw a puzzle</source>
+   <translation>Sag etwas oder zieh ein Rätsel</translation>
+  </message>
+  <message>
+   <source>Draw a puzzle, or ask something of your own</source>
+   <translation>Zieh ein Rätsel oder frag etwas Eigenes</translation>
+  </message>
+  <message>
    <source>{model} with {engine}</source>
    <translation>{model} mit {engine}</translation>
+  </message>
+  <message>
+   <source>Both</source>
+   <translation>Beide</translation>
+  </message>
+  <message>
+   <source>This model only speaks puzzle: draw one, or pick a model that talks.</source>
+   <translation>Dieses Modell kann nur Rätsel: Zieh eins oder wähl ein Modell, das sich unterhält.</translation>
+  </message>
+  <message>
+   <source>See the models</source>
+   <translation>Zu den Modellen</translation>
   </message>
   <message>
    <source>Answering, {span}</source>
@@ -2081,6 +2113,10 @@
    <translation>Nach Runde {n}</translation>
   </message>
   <message>
+   <source>First look</source>
+   <translation>Erster Blick</translation>
+  </message>
+  <message>
    <source>Round {n} of {all}</source>
    <translation>Runde {n} von {all}</translation>
   </message>
@@ -2103,6 +2139,14 @@
   <message>
    <source>The processor learns: no graphics card that it could use was found.</source>
    <translation>Der Prozessor lernt: Eine Grafikkarte, die er nutzen könnte, wurde nicht gefunden.</translation>
+  </message>
+  <message>
+   <source>everyday replies surprise it {n} % less</source>
+   <translation>Alltägliche Antworten überraschen es {n} % weniger</translation>
+  </message>
+  <message>
+   <source>everyday replies surprise it {n} % more</source>
+   <translation>Alltägliche Antworten überraschen es {n} % mehr</translation>
   </message>
   <message>
    <source>Ready</source>
@@ -2219,6 +2263,18 @@
   <message>
    <source>stopping</source>
    <translation>hält an</translation>
+  </message>
+  <message>
+   <source>It speaks as well as before: {said}.</source>
+   <translation>Es spricht so gut wie vorher: {said}.</translation>
+  </message>
+  <message>
+   <source>It speaks a little worse than before: {said}.</source>
+   <translation>Es spricht etwas schlechter als vorher: {said}.</translation>
+  </message>
+  <message>
+   <source>It is losing everyday language: {said}.</source>
+   <translation>Es verlernt die Alltagssprache: {said}.</translation>
   </message>
   <message>
    <source>measuring, </source>
@@ -2616,10 +2672,6 @@
    <translation>Herunterladen</translation>
   </message>
   <message>
-   <source>Get it</source>
-   <translation>Holen</translation>
-  </message>
-  <message>
    <source>here</source>
    <translation>hier</translation>
   </message>
@@ -2640,8 +2692,8 @@
    <translation>Löschen</translation>
   </message>
   <message>
-   <source>The download was interrupted; what has come is kept.</source>
-   <translation>Das Herunterladen wurde unterbrochen; was schon da ist, bleibt.</translation>
+   <source>Download interrupted. Nothing is lost: it resumes where it stopped.</source>
+   <translation>Download unterbrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
   </message>
   <message>
    <source>Learns</source>
@@ -2688,16 +2740,16 @@
    <translation>Lizenz nötig</translation>
   </message>
   <message>
-   <source>It is next.</source>
-   <translation>Es ist als Nächstes dran.</translation>
+   <source>Next in line.</source>
+   <translation>Kommt als Nächstes.</translation>
   </message>
   <message>
-   <source>Go on fetching</source>
-   <translation>Weiter holen</translation>
+   <source>Resume download</source>
+   <translation>Download fortsetzen</translation>
   </message>
   <message>
-   <source>Another process is fetching it.</source>
-   <translation>Ein anderer Prozess holt es gerade.</translation>
+   <source>Another Shoal is downloading it.</source>
+   <translation>Ein anderes Shoal lädt es gerade herunter.</translation>
   </message>
   <message>
    <source>Your file</source>
@@ -2712,20 +2764,20 @@
    <translation>{have} von {total} ({share})</translation>
   </message>
   <message>
-   <source>To fetch {title}, this computer asks {host} for it. What leaves: your network address and the name of the model. What comes: {size}; {free} are free on this disk.</source>
-   <translation>Um {title} zu holen, fragt dieser Computer bei {host} danach. Was ihn verlässt: deine Netzadresse und der Name des Modells. Was kommt: {size}; {free} sind auf dieser Platte frei.</translation>
+   <source>Download {title} from {host}? {size}; you have {free} free. {host} sees your IP address and the model's name.</source>
+   <translation>{title} von {host} herunterladen? {size}; du hast {free} frei. {host} sieht deine IP-Adresse und den Namen des Modells.</translation>
   </message>
   <message>
-   <source>A process of its own does it, and ends with it. Learning alone still opens no connection.</source>
-   <translation>Ein eigener Prozess tut das und endet damit. Allein lernen öffnet weiterhin keine Verbindung.</translation>
+   <source>Learning on its own stays offline either way.</source>
+   <translation>Alleine lernen bleibt so oder so offline.</translation>
   </message>
   <message>
-   <source>{title} is deleted and {size} are free again.</source>
-   <translation>{title} wird gelöscht, und {size} sind wieder frei.</translation>
+   <source>Deletes {title} and frees {size}.</source>
+   <translation>Löscht {title} und macht {size} frei.</translation>
   </message>
   <message>
-   <source>What it learned here ({rounds} rounds, {size}) is separate and stays; it can be used again once the model is fetched anew.</source>
-   <translation>Was es hier lernte ({rounds} Runden, {size}), liegt getrennt und bleibt; es ist wieder da, wenn das Modell neu geholt wird.</translation>
+   <source>What it learned here stays ({rounds} rounds, {size}). Download the model again to use it.</source>
+   <translation>Was es hier gelernt hat, bleibt ({rounds} Runden, {size}). Lade das Modell wieder herunter, um es zu nutzen.</translation>
   </message>
   <message>
    <source>Each model has its own history and keeps what it learned.</source>
@@ -2759,16 +2811,16 @@
    <translation>Nicht in Shoals Liste.</translation>
   </message>
   <message>
-   <source>Asking what there is to fetch.</source>
-   <translation>Fragt, was zu holen ist.</translation>
+   <source>Looking for the files.</source>
+   <translation>Sucht die Dateien.</translation>
   </message>
   <message>
    <source>{line}, checking</source>
    <translation>{line}, wird geprüft</translation>
   </message>
   <message>
-   <source>Where {host} does not answer, it comes from the Python packages this computer is set up for.</source>
-   <translation>Antwortet {host} nicht, kommt es aus den Python-Paketen, für die dieser Computer eingerichtet ist.</translation>
+   <source>If {host} doesn't answer, it comes as a Python package from where pip gets its packages.</source>
+   <translation>Wenn {host} nicht antwortet, kommt es als Python-Paket von dort, wo pip seine Pakete holt.</translation>
   </message>
   <message>
    <source>{title} leaves this list and {size} are free again. The file and what it learned stay.</source>
@@ -2779,44 +2831,44 @@
    <translation>{title} verschwindet aus dieser Liste. Der Ordner und das Gelernte bleiben.</translation>
   </message>
   <message>
-   <source>What has come of {title} ({size}) is deleted.</source>
-   <translation>Was von {title} schon da ist ({size}), wird gelöscht.</translation>
+   <source>Deletes what was downloaded of {title} ({size}).</source>
+   <translation>Löscht, was von {title} heruntergeladen ist ({size}).</translation>
   </message>
   <message>
-   <source>It goes on after round {n}.</source>
-   <translation>Es geht nach Runde {n} weiter.</translation>
+   <source>It continues after round {n}.</source>
+   <translation>Es macht nach Runde {n} weiter.</translation>
   </message>
   <message>
-   <source>It begins at its first round.</source>
-   <translation>Es beginnt mit seiner ersten Runde.</translation>
+   <source>It starts with round 1.</source>
+   <translation>Es beginnt mit Runde 1.</translation>
   </message>
   <message>
-   <source>Learning changes over at once.</source>
+   <source>Learning switches over right away.</source>
    <translation>Das Lernen wechselt sofort.</translation>
   </message>
   <message>
-   <source>It counts from the next start.</source>
-   <translation>Es gilt ab dem nächsten Start.</translation>
+   <source>Nothing runs until you start learning.</source>
+   <translation>Nichts läuft, bis du das Lernen startest.</translation>
   </message>
   <message>
-   <source>It needs {need} of memory, and this computer can give {most}.</source>
-   <translation>Es braucht {need} Speicher, und dieser Computer kann {most} geben.</translation>
+   <source>Needs {need} of memory; this computer can give {most}.</source>
+   <translation>Braucht {need} Arbeitsspeicher; dieser Computer hat {most} dafür.</translation>
   </message>
   <message>
-   <source>It takes {need} of disk, and {free} are free: make some room.</source>
-   <translation>Es braucht {need} auf der Platte, und {free} sind frei: Schaffe Platz.</translation>
+   <source>Needs {need} of disk space; {free} free. Free up some space.</source>
+   <translation>Braucht {need} auf der Festplatte; {free} frei. Mach etwas Platz.</translation>
   </message>
   <message>
-   <source>It needs {need} of memory, and {free} are free now: close other programs.</source>
-   <translation>Es braucht {need} Speicher, und {free} sind jetzt frei: Schließe andere Programme.</translation>
+   <source>Needs {need} of memory; {free} free right now. Close other apps.</source>
+   <translation>Braucht {need} Arbeitsspeicher; gerade sind {free} frei. Schließ andere Programme.</translation>
   </message>
   <message>
-   <source>It runs, though slower: {need} of memory would be good, {free} are free.</source>
-   <translation>Es läuft, aber langsamer: {need} Speicher wären gut, {free} sind frei.</translation>
+   <source>Runs, but slower: {need} of memory would be good; {free} free.</source>
+   <translation>Läuft, aber langsamer: {need} Arbeitsspeicher wären gut; {free} frei.</translation>
   </message>
   <message>
-   <source>It needs {need} of memory, and {free} are free.</source>
-   <translation>Es braucht {need} Speicher, und {free} sind frei.</translation>
+   <source>Needs {need} of memory; {free} free.</source>
+   <translation>Braucht {need} Arbeitsspeicher; {free} frei.</translation>
   </message>
   <message>
    <source>{rounds}, {size}</source>
@@ -2843,16 +2895,20 @@
    <translation>Passt</translation>
   </message>
   <message>
+   <source>about {span} a round here</source>
+   <translation>hier etwa {span} je Runde</translation>
+  </message>
+  <message>
    <source>nothing learned yet</source>
    <translation>noch nichts gelernt</translation>
   </message>
   <message>
-   <source>{sign}{n} since the start</source>
-   <translation>{sign}{n} seit dem Start</translation>
+   <source>{sign}{n} points</source>
+   <translation>{sign}{n} Punkte</translation>
   </message>
   <message>
-   <source>as at the start</source>
-   <translation>wie am Anfang</translation>
+   <source>no change</source>
+   <translation>unverändert</translation>
   </message>
   <message>
    <source>{low} to {high} likely, {n} question</source>

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from app.chat import messages, scorebook, solving, terminal
+from app.chat import messages, puzzles, scorebook, solving, terminal
 from app.chat.puzzles import Verdicts, draw
 from app.common import text as text_module
 from app.common.text import MOST, safe
@@ -21,7 +21,7 @@ from app.sapo.questions import QuestionError
 from app.sapo.seeds import held_out
 
 
-@pytest.mark.parametrize("module", [text_module, scorebook, solving])
+@pytest.mark.parametrize("module", [text_module, scorebook, solving, messages, puzzles])
 def test_examples(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 

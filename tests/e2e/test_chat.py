@@ -51,14 +51,15 @@ class Chatting:
         return found
 
     def ask(self, kind: str, **what: object) -> list[Message]:
-        """All replies to a request."""
+        """All replies to a request; those that only tell how far an answer is, `growing` keeps."""
         self._number += 1
         self.send(json.dumps({"type": kind, "number": self._number, **what}).encode())
         replies = [self.read()]
         while replies[-1]["type"] not in ("done", "failed"):
             replies.append(self.read())
         assert {one["number"] for one in replies} == {self._number}
-        return replies
+        self.growing = [one for one in replies if one["type"] == "growing"]
+        return [one for one in replies if one["type"] != "growing"]
 
     def send(self, line: bytes) -> None:
         assert self.process.stdin is not None
@@ -116,6 +117,28 @@ def test_a_question_a_puzzle_and_what_is_wrong(chatting: Chatting, tmp_path: Pat
     assert chatting.close() == 0
 
 
+def test_a_model_that_only_speaks_puzzle_says_so(chatting: Chatting, tmp_path: Path) -> None:
+    assert not chatting.read()["engine"]["talks"]
+    assert [one["type"] for one in chatting.ask("ask", text="Hello, how are you?")] == ["onlypuzzles", "done"]
+    after, done = chatting.ask("ask", text="Spell this word backward: sun", sides="after")
+    assert (after["side"], done["type"]) == ("after", "done")
+    assert chatting.growing and all(after["text"].startswith(one["text"]) for one in chatting.growing)
+    asked = "Hello, how are you?\n"
+    done = shoal("chat", "--model", ROOT / "resources" / "starter", "--home", tmp_path / "home", input=asked)
+    said = " ".join(done.stdout.split())
+    assert "only speaks puzzle" in said and "models get smollm2-135m" in said
+
+
+def test_an_answer_is_ended_by_its_number(chatting: Chatting) -> None:
+    chatting.read()
+    chatting.send(b'{"type":"stop","number":1}')  # heard before the question is even read
+    (stopped, done) = chatting.ask("ask", text="Simplify the fraction 57/95")
+    assert (stopped["side"], stopped["stopped"], stopped["finished"]) == ("before", True, False)
+    assert stopped["tokens"] == 1 and done["type"] == "done"
+    before, after, _ = chatting.ask("ask", text="Simplify the fraction 57/95")
+    assert not before["stopped"] and not after["stopped"]
+
+
 def test_it_goes_with_its_window_and_leaves_nothing_running(chatting: Chatting) -> None:
     chatting.read()
     (drawn, _) = chatting.ask("draw", family="chain_sum")
@@ -123,7 +146,7 @@ def test_it_goes_with_its_window_and_leaves_nothing_running(chatting: Chatting) 
     judge = psutil.Process(child(chatting.process.pid, "app.sapo.scoring_child"))
     asked = 300
     for number in range(asked):  # the window goes in the middle of it
-        chatting.send(b'{"type":"ask","number":%d,"text":"and now?"}' % (100 + number))
+        chatting.send(b'{"type":"ask","number":%d,"text":"and 1 + 1?"}' % (100 + number))
     assert chatting.close() == 0
     judge.wait(PATIENCE_S)
     assert chatting.process.stdout is not None
@@ -147,6 +170,7 @@ def test_from_a_pipe_everything_asked_is_answered(model: Path, tmp_path: Path) -
     asked = '{"type":"ask","number":1,"text":"1 + 1 ="}\n{"type":"ask","number":2,"text":"2 + 2 ="}\n'
     done = shoal("chat", "--json", "--model", model, "--home", tmp_path / "home", input=asked)
     replies = [json.loads(line) for line in done.stdout.splitlines()]
+    replies = [one for one in replies if one["type"] != "growing"]
     assert done.returncode == 0
     assert [(one["type"], one["number"]) for one in replies] == [
         ("opened", 0),

@@ -189,6 +189,34 @@ def test_tokens_follow_the_exact_distribution(name: str, make_model: MakeModel, 
         assert chi_square(firsts, exact(prompt)) > 1
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_an_answer_is_told_as_it_grows(name: str, make_model: MakeModel) -> None:
+    engine = OPEN[name](make_model("qwen2"), 1)
+    engine.step(batch(engine))
+    told: list[str] = []
+
+    def heard(text: str) -> bool:
+        told.append(text)
+        return len(told) < most
+
+    most = 1000
+    for plain in (False, True):
+        found = [engine.sample([PROMPT], 1, 24, seed, plain=plain)[0][0] for seed in range(8)]
+        seed, whole = max(enumerate(found), key=lambda one: len(one[1].tokens_T))
+        told.clear()
+        assert engine.answer(PROMPT, 24, seed, heard, plain=plain) == whole
+        assert len(told) >= len(whole.tokens_T) - 1 > 3
+        assert all(whole.text.startswith(text) for text in told)
+    most = 3
+    told.clear()
+    cut = engine.answer(PROMPT, 24, seed, heard, plain=True)
+    assert cut.tokens_T == whole.tokens_T[:3] and not cut.finished and cut.text == told[-1]
+    most = 1000
+    cold = {str(engine.answer(PROMPT, 8, seed, heard, temperature=1e-3).tokens_T) for seed in range(4)}
+    warm = {str(engine.answer(PROMPT, 8, seed, heard).tokens_T) for seed in range(4)}
+    assert len(cold) == 1 < len(warm)
+
+
 def chi_square(tokens: list[int], probabilities: torch.Tensor) -> float:
     """The statistic as a share of its 0.1 % critical value (Wilson-Hilferty); rare tokens in one bin."""
     expected = probabilities * len(tokens)

@@ -15,14 +15,18 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from app.chat import messages
+from app.chat.messages import Side
+from app.chat.talking import Chat
 from app.cli import _wheel
+from app.node import everyday
 from engines.contract import Batch, EngineError, Row, TokenSequence
 from engines.models import catalogue, export, gguf, wheel
 from engines.models.export import Order
 from engines.models.folder import open_folder
 from engines.models.gguf_unpack import Plan
 from engines.models.tokens import ChatTokenizer
-from engines.torch_lora import open_engine
+from engines.torch_lora import TorchEngine, open_engine
 from tests.engines.llama import logits, opened, tokenized
 from tests.engines.models import reference
 from tests.engines.speaking import HOSTILE
@@ -99,6 +103,57 @@ def next_logprobs(found: Logits, parts: Sequence[list[int]]) -> Any:
     wanted = torch.tensor([part[1:] + part[:1] for part in parts]).flatten()
     kept = torch.arange(len(wanted)) % CHUNK != CHUNK - 1
     return spread.gather(1, wanted[:, None])[kept, 0].numpy()
+
+
+def test_it_talks_and_remembers(folder: Path, tmp_path: Path) -> None:
+    """Three turns of a real conversation, told as it grows; then an answer that somebody ends."""
+
+    def opened(model: Path, rank: int | None) -> TorchEngine:
+        return open_engine(model, rank=rank, device="cpu", threads=1)
+
+    chat, told = Chat(str(folder), tmp_path, opened, max_tokens=24), list[str]()
+
+    def tell(side: Side, text: str) -> bool:
+        told.append(text)
+        return len(told) < most
+
+    def ask(text: str) -> tuple[str, bool]:
+        told.clear()
+        (said, *_) = chat.do(messages.Ask(number=1, text=text, sides="after"), tell)
+        assert isinstance(said, messages.Said)
+        return said.text, said.stopped
+
+    most = 1000
+    try:
+        assert chat.opened().engine.talks
+        for question in ("My name is Anna.", "The capital of France is which city?", "Thank you!"):
+            text, _ = ask(question)
+            assert len(told) > 3 and all(text.startswith(part) for part in told[1:])
+        assert [turn["role"] for turn in chat._turns["after"]] == ["user", "assistant"] * 3
+        most = 3
+        text, stopped = ask("Please tell me a long story about the sea.")
+        assert stopped and text == told[-1] and len(text.split()) <= 3
+    finally:
+        chat.close()
+    engine = chat._engine
+    prompt = [{"role": "user", "content": "What is the capital of France?"}]
+    assert "Paris" in engine.answer(prompt, 16, 1, lambda _: True, temperature=1e-3).text
+
+
+def test_everyday_replies_are_likelier_than_the_same_words_in_disorder(folder: Path) -> None:
+    engine = open_engine(folder, device="cpu", threads=1)
+
+    def measured(replies: Sequence[str]) -> float:
+        sequences = [
+            engine.encode([{"role": "user", "content": one.said}], reply, True)
+            for one, reply in zip(everyday.talks(), replies, strict=False)
+        ]
+        return everyday.of([logprobs[:-1] for logprobs in engine.logprobs(sequences)]) or 0.0
+
+    replies = [one.reply for one in everyday.talks()]
+    kept = measured(replies[:8])
+    assert 10 < kept < 60
+    assert measured([" ".join(reversed(reply.split())) for reply in replies[:8]]) > 5 * kept
 
 
 @pytest.mark.long

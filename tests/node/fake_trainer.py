@@ -21,6 +21,7 @@ from engines.contract import (
     Completion,
     EngineError,
     EngineInfo,
+    Heard,
     Messages,
     StepStats,
     TokenSequence,
@@ -59,6 +60,7 @@ class FakeEngine:
             threads=1,
             memory_budget_mb=100,
             sampler=SAMPLER,
+            talks=TROUBLE == "forgets to speak",
         )
 
     def encode(self, prompt: Messages, completion: str, finished: bool) -> TokenSequence:
@@ -92,11 +94,24 @@ class FakeEngine:
         tokens = [*map(ord, text), *[0] * finished]
         return Completion(tokens_T=tokens, logprobs_T=[-0.1] * len(tokens), finished=finished, text=text)
 
+    def answer(
+        self,
+        prompt: Messages,
+        max_tokens: int,
+        seed: int,
+        heard: Heard,
+        *,
+        plain: bool = False,
+        temperature: float = 1.0,
+    ) -> Completion:
+        raise NotImplementedError("a trainer is not talked to")
+
     def prompt_tokens(self, prompt: Messages) -> list[int]:
         return [*map(ord, prompt[-1]["content"])]
 
     def logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
-        return [[-0.1] * len(sequence.completion_T) for sequence in sequences_S]
+        likely = -0.1 * (1 + self.steps) if TROUBLE == "forgets to speak" else -0.1
+        return [[likely] * len(sequence.completion_T) for sequence in sequences_S]
 
     def step(self, batch: Batch) -> StepStats:
         _maybe("die while learning", self.steps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -15,6 +16,7 @@ from app.node import checkpoint, events
 from app.node import node as node_module
 from app.node.errors import NodeError
 from app.node.records import Probe, Round
+from app.node.survey import trainings
 from app.packs import place
 from app.sapo.sandbox import Sandbox
 from tests.node.bench import Bench, of, rows
@@ -68,6 +70,22 @@ def test_history_agrees_with_the_events(bench: Bench) -> None:
         assert event.stderr == (event.share * (1 - event.share) / event.questions) ** 0.5
 
 
+def test_everyday_language_is_measured_against_what_it_was(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert all(event.everyday is event.everyday_rise is None for event in of(Probe, bench.run(rounds=1)))
+    monkeypatch.setenv("FAKE_TROUBLE", "forgets to speak")
+    (tmp_path / "other").mkdir()
+    other = Bench(tmp_path / "other")
+    first, *later = of(Probe, other.run(rounds=2)) + of(Probe, other.run(rounds=2))
+    assert first.everyday == first.everyday_before == pytest.approx(math.exp(0.1)) and first.everyday_rise == 0
+    assert [event.round for event in later] == [2, 4] and {one.everyday_before for one in later} == {
+        first.everyday
+    }
+    rises = [one.everyday_rise or 0 for one in later]
+    assert 0 < rises[0] < rises[1]
+
+
 def test_a_second_run_goes_on_where_the_first_ended(bench: Bench) -> None:
     bench.run(rounds=2)
     seen = bench.run(rounds=2)
@@ -76,6 +94,17 @@ def test_a_second_run_goes_on_where_the_first_ended(bench: Bench) -> None:
     taken, counted = bench.steps(4)
     assert taken == counted > 0
     assert [round_ for (round_,) in rows(bench, "SELECT round FROM rounds ORDER BY round")] == [1, 2, 3, 4]
+
+
+def test_what_a_model_learned_here_is_found_with_its_pace(bench: Bench) -> None:
+    seen = of(Round, bench.run(rounds=2))
+    (found,) = trainings(bench.home)
+    assert found.rounds == 2 and found.round_s is not None
+    assert found.round_s == pytest.approx(sum(one.seconds for one in seen) / 2, rel=0.5)
+    state = bench.checkpoints / "round-000002" / checkpoint.STATE
+    state.write_text("{")
+    (found,) = trainings(bench.home)
+    assert found.rounds == 2 and found.round_s is None
 
 
 def test_the_same_seed_gives_the_same_rounds_also_across_a_restart(bench: Bench, tmp_path: Path) -> None:

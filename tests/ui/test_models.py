@@ -93,13 +93,16 @@ def test_everything_is_said(page: Models) -> None:
     for words in (
         "160 rounds learned, 14.2 MB",
         "431.0 MB of 995.2 MB (43 %), 4.2 MB a second, about 2 min left",
-        "It is next.",
+        "Next in line.",
         "cannot be reached",
         "What 1 model learned is still here (31.0 MB)",
         "Licence to accept",
         "Llama 3.2 Community License",
         "Learns",
         "41.0 GB",
+        "40 rounds learned, 20.0 MB",
+        "about 9 s a round here",
+        "It can begin with: Sums, Greatest common divisor.\nToo hard yet: Least common multiple.",
     ):
         assert words in said
     names = shown(page)
@@ -112,13 +115,13 @@ def test_nothing_is_fetched_without_a_yes(qtbot: QtBot, page: Models, asked: lis
     look(page, views.holdings(fetch=None, queue=()))
     press(qtbot, page, "Get: Qwen3 0.6B")
     said = texts(page)
-    assert "this computer asks huggingface.co for it" in said and "your network address and the name" in said
+    assert "from huggingface.co?" in said and "sees your IP address and the model's name" in said
     assert asked == []
     press(qtbot, page, "Not now")
-    assert asked == [] and "huggingface.co for it" not in texts(page)
+    assert asked == [] and "from huggingface.co?" not in texts(page)
     press(qtbot, page, "Get: Qwen3 0.6B")
-    press(qtbot, page, "Get it")
-    assert asked == [("get", QWEN)] and "huggingface.co for it" not in texts(page)
+    press(qtbot, page, "Download")
+    assert asked == [("get", QWEN)] and "from huggingface.co?" not in texts(page)
 
 
 def test_a_licence_is_explained_and_a_token_taken(qtbot: QtBot, page: Models, asked: list[object]) -> None:
@@ -128,18 +131,18 @@ def test_a_licence_is_explained_and_a_token_taken(qtbot: QtBot, page: Models, as
     (field,) = [one for one in page.findChildren(QLineEdit) if one.isVisibleTo(page)]
     assert field.echoMode() is QLineEdit.EchoMode.Password
     field.setText("hf_0123456789")
-    press(qtbot, page, "Get it")
+    press(qtbot, page, "Download")
     assert asked == [("keep_token", "hf_0123456789"), ("get", LLAMA)] and field.text() == ""
 
 
 def test_what_goes_and_what_stays_is_said_before(qtbot: QtBot, page: Models, asked: list[object]) -> None:
     look(page, views.holdings(fetch=None, queue=()))
     press(qtbot, page, "Delete: SmolLM2 135M")
-    assert "272.6 MB are free again" in texts(page) and asked == []
+    assert "frees 272.6 MB" in texts(page) and asked == []
     press(qtbot, page, "Delete for good")
     press(qtbot, page, "Retry: SmolLM2 360M")
     press(qtbot, page, "Learn with this: SmolLM2 135M")
-    assert "its own history" in texts(page) and "changes over at once" in texts(page)
+    assert "its own history" in texts(page) and "switches over right away" in texts(page)
     press(qtbot, page._rows[SMALLER]._panel, "Learn with this")
     assert asked == [("remove", SMALLER), ("get", SMOL), ("choose", SMALLER)]
     look(page, views.holdings(chosen=SMALLER, fetch=None, queue=()))
@@ -175,8 +178,8 @@ def test_the_picker_chooses_what_is_here_and_fetches_what_is_not(
     press(qtbot, picker, "SmolLM2 135M")
     assert asked == [("choose", SMALLER)] and picked == [SMALLER]
     press(qtbot, picker, "Qwen3 0.6B")
-    assert "your network address" in texts(picker)
-    press(qtbot, picker, "Get it")
+    assert "sees your IP address" in texts(picker)
+    press(qtbot, picker, "Download")
     assert asked[1:] == [("get", QWEN)]
     made = views.holdings(fetch=None, queue=())
     assert made.library is not None
@@ -381,7 +384,7 @@ def test_what_other_programs_have_is_used_at_once(qtbot: QtBot, page: Models, as
     look(page, Holdings(chosen="starter", library=library))
     said = texts(page)
     assert (
-        "Fetched by other programs" in said and "LM Studio keeps its own copy" in said and "It cannot." in said
+        "Downloaded by other apps" in said and "LM Studio keeps its own copy" in said and "It cannot." in said
     )
     assert not shown(page)["Use this: Other"].isEnabled()
     press(qtbot, page, "Use this: Own")

@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.node.preferences import SETTINGS as RULES
+from app.node.records import Probe
 from app.swarm.ledger import Message
 from app.ui.choices import SETTINGS
 from app.ui.model import State, View
@@ -35,6 +36,7 @@ from app.ui.pages.live import Live
 from app.ui.pages.overview import Overview
 from app.ui.pages.privacy import Privacy
 from app.ui.pages.settings import SettingRow, SettingsPage
+from app.ui.pages.skills import Skills
 from app.ui.pages.swarm import SwarmPage
 from app.ui.theme import Theme
 from app.ui.window import Window, pages
@@ -152,6 +154,37 @@ def test_a_pause_says_when_it_ends(qtbot: QtBot, light: Theme, actions: Actions,
     assert asked == ["start", "start"]
     page.show_view(views.odd()["at rest"])
     assert "Shoal waits until you start it." in texts(page) and "Start learning" in shown(page)
+
+
+def test_a_first_look_at_a_model_can_be_cancelled(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
+    page = Overview(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_view(views.odd()["placing"])
+    settle(qtbot, page)
+    said = texts(page)
+    assert "First look" in said and "finding where to begin, answer 40 of 160, about 52 s" in said
+    assert "once for each model" in said and "Pause" not in shown(page)
+    assert page._now._bar.value() == 40 and page._now._bar.maximum() == 160
+    qtbot.mouseClick(shown(page)["Cancel"], Qt.MouseButton.LeftButton)
+    assert asked == ["pause"]
+    page.show_view(views.learning())
+    assert "Pause" in shown(page) and "Cancel" not in shown(page)
+
+
+def test_skills_say_how_it_speaks(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    page = Skills(light, actions)
+    qtbot.addWidget(page)
+    page.show_view(views.learning())
+    assert "speaks" not in texts(page)
+    last = Probe(round=9, share=0.5, stderr=0.03, everyday=10.2, everyday_before=10.0)
+    page.show_view(views.learning(curve=(last,)))
+    assert "It speaks as well as before: everyday replies surprise it 2 % more." in texts(page)
+    last = Probe(round=9, share=0.5, stderr=0.03, everyday=13.0, everyday_before=10.0)
+    page.show_view(views.learning(curve=(last,)))
+    assert "It is losing everyday language: everyday replies surprise it 30 % more." in texts(page)
 
 
 def test_the_same_sentence_is_everywhere(window: Window) -> None:

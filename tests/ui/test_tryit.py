@@ -45,7 +45,19 @@ for line in sys.stdin:
     if asked.get("text") == "refuse":
         say("failed", number, sentence="A prompt of 900 tokens is too long: ask something shorter.")
         continue
-    if asked.get("text") == "wait":
+    if asked.get("text") in ("wait", "deaf"):
+        say("growing", number, side="before", text="once upon\\u202e")
+        deaf = asked["text"] == "deaf"
+        continue
+    if asked["type"] == "stop":
+        if not deaf:
+            say("said", number, side="before", text="once upon a", finished=False, tokens=3, seconds=0.1,
+                stopped=True)
+            say("done", number)
+        continue
+    if asked.get("text") == "chat":
+        say("onlypuzzles", number)
+        say("done", number)
         continue
     if asked["type"] == "draw":
         say("drawn", number, puzzle=number, family="gcd", title="Greatest common divisor", levels=5,
@@ -175,7 +187,7 @@ def test_words_without_end_make_nothing_wider(qtbot: QtBot, open_page: Open) -> 
     page = open_page()
     page.resize(760, 520)
     exchange = page._exchange("q" * 3000, None)
-    exchange.wait()
+    exchange.wait(("before", "after"))
     said = messages.Said(
         number=1, side="after", text="9" * 3000, finished=True, tokens=9, seconds=1.0, learned=1
     )
@@ -194,15 +206,51 @@ def test_without_a_model_it_says_so(qtbot: QtBot, open_page: Open) -> None:
     assert not page.pid
 
 
-def test_a_long_answer_can_be_stopped(qtbot: QtBot, open_page: Open) -> None:
+def test_an_answer_is_seen_as_it_grows_and_can_be_stopped(qtbot: QtBot, open_page: Open) -> None:
     page = open_page()
     ask(qtbot, page, "wait")
-    qtbot.waitUntil(lambda: "Answering" in texts(page), timeout=PATIENCE_MS)
-    assert not page._send.isEnabled()
+    qtbot.waitUntil(lambda: "once upon· ▌" in texts(page), timeout=PATIENCE_MS)
+    assert "Answering" in texts(page) and not page._send.isEnabled()
     pid = page.pid
     press(qtbot, page, "Stop")
-    assert "Stopped." in texts(page) and "no answer" in texts(page) and not page.pid
+    qtbot.waitUntil(lambda: "once upon a …" in texts(page), timeout=PATIENCE_MS)
+    assert "0.1 s  ·  stopped" in texts(page) and "no answer" in texts(page) and page.pid == pid
+    ask(qtbot, page, "hello")
+    qtbot.waitUntil(lambda: "12=3*4 #4" in texts(page), timeout=PATIENCE_MS)
+
+
+def test_what_does_not_stop_is_ended(qtbot: QtBot, open_page: Open) -> None:
+    page = open_page()
+    page._chatting._deaf.setInterval(50)
+    ask(qtbot, page, "deaf")
+    qtbot.waitUntil(lambda: "once upon" in texts(page), timeout=PATIENCE_MS)
+    pid = page.pid
+    press(qtbot, page, "Stop")
+    qtbot.waitUntil(lambda: "Stopped." in texts(page), timeout=PATIENCE_MS)
+    assert "no answer" in texts(page) and not page.pid
     qtbot.waitUntil(lambda: not psutil.pid_exists(pid), timeout=PATIENCE_MS)
+
+
+def test_one_of_the_two_can_be_asked_alone(qtbot: QtBot, open_page: Open, tmp_path: Path) -> None:
+    page = open_page()
+    press(qtbot, page, "After")
+    assert page._send.text() == "Ask"
+    ask(qtbot, page, "hello")
+    qtbot.waitUntil(lambda: "12=3*4 #4" in texts(page), timeout=PATIENCE_MS)
+    assert '"sides":"after"' in heard(tmp_path)
+    (exchange,) = page._exchanges
+    assert [one.isVisibleTo(page) for one in exchange._answers.values()] == [False, True]
+
+
+def test_a_model_that_only_speaks_puzzle_offers_one_that_talks(
+    qtbot: QtBot, open_page: Open, asked: list[object]
+) -> None:
+    page = open_page()
+    ask(qtbot, page, "chat")
+    qtbot.waitUntil(lambda: "only speaks puzzle" in texts(page), timeout=PATIENCE_MS)
+    assert "thinking" not in texts(page) and "no answer" not in texts(page)
+    press(qtbot, page, "See the models")
+    assert asked == ["models"]
 
 
 def test_memory_is_free_some_time_after_the_page_was_left(qtbot: QtBot, open_page: Open) -> None:

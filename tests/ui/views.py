@@ -316,6 +316,16 @@ def holdings(chosen: str = "starter", **fields: object) -> Holdings:
                 )
                 if "360M" in entry.id
                 else None,
+                training=Training(
+                    folder="/home/ada/.local/share/shoal/models/smol-1",
+                    bytes=20_000_000,
+                    rounds=40,
+                    round_s=9.4,
+                    begins=("chain_sum", "gcd"),
+                    waiting=("lcm",),
+                )
+                if "135M" in entry.id
+                else None,
             )
         )
     orphan = Training(folder="/home/ada/.local/share/shoal/models/x-2", bytes=31_000_000, rounds=44)
@@ -396,6 +406,7 @@ def odd() -> dict[str, View]:
             state=State.PAUSED, step=None, ruling=None, reason="Shoal waits until you start it."
         ),
         "starting": View(state=State.STARTING, home="/tmp/shoal"),
+        "placing": learning(0, curve=(), step=Step.PLACING, round=1, done=40, total=160, left_s=52.0),
         "first": learning(0, curve=rising(0)),
         "full": learning(),
         "together": together(),

@@ -1,20 +1,21 @@
-"""One question with both answers side by side, the verdicts where it is a puzzle, and a person's own answer."""
+"""One question with its answers side by side, the verdicts where it is a puzzle, and a person's own answer."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
-from app.chat.messages import Drawn, Said
+from app.chat.messages import Drawn, Said, Side
 from app.common.text import safe
 from app.ui.texts import counted, number, tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import BODY
 from app.ui.theme.theme import mono
 from app.ui.widgets.icons import drawn
-from app.ui.widgets.pieces import Label, boxed, column, row
+from app.ui.widgets.pieces import Label, boxed, button, column, row
 
 _LONGEST_WORD = 36
 
@@ -26,8 +27,9 @@ class Exchange(QFrame):
         self.setProperty("look", "card")
         question = Label(breakable(text), wrap=True)
         question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._before, self._after = Answer(theme, tr("Before")), Answer(theme, tr("After"))
-        self._sides = boxed(row(self._before, self._after, gap=12, fill=(0, 1)))
+        names: dict[Side, str] = {"before": tr("Before"), "after": tr("After")}
+        self._answers = {side: Answer(theme, name, puzzle is not None) for side, name in names.items()}
+        self._sides = boxed(row(*self._answers.values(), gap=12, fill=(0, 1)))
         self._sides.hide()
         self._own = Verdict(theme)
         self._own.hide()
@@ -36,6 +38,8 @@ class Exchange(QFrame):
         for part in (self._right, self._complaint):
             part.setContentsMargins(14, 0, 14, 0)
             part.hide()
+        self._offer = button("", lambda: None)
+        self._offer.hide()
         top = row(question, gap=12, fill=0)
         if puzzle is not None:
             name = tr(
@@ -43,20 +47,27 @@ class Exchange(QFrame):
             )
             chip = Label(name, "chip")
             top.addWidget(chip, alignment=Qt.AlignmentFlag.AlignTop)
-        self.setLayout(
-            column(top, self._sides, self._own, self._right, self._complaint, gap=12, margins=(20, 16, 20, 16))
-        )
+        parts = (top, self._sides, self._own, self._right, self._complaint, self._offer)
+        inside = column(*parts, gap=12, margins=(20, 16, 20, 16))
+        inside.setAlignment(self._offer, Qt.AlignmentFlag.AlignLeft)
+        self.setLayout(inside)
         self.setAccessibleName(text)
 
-    def wait(self) -> None:
-        """Both sides are being asked."""
+    def wait(self, sides: Collection[Side]) -> None:
+        """These sides are being asked."""
         self._complaint.hide()
+        self._offer.hide()
         self._sides.show()
-        for side in (self._before, self._after):
-            side.wait()
+        for side, answer in self._answers.items():
+            if side in sides:
+                answer.wait()
+            answer.setVisible(side in sides or answer.there)
+
+    def grow(self, side: Side, text: str) -> None:
+        self._answers[side].grow(text)
 
     def say(self, said: Said) -> None:
-        (self._before if said.side == "before" else self._after).say(said)
+        self._answers[said.side].say(said)
 
     def person(self, answer: str | None, solved: bool | None) -> None:
         """What a person answered, and the verdict once it is known."""
@@ -69,24 +80,36 @@ class Exchange(QFrame):
 
     def done(self, sentence: str) -> None:
         """Nothing more comes; `sentence` says why, where something is missing."""
-        for side in (self._before, self._after):
-            side.give_up()
+        for answer in self._answers.values():
+            answer.give_up()
         if self._own.open:
             self._own.hide()
+        if sentence:
+            self._complaint.tell(sentence)
+
+    def refuse(self, sentence: str, offer: str, take: Callable[[], None]) -> None:
+        """Nobody was asked, and what else can be done."""
+        self._sides.hide()
+        self._complaint.look("soft")
+        self._complaint.setContentsMargins(0, 0, 0, 0)
         self._complaint.tell(sentence)
+        self._offer.setText(offer)
+        self._offer.clicked.connect(take)
+        self._offer.show()
 
 
 class Answer(QFrame):
     """One side's answer, with its verdict as a sign and in words."""
 
-    def __init__(self, theme: Theme, name: str) -> None:
+    def __init__(self, theme: Theme, name: str, as_code: bool) -> None:
         super().__init__()
         self.setProperty("look", "quiet")
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._theme, self._plain_name = theme, name
         self._name, self._verdict, self._sign = Label(name, "strong"), Label("", "good"), Label("")
         self._text, self._foot = Label("", wrap=True), Label("", "faint")
-        self._text.setStyleSheet(f'font-family: "{mono(BODY).family()}"; font-size: {BODY}px;')
+        if as_code:
+            self._text.setStyleSheet(f'font-family: "{mono(BODY).family()}"; font-size: {BODY}px;')
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.setLayout(
             column(
@@ -100,6 +123,8 @@ class Answer(QFrame):
         )
         self._solved: bool | None = None
         self._open = False
+        self.there = False
+        """Something was said."""
         theme.changed.connect(self._draw)
 
     def wait(self) -> None:
@@ -110,8 +135,13 @@ class Answer(QFrame):
         self._solved = None
         self._draw()
 
+    def grow(self, text: str) -> None:
+        """As far as it is there."""
+        self._text.look("")
+        self._text.say(breakable(safe(text)) + " ▌")
+
     def say(self, said: Said) -> None:
-        self._open = False
+        self._open, self.there = False, True
         self._solved = said.solved
         if said.side == "after":
             self._name.say(
@@ -123,7 +153,8 @@ class Answer(QFrame):
         self._text.say((breakable(safe(said.text)) or tr("(empty)")) + ("" if said.finished else " …"))
         tokens = counted("{n} token", "{n} tokens", said.tokens)
         seconds = tr("{n} s", n=number(said.seconds, 1))
-        cut = [] if said.finished else [tr("cut off at the longest answer")]
+        unfinished = tr("stopped") if said.stopped else tr("cut off at the longest answer")
+        cut = [] if said.finished else [unfinished]
         self._foot.say("  ·  ".join([tokens, seconds, *cut]))
         self._draw()
         self.setAccessibleName(

@@ -36,8 +36,8 @@ class Models(Page):
         self._problem = Label("", "bad", wrap=True)
         self._said = Label("", "good", wrap=True)
         self._reading = Label(tr("Looking at what is here."), "soft")
-        self._here, self._there = Group(tr("On this computer")), Group(tr("Can be fetched"))
-        self._others = Group(tr("Fetched by other programs"))
+        self._here, self._there = Group(tr("On this computer")), Group(tr("Available"))
+        self._others = Group(tr("Downloaded by other apps"))
         self._rows: dict[str, ModelRow] = {}
         self._left = Label("", "soft", wrap=True)
         self._left_card = card(
@@ -82,21 +82,16 @@ class Models(Page):
         self._left_card.setVisible(bool(library.orphans))
         self._left.say(
             counted(
-                "What {n} model learned is still here ({size}), though the model itself is not. It goes on "
-                "when the "
-                "model is fetched again.",
-                "What {n} models learned is still here ({size}), though the models themselves are not. Each "
-                "goes on "
-                "when its model is fetched again.",
+                "What {n} model learned is still here ({size}). Download the model again to continue.",
+                "What {n} models learned is still here ({size}). Download a model again to continue with it.",
                 len(library.orphans),
                 size=size(kept),
             )
         )
         self._source.say(
             tr(
-                "Sizes and versions in this list come with Shoal; a download compares them with what the hub "
-                "says, and "
-                "every file with its checksum. Only .safetensors weights are taken, which cannot run code."
+                "Shoal checks every downloaded file against its checksum. It only takes weights that can't run "
+                "code: .safetensors and .gguf."
             )
         )
 

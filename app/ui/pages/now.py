@@ -38,10 +38,13 @@ class Now(QFrame):
         self._finish = menu.addAction(tr("Finish this round, then stop"))
         self._finish.triggered.connect(lambda _=False: actions.finish())
         self._pause.setMenu(menu)
+        self._cancel = button(tr("Cancel"), actions.pause, "", tr("Nothing is lost; it starts over next time"))
         self._held = Elided("", "strong")
         lead = row(self._round, self._step, self._held, gap=10, fill=(1, 2))
-        top = row(column(lead, self._bar, self._why, gap=7), self._pause, self._start, gap=24, fill=0)
-        for made in (self._pause, self._start):
+        top = row(
+            column(lead, self._bar, self._why, gap=7), self._cancel, self._pause, self._start, gap=24, fill=0
+        )
+        for made in (self._cancel, self._pause, self._start):
             top.setAlignment(made, Qt.AlignmentFlag.AlignVCenter)
         self._contribute = Switch(theme, tr("Contribute when idle"))
         self._contribute.toggled.connect(lambda on: (actions.start if on else actions.pause)())
@@ -74,7 +77,9 @@ class Now(QFrame):
         self._bar.setVisible(active or idle)
         self._show_progress(view, now)
         wanted = words.contributes(view)
-        self._pause.setVisible(wanted)
+        placing = view.step is Step.PLACING and view.state is State.LEARNING
+        self._cancel.setVisible(wanted and placing)
+        self._pause.setVisible(wanted and not placing)
         self._start.setVisible(not wanted)
         self._start.setText(tr("Resume") if words.held(view) else tr("Start learning"))
         self._start.setEnabled(view.state is not State.STOPPING)
@@ -91,6 +96,8 @@ class Now(QFrame):
     @staticmethod
     def _reason(view: View, now: float) -> str:
         sentence = words.reason(view, now)
+        if view.step is Step.PLACING and view.state is State.LEARNING:
+            return tr("A minute or two, once for each model: it tries a few puzzles of every kind.")
         if words.held(view):
             kept = tr("The memory is free, and everything learned is kept.")
             return kept if view.state is State.PAUSED else tr("It goes on by itself.")

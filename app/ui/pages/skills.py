@@ -24,6 +24,7 @@ class Skills(Page):
             "soft",
             wrap=True,
         )
+        self._speech = Label("", "soft", wrap=True)
         self._waiting = Label("", "soft", wrap=True)
         self._stack = stack(
             Empty(
@@ -32,7 +33,7 @@ class Skills(Page):
                 tr("No skills measured yet"),
                 tr("One tile for every family of puzzles appears with the first measurement."),
             ),
-            boxed(column(about, self._tiles, self._waiting, 1, gap=18)),
+            boxed(column(about, self._tiles, self._waiting, self._speech, 1, gap=18)),
         )
         self.add(self._stack, 1)
 
@@ -40,6 +41,8 @@ class Skills(Page):
         self._stack.setCurrentIndex(1 if view.families else 0)
         self._waiting.say(tr("Too hard yet: {families}.", families=", ".join(view.waiting)))
         self._waiting.setVisible(bool(view.waiting))
+        rise = view.curve[-1].everyday_rise if view.curve and view.safe_round else None
+        self._speech.tell(words.speech(rise) if rise is not None else "")
         if view.families == self._shown:
             return
         self._shown = view.families

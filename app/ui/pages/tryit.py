@@ -1,16 +1,17 @@
-"""Try it: one question to the model as it came and to what it has become, side by side; puzzles with the
-verdict, for the model and for whoever sits in front of it."""
+"""Try it: a conversation with the model as it came and with what it has become, side by side or with one of
+them; puzzles with the verdict, for the model and for whoever sits in front of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
 from app.chat import messages
-from app.chat.messages import MAX_TEXT, Drawn, Reply
+from app.chat.messages import MAX_TEXT, Drawn, Reply, Sides, chosen
 from app.common.text import safe
 from app.sapo.asking import MAX_ANSWER
 from app.sapo.families import FAMILIES
@@ -20,7 +21,18 @@ from app.ui.pages.exchange import Exchange
 from app.ui.pages.frame import Actions, Page
 from app.ui.texts import counted, span, tr
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Elided, Empty, Label, Picker, button, card, column, field, row
+from app.ui.widgets.pieces import (
+    Elided,
+    Empty,
+    Label,
+    Picker,
+    Segments,
+    button,
+    card,
+    column,
+    field,
+    row,
+)
 
 KEPT = 30
 """So many questions stay on the page."""
@@ -98,18 +110,21 @@ class TryIt(Page):
         self._level.setMinimumWidth(120)
         self._draw_one = button(tr("Draw a puzzle"), self._draw)
         self._question = Question(self._ask)
-        self._question.setPlaceholderText(tr("Draw a puzzle, or ask something of your own"))
         self._question.textChanged.connect(self._edited)
         self._chip, self._unseen = Label("", "chip"), Label(tr("a text it never trained on"), "faint")
         self._state = Elided("", "soft")
         self._complaint = Label("", "bad", wrap=True)
         self._stop = button(tr("Stop"), self._chatting.stop)
         self._send = button(tr("Ask both"), self._ask, "primary", tr("Enter"))
+        self._sides = Segments(
+            [("both", tr("Both")), ("before", tr("Before")), ("after", tr("After"))], tr("Who answers")
+        )
+        self._sides.chosen.connect(lambda _: self._show_stage())
         self._own = field(tr("Or solve it yourself"), tr("Your own answer"), 190)
         self._own.setMaxLength(MAX_ANSWER)
         self._own.returnPressed.connect(self._judge)
         self._check = button(tr("Check mine"), self._judge)
-        said = row(self._state, self._stop, self._own, self._check, self._send, gap=8, fill=0)
+        said = row(self._state, self._stop, self._own, self._check, self._sides, self._send, gap=8, fill=0)
         self._show_levels()
         above = row(self._draw_one, self._family, self._level, 1, self._unseen, self._chip, gap=8)
         inside = column(above, self._question, self._complaint, said, gap=11, margins=(18, 16, 18, 14))
@@ -139,17 +154,23 @@ class TryIt(Page):
             self._complain(tr("A question has at most {n} characters: make it shorter.", n=MAX_TEXT))
             return
         self._complain("")
-        puzzle = self._puzzle
+        puzzle, sides = self._puzzle, self._asked
         if puzzle is not None:
             number = self._chatting.ask(
-                self._home, lambda number: messages.Solve(number=number, puzzle=puzzle.puzzle)
+                self._home, lambda number: messages.Solve(number=number, puzzle=puzzle.puzzle, sides=sides)
             )
         else:
-            number = self._chatting.ask(self._home, lambda number: messages.Ask(number=number, text=text))
+            number = self._chatting.ask(
+                self._home, lambda number: messages.Ask(number=number, text=text, sides=sides)
+            )
             self._question.clear()
         self._waiting[number] = self._exchange(safe(text), puzzle)
-        self._waiting[number].wait()
+        self._waiting[number].wait(chosen(sides))
         self._show_stage()
+
+    @property
+    def _asked(self) -> Sides:
+        return cast(Sides, self._sides.value)
 
     def _judge(self) -> None:
         puzzle, answer = self._puzzle, self._own.text().strip()
@@ -194,8 +215,17 @@ class TryIt(Page):
         match reply:
             case Drawn() if reply.number == self._drawing:
                 self._take(reply)
+            case messages.Growing() if exchange is not None:
+                exchange.grow(reply.side, reply.text)
+                return
             case messages.Said() if exchange is not None:
                 exchange.say(reply)
+            case messages.OnlyPuzzles() if exchange is not None:
+                exchange.refuse(
+                    tr("This model only speaks puzzle: draw one, or pick a model that talks."),
+                    tr("See the models"),
+                    lambda: self.ask.go("models"),
+                )
             case messages.Judged() if exchange is not None:
                 exchange.person(None, reply.solved)
             case messages.Solution() if exchange is not None:
@@ -251,6 +281,7 @@ class TryIt(Page):
     def _show_stage(self) -> None:
         stage, puzzle = self._chatting.stage, self._puzzle
         busy = bool(self._waiting) or bool(self._drawing)
+        self._send.setText(tr("Ask both") if self._asked == "both" else tr("Ask"))
         self._send.setEnabled(not busy and bool(self._question.toPlainText().strip()))
         self._draw_one.setEnabled(not busy)
         self._check.setEnabled(not busy)
@@ -269,6 +300,11 @@ class TryIt(Page):
                 )
             )
         opened = self._chatting.opened
+        self._question.setPlaceholderText(
+            tr("Say something, or draw a puzzle")
+            if opened is not None and opened.engine.talks
+            else tr("Draw a puzzle, or ask something of your own")
+        )
         self._who.setVisible(opened is not None)
         if opened is not None:
             self._who.say(tr("{model} with {engine}", model=safe(opened.model), engine=opened.engine.name))

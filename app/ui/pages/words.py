@@ -7,6 +7,8 @@ import time
 
 from PySide6.QtCore import QDateTime, QLocale
 
+from app.node import figures
+from app.node.figures import Speech
 from app.node.reasons import Reason
 from app.node.snapshot import Ruling
 from app.ui.model import State, Step, View
@@ -106,6 +108,8 @@ def round_line(view: View) -> str:
     """Where the run stands: "Round 42", or "Round 42 of 100"."""
     if view.step is Step.PROBING:
         return tr("After round {n}", n=number(view.safe_round))
+    if view.step is Step.PLACING:
+        return tr("First look")
     if view.last_round:
         return tr("Round {n} of {all}", n=number(view.round), all=number(view.last_round))
     return tr("Round {n}", n=number(view.round))
@@ -170,3 +174,18 @@ def working(view: View) -> bool:
 
 def _ended(sentence: str) -> str:
     return sentence if sentence.endswith((".", "!", "?")) or not sentence else sentence + "."
+
+
+def speech(rise: float) -> str:
+    """Whether everyday language was kept; see app.node.everyday."""
+    amount = number(abs(100 * rise), 0)
+    said = (
+        tr("everyday replies surprise it {n} % less", n=amount)
+        if rise < 0
+        else tr("everyday replies surprise it {n} % more", n=amount)
+    )
+    return {
+        Speech.KEPT: tr("It speaks as well as before: {said}.", said=said),
+        Speech.WORSE: tr("It speaks a little worse than before: {said}.", said=said),
+        Speech.LOST: tr("It is losing everyday language: {said}.", said=said),
+    }[figures.speech(rise)]

@@ -99,7 +99,7 @@ class ModelPicker(QWidget):
         gated = tr(model.gated) if model.gated else ""
         self._panel.ask(
             f"{gated}\n\n{text}" if gated else text,
-            tr("Get it"),
+            tr("Download"),
             lambda: self._get(name),
             token=self._ask.keep_token if gated else None,
         )
@@ -119,9 +119,10 @@ class PickRow(QFrame):
         super().__init__()
         self.radio = Radio(theme, title)
         self._title, self._size, self._fit = Elided(title, "strong"), Label("", "faint"), Label("", "good")
+        self._begins = Label("", "faint", wrap=True)
         line = row(self.radio, self._title, self._size, self._fit, gap=10)
         line.setStretch(1, 1)
-        self.setLayout(line)
+        self.setLayout(column(line, self._begins, gap=2))
 
     def show_model(self, model: Model, holdings: Holdings) -> None:
         assert holdings.library is not None
@@ -130,6 +131,7 @@ class PickRow(QFrame):
         self._size.say(tr("{size}, licence", size=here) if model.gated and not model.installed else here)
         self._fit.look(look or "good")
         self._fit.say(word)
+        self._begins.tell(words.begins(model))
         self.setToolTip(why)
         self.radio.setAccessibleDescription(f"{here}. {word}. {why}")
         self.radio.setChecked(holdings.chosen == model.name or self.radio.isChecked())

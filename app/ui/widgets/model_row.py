@@ -35,6 +35,7 @@ class ModelRow(QFrame):
             Label("", "chip"),
             Label("", "soft", wrap=True),
         )
+        self._begins = Label("", "soft", wrap=True)
         self._facts = Elided("", "faint")
         self._fit, self._why = Label("", "good"), Label("", "soft", wrap=True)
         self._bar, self._far = QProgressBar(), Label("", "soft", wrap=True)
@@ -54,7 +55,7 @@ class ModelRow(QFrame):
         fit.setAlignment(self._fit, Qt.AlignmentFlag.AlignTop)
         self._fit_line = QWidget()
         self._fit_line.setLayout(fit)
-        said = column(head, self._about, self._facts, self._fit_line, gap=4)
+        said = column(head, self._about, self._facts, self._fit_line, self._begins, gap=4)
         doing = row(self._delete, self._cancel, self._get, self._retry, self._use, gap=8)
         top = row(said, gap=20)
         top.setStretch(0, 1)
@@ -81,6 +82,7 @@ class ModelRow(QFrame):
         self._say_chip(chosen)
         self._about.say(words.about(model))
         self._facts.say(words.facts(model))
+        self._begins.tell(words.begins(model))
         look, word, why = words.fit(model, holdings.library)
         self._fit_line.setVisible(bool(word))
         self._fit.look(look or "good")
@@ -89,7 +91,7 @@ class ModelRow(QFrame):
         self._say_progress(fetch, waits, elsewhere)
         sentence = holdings.failed.get(model.name) or (model.partial.sentence if cut and model.partial else "")
         if cut and not sentence:
-            sentence = tr("The download was interrupted; what has come is kept.")
+            sentence = tr("Download interrupted. Nothing is lost: it resumes where it stopped.")
         self._failed.say(sentence)
         self._failed.setVisible(bool(sentence))
         busy = fetch is not None or waits
@@ -129,11 +131,11 @@ class ModelRow(QFrame):
             shown = Fetch(name=self.name, have=partial.have, total=partial.total)
         self._progress.setVisible(fetch is not None or waits or shown is not None)
         if waits:
-            self._far.say(tr("It is next."))
+            self._far.say(tr("Next in line."))
         elif fetch is not None:
             self._far.say(fetch.note or words.progress(fetch))
         elif elsewhere:
-            self._far.say(tr("Another process is fetching it."))
+            self._far.say(tr("Another Shoal is downloading it."))
         elif shown is not None:
             self._far.say(words.progress(shown))
         share = shown.have / shown.total if shown is not None and shown.total else 0.0
@@ -160,7 +162,7 @@ class ModelRow(QFrame):
         gated = tr(self._model.gated) if self._model.gated else ""
         self._panel.ask(
             f"{gated}\n\n{text}" if gated else text,
-            tr("Go on fetching") if begun else tr("Get it"),
+            tr("Resume download") if begun else tr("Download"),
             lambda: self._ask.get(self.name),
             token=self._ask.keep_token if gated else None,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from app.node.library import Library, Model
 from app.ui.holdings import Fetch
-from app.ui.texts import counted, number, percent, size, span, tr
+from app.ui.texts import counted, family_titles, number, percent, size, span, tr
 from engines.models.catalogue import STARTER, find
 from engines.models.gguf_shelf import is_gguf
 from engines.models.needs import Verdict
@@ -19,35 +19,35 @@ def fit(model: Model, library: Library) -> tuple[str, str, str]:
     match model.fit.verdict:
         case Verdict.TOO_LARGE:
             said = tr(
-                "It needs {need} of memory, and this computer can give {most}.",
+                "Needs {need} of memory; this computer can give {most}.",
                 need=size(model.least),
                 most=size(memory.most),
             )
             return "bad", tr("Too large"), said
         case Verdict.NO_DISK:
             said = tr(
-                "It takes {need} of disk, and {free} are free: make some room.",
+                "Needs {need} of disk space; {free} free. Free up some space.",
                 need=size(missing(model)),
                 free=size(library.disk_free),
             )
             return "bad", tr("No room"), said
         case Verdict.CROWDED:
             said = tr(
-                "It needs {need} of memory, and {free} are free now: close other programs.",
+                "Needs {need} of memory; {free} free right now. Close other apps.",
                 need=size(model.least),
                 free=size(memory.free),
             )
             return "warn", tr("Not at the moment"), said
         case Verdict.TIGHT:
             said = tr(
-                "It runs, though slower: {need} of memory would be good, {free} are free.",
+                "Runs, but slower: {need} of memory would be good; {free} free.",
                 need=size(model.learning),
                 free=size(memory.free),
             )
             return "warn", tr("Tight"), said
         case _:
             said = tr(
-                "It needs {need} of memory, and {free} are free.",
+                "Needs {need} of memory; {free} free.",
                 need=size(model.learning),
                 free=size(memory.free),
             )
@@ -60,11 +60,25 @@ def facts(model: Model) -> str:
     if model.training is not None:
         rounds = counted("{n} round learned", "{n} rounds learned", model.training.rounds)
         parts.append(tr("{rounds}, {size}", rounds=rounds, size=size(model.training.bytes)))
+        if model.training.round_s is not None:
+            parts.append(tr("about {span} a round here", span=span(model.training.round_s)))
     elif model.installed:
         parts.append(tr("nothing learned yet"))
     if model.local:
         parts.append(model.name if is_gguf(model.name) else model.folder)
     return "  ·  ".join(part for part in parts if part)
+
+
+def begins(model: Model) -> str:
+    """What it can begin with, and what is too hard; empty before it was tried out."""
+    training = model.training
+    if training is None or not (training.begins or training.waiting):
+        return ""
+    hard = tr("Too hard yet: {families}.", families=", ".join(family_titles(training.waiting)))
+    if not training.begins:
+        return hard
+    can = tr("It can begin with: {families}.", families=", ".join(family_titles(training.begins)))
+    return f"{can}\n{hard}" if training.waiting else can
 
 
 def about(model: Model) -> str:
@@ -86,7 +100,7 @@ def missing(model: Model) -> int:
 def progress(fetch: Fetch) -> str:
     """How far a download is: "312 MB of 995 MB, 4.2 MB a second, about 3 min left"."""
     if not fetch.total:
-        return tr("Asking what there is to fetch.")
+        return tr("Looking for the files.")
     line = tr(
         "{have} of {total} ({share})",
         have=size(fetch.have),
@@ -106,17 +120,17 @@ def consent(model: Model, library: Library, host: str) -> str:
     """What a download means, before it begins."""
     packaged = find(model.name)
     asked = tr(
-        "To fetch {title}, this computer asks {host} for it. What leaves: your network address and the name of "
-        "the model. What comes: {size}; {free} are free on this disk.",
+        "Download {title} from {host}? {size}; you have {free} free. {host} sees your IP address and the "
+        "model's name.",
         title=model.title,
         host=host,
         size=size(missing(model)),
         free=size(library.disk_free),
     )
-    apart = tr("A process of its own does it, and ends with it. Learning alone still opens no connection.")
+    apart = tr("Learning on its own stays offline either way.")
     if packaged is not None and packaged.package is not None:
         other = tr(
-            "Where {host} does not answer, it comes from the Python packages this computer is set up for.",
+            "If {host} doesn't answer, it comes as a Python package from where pip gets its packages.",
             host=host,
         )
         return f"{asked} {other} {apart}"
@@ -135,17 +149,15 @@ def deleting(model: Model) -> str:
         return tr("{title} leaves this list. The folder and what it learned stay.", title=model.title)
     if not model.installed:
         return tr(
-            "What has come of {title} ({size}) is deleted.",
+            "Deletes what was downloaded of {title} ({size}).",
             title=model.title,
             size=size(model.partial.have if model.partial else 0),
         )
-    goes = tr("{title} is deleted and {size} are free again.", title=model.title, size=size(model.bytes))
+    goes = tr("Deletes {title} and frees {size}.", title=model.title, size=size(model.bytes))
     if model.training is None:
         return goes
     kept = tr(
-        "What it learned here ({rounds} rounds, {size}) is separate and stays; it can be used again once the "
-        "model is "
-        "fetched anew.",
+        "What it learned here stays ({rounds} rounds, {size}). Download the model again to use it.",
         rounds=number(model.training.rounds),
         size=size(model.training.bytes),
     )
@@ -155,11 +167,11 @@ def deleting(model: Model) -> str:
 def switching(model: Model, running: bool) -> str:
     """What choosing another model does."""
     own = (
-        tr("It goes on after round {n}.", n=number(model.training.rounds))
+        tr("It continues after round {n}.", n=number(model.training.rounds))
         if model.training is not None and model.training.rounds
-        else tr("It begins at its first round.")
+        else tr("It starts with round 1.")
     )
-    now = tr("Learning changes over at once.") if running else tr("It counts from the next start.")
+    now = tr("Learning switches over right away.") if running else tr("Nothing runs until you start learning.")
     kept = tr("Each model has its own history and keeps what it learned.")
     return f"{kept} {own} {now}"
 

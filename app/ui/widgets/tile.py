@@ -162,8 +162,8 @@ def _change(family: Family) -> str:
         return ""
     points = round(100 * (family.latest - family.first))
     if not points:
-        return tr("as at the start")
-    return tr("{sign}{n} since the start", sign="+" if points > 0 else "−", n=abs(points))
+        return tr("no change")
+    return tr("{sign}{n} points", sign="+" if points > 0 else "−", n=abs(points))
 
 
 class Tiles(QWidget):

@@ -1,0 +1,78 @@
+"""Whether everyday language is kept while puzzles are learned: how likely the model finds forty replies that
+were written for this, and are never trained on."""
+
+from __future__ import annotations
+
+import functools
+import math
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from app.node.figures import Speech, speech
+from app.node.link import Link
+from app.node.messages import Foreign
+
+FILE = Path(__file__).resolve().parents[2] / "resources" / "everyday.json"
+MAX_TOKENS = 256
+"""Longer ones are left out whole; with a tokenizer of words the longest takes about 50."""
+_Text = Annotated[str, msgspec.Meta(min_length=1, max_length=400)]
+
+
+class Talk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Something said, and a reply to it."""
+
+    said: _Text
+    reply: _Text
+
+
+@functools.cache
+def talks() -> tuple[Talk, ...]:
+    return msgspec.json.decode(FILE.read_bytes(), type=tuple[Talk, ...])
+
+
+async def perplexity(link: Link) -> float | None:
+    """exp of the mean negative log-likelihood (nats) of the replies' tokens, each behind what was said, under
+    the model's own chat template and with its adapter. None where not one reply fits. Without the end token:
+    short answers to puzzles make an early end likelier, which would flatter what happens to language.
+
+    Raises TrainerDied and EngineError."""
+    readings = await link.read(
+        [
+            Foreign(
+                prompt=[{"role": "user", "content": one.said}], completions_G=(one.reply,), finished_G=(True,)
+            )
+            for one in talks()
+        ],
+        MAX_TOKENS,
+        logprobs=True,
+    )
+    read = [reading.logprobs_GT[0][:-1] for reading in readings if reading is not None and reading.logprobs_GT]
+    return of(read)
+
+
+def of(logprobs_ST: list[list[float]]) -> float | None:
+    """
+    >>> of([[math.log(0.5)], [math.log(0.5), math.log(0.25)]]), of([])
+    (2.519842099789746, None)
+    """
+    tokens = sum(map(len, logprobs_ST))
+    return math.exp(-sum(map(math.fsum, logprobs_ST)) / tokens) if tokens else None
+
+
+def sentence(rise: float) -> str:
+    """What a rise of the perplexity, as a share, means for people.
+
+    >>> sentence(0.012), sentence(-0.03)
+    ('It speaks as well as before: everyday replies surprise it 1 % more.', \
+'It speaks as well as before: everyday replies surprise it 3 % less.')
+    >>> sentence(0.3)
+    'It is losing everyday language: everyday replies surprise it 30 % more.'
+    """
+    how = {
+        Speech.KEPT: "It speaks as well as before",
+        Speech.WORSE: "It speaks a little worse than before",
+        Speech.LOST: "It is losing everyday language",
+    }[speech(rise)]
+    return f"{how}: everyday replies surprise it {abs(100 * rise):.0f} % {'less' if rise < 0 else 'more'}."

@@ -1,0 +1,139 @@
+"""Conversations with an engine whose answers and limits are known: what is remembered, forgotten and ended."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from app.chat import messages, terminal
+from app.chat.messages import Growing, Reply, Said, Side
+from app.chat.talking import Chat, OpenEngine
+from engines.contract import Completion, EngineInfo, Heard, Messages, TooLongError
+
+ROOT = Path(__file__).parents[2]
+READS = 120
+"""Characters that the engine can read at once."""
+
+
+class Echo:
+    """Repeats what it was last told, a word at a time."""
+
+    def __init__(self, talks: bool) -> None:
+        self.prompts: list[tuple[bool, list[str]]] = []
+        self.info = EngineInfo(
+            name="echo", device="none", dtype="none", model="echo", parameters=0, trainable=0, threads=0,
+            memory_budget_mb=0, talks=talks,
+        )  # fmt: skip
+
+    def answer(
+        self,
+        prompt: Messages,
+        max_tokens: int,
+        seed: int,
+        heard: Heard,
+        *,
+        plain: bool = False,
+        temperature: float = 1.0,
+    ) -> Completion:
+        said = [one["content"] for one in prompt]
+        if sum(map(len, said)) > READS:
+            raise TooLongError("A prompt of so many tokens exceeds those that echo can read: choose another.")
+        self.prompts.append((plain, said))
+        words = said[-1].split()
+        for number in range(1, len(words) + 1):
+            text = " ".join(words[:number])
+            if not heard(text):
+                return Completion(tokens_T=[0] * number, logprobs_T=[], finished=False, text=text)
+        return Completion(tokens_T=[0] * len(words), logprobs_T=[], finished=True, text=text)
+
+
+@pytest.fixture
+def open_chat(tmp_path: Path) -> Iterator[Any]:
+    made: list[Chat] = []
+
+    def opened(talks: bool = True) -> tuple[Chat, Echo]:
+        engine = Echo(talks)
+        made.append(Chat("starter", tmp_path, cast(OpenEngine, lambda *_: engine)))
+        return made[-1], engine
+
+    yield opened
+    for chat in made:
+        chat.close()
+
+
+def ask(chat: Chat, text: str, stop_after: int = 1000, **what: Any) -> tuple[list[Reply], list[str]]:
+    told: list[str] = []
+
+    def tell(side: Side, text: str) -> bool:
+        told.append(text)
+        return len(told) < stop_after
+
+    return list(chat.do(messages.Ask(number=1, text=text, **what), tell)), told
+
+
+def said(replies: Sequence[Reply]) -> list[tuple[str, str]]:
+    return [(one.side, one.text) for one in replies if isinstance(one, Said)]
+
+
+def test_an_answer_grows_and_is_remembered(open_chat: Any) -> None:
+    chat, engine = open_chat()
+    replies, told = ask(chat, "good \x1b morning")
+    assert told == ["good", "good ·", "good · morning"], "nothing in it is obeyed"
+    assert said(replies) == [("before", "good · morning"), ("after", "good · morning")]
+    assert len(engine.prompts) == 1, "both are the same model before anything was learned"
+    ask(chat, "and", sides="after")
+    assert engine.prompts[-1] == (False, ["good \x1b morning", "good \x1b morning", "and"])
+    list(chat.do(messages.Forget(number=2), lambda *_: True))
+    ask(chat, "and now", sides="before")
+    assert engine.prompts[-1] == (True, ["and now"])
+
+
+def test_what_is_stopped_stays_as_far_as_it_came(open_chat: Any) -> None:
+    chat, engine = open_chat()
+    replies, _ = ask(chat, "one two three four", stop_after=2)
+    (stopped, done) = replies
+    assert isinstance(stopped, Said) and stopped.stopped and not stopped.finished
+    assert (stopped.side, stopped.text) == ("before", "one two") and isinstance(done, messages.Done)
+    ask(chat, "go on", sides="before")
+    assert engine.prompts[-1][1] == ["one two three four", "one two", "go on"]
+
+
+def test_a_conversation_that_grows_too_long_loses_its_beginning(open_chat: Any) -> None:
+    chat, engine = open_chat()
+    for number in range(3):
+        ask(chat, f"{number} " + "x" * 20)
+    replies, _ = ask(chat, "3 " + "x" * 20)
+    (noted,) = (one.sentence for one in replies if isinstance(one, messages.Noted))
+    assert "forgot the beginning" in noted
+    assert engine.prompts[-1][1][0].startswith("1 ") and len(engine.prompts[-1][1]) == 5
+    (failed,), _ = ask(chat, "y" * READS * 2)
+    assert isinstance(failed, messages.Failed) and "ask something shorter" in failed.sentence
+
+
+def test_who_only_speaks_puzzle_is_not_asked_for_more(open_chat: Any) -> None:
+    chat, engine = open_chat(talks=False)
+    replies, _ = ask(chat, "How are you?")
+    assert [type(one) for one in replies] == [messages.OnlyPuzzles, messages.Done] and not engine.prompts
+    replies, _ = ask(chat, "4 + 3 =")
+    assert said(replies)[0] == ("before", "4 + 3 =")
+
+
+def test_growing_answers_travel_as_messages() -> None:
+    growing = Growing(number=2, side="after", text="so far")
+    assert messages.reply(messages.to_line(growing)) == growing
+    assert messages.request(b'{"type":"stop","number":7}\n') == messages.Stop(number=7)
+
+
+def test_ctrl_c_ends_the_answer_and_a_second_one_more() -> None:
+    with terminal.interruptible(True) as stop:
+        assert not stop.is_set()
+        signal.raise_signal(signal.SIGINT)
+        assert stop.is_set()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
