@@ -87,16 +87,18 @@ class Watch:
         short, growing = is_short(self._readings), grows(self._readings)
         if self._exhausted or not (short or growing):
             return None
-        last = self._readings[-1]
+        last, first = self._readings[-1], self._readings[0]
         self._readings, self._pause = [], PAUSE
         _give_back()
+        if not short and self._read().held_mb <= first.held_mb + max(GROWTH_MB, GROWTH * first.held_mb):
+            return None  # it was free already, only not given back
         done = step_down()
         if done is None:
             self._exhausted = True
             done = "Nothing smaller is left: close other programs or choose a smaller model."
         if short:
             return f"Only {100 * last.free:.0f} % of this computer's memory is free. {done}"
-        return f"The trainer's memory has grown to {last.held_mb:,} MB over {WINDOW} rounds. {done}"
+        return f"The trainer's memory has grown to {last.held_mb:,} MB over {WINDOW} steps. {done}"
 
 
 def _give_back() -> None:

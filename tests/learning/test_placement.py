@@ -34,7 +34,8 @@ def test_only_what_looks_best_is_asked_further() -> None:
     assert second is not None and len(second.families) == 8 and (second.first, second.count) == (2, 2)
     assert all(tried(name, 0).any or int(name[1:]) % 3 == 2 for name in second.families)
     assert placement.next_stage(every, len(placement.STAGES)) is None
-    assert placement.next_stage([tried("gcd", 0)], 1) is None
+    assert placement.next_stage([tried("gcd", 0)], 1) is not None
+    assert placement.next_stage([tried("gcd", 0)], 2) is None
 
 
 def test_a_family_begins_where_one_question_in_ten_is_answered() -> None:

@@ -53,7 +53,13 @@ def test_growth_is_told_with_its_size() -> None:
     watch = Watch(lambda: Reading(next(held), 0.5))
     said = [watch.after_step(lambda: "Smaller now.") for _ in range(WINDOW)]
     assert said[:-1] == [None] * (WINDOW - 1)
-    assert said[-1] == f"The trainer's memory has grown to 3,300 MB over {WINDOW} rounds. Smaller now."
+    assert said[-1] == f"The trainer's memory has grown to 3,300 MB over {WINDOW} steps. Smaller now."
+
+
+def test_what_was_free_already_is_given_back_and_no_reason_to_step_down() -> None:
+    held = iter([*range(1000, 1000 + 100 * WINDOW, 100), 1200, *[1200] * WINDOW])
+    watch = Watch(lambda: Reading(next(held), 0.5))
+    assert [watch.after_step(lambda: "Smaller now.") for _ in range(2 * WINDOW)] == [None] * 2 * WINDOW
 
 
 def test_this_process_can_be_read() -> None:
