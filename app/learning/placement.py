@@ -217,7 +217,7 @@ def lesson(found: Sequence[Taught], placed: Iterable[str], most: int = ENOUGH) -
 def miscounts(work: str) -> bool:
     """Whether an equation in somebody's work is false. What is no equation of whole numbers says nothing.
 
-    >>> [miscounts(work) for work in ("10 = 2 * 26. #2", "22 is 22 = 11 \u00d7 3. #1", "8 = 2 * 4; 1/0 = 2 = b")]
+    >>> [miscounts(work) for work in ("10 = 2 * 26. #2", "22 is 22 = 11 \u00d7 3. #1", "8 = 2 * 4; 1/0 = b")]
     [True, True, False]
     """
     plain = work.translate(_SIGNS)
