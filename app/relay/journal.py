@@ -28,7 +28,7 @@ from app.transaction import alone, tables, transaction
 FORMAT = 1
 FILE = "journal.sqlite3"
 KEYS = 50_000
-VALUES = 100_000
+VALUES = 150_000
 """Most keys whose numbers, and most values, that are kept; of the keys the latest."""
 TRANSACTION = 512
 """Most changes of one transaction."""

@@ -18,7 +18,7 @@ from app.relay.desk import Desk
 from app.relay.jetstream import JetStream, servers
 from app.relay.journal import FILE, Journal
 from app.relay.memory import Memory
-from app.relay.standing import Ban
+from app.relay.standing import PROBATION, SEEN_S, Ban, Standing
 from app.relay.window import Added, Bounds, Limits
 from tests.relay.natsserver import Server, free_ports
 
@@ -247,6 +247,23 @@ def test_what_comes_back_after_a_restart(world: World) -> None:
     play(world, story)
 
 
+def test_standing_is_kept_over_a_restart(world: World) -> None:
+    async def story(world: World) -> None:
+        desk = await world.relay()
+        known = Standing(error=0.01, honest=PROBATION, first=time.time() - SEEN_S, latest=time.time())
+        desk.standings.put(ANN, known)
+        desk.standings.honest(ANN)
+        desk.standings.false_claim(BOB)
+        before = [desk.standings.of(key) for key in (ANN, BOB)]
+        assert before[0].known
+        desk = await world.restarted(desk)
+        after = [desk.standings.of(key) for key in (ANN, BOB)]
+        assert after == (before if world.lasts else [Standing(), Standing()])
+        assert desk.standings.known == ({ANN} if world.lasts else set())
+
+    play(world, story)
+
+
 def test_what_is_left_out_after_a_restart(world: World) -> None:
     if not world.lasts:
         pytest.skip("memory forgets, as it says")
@@ -348,6 +365,23 @@ def test_relays_on_one_nats_have_the_same(server: Server) -> None:
         await publish(one, group(400))
         await until(lambda: 400 in ids(two))
         assert len({300, 301} & set(ids(one))) == len({300, 301} & set(ids(two))) == 1
+
+    play(OnNats(server.url), story)
+
+
+def test_standing_holds_on_every_relay(server: Server) -> None:
+    async def story(world: World) -> None:
+        here, there = await world.relay(), await world.relay()
+        known = Standing(error=0.01, honest=PROBATION - 1, first=time.time() - SEEN_S, latest=time.time())
+        here.standings.put(ANN, known)
+        here.standings.honest(ANN)
+        there.standings.honest(ANN)
+        await here.write_standings()
+        await until(lambda: ANN in there.standings.known)
+        there.standings.false_claim(ANN)
+        await there.write_standings()
+        await until(lambda: len(here.standings.of(ANN).false_claims) == 1)
+        assert here.standings.of(ANN).error > 0.1
 
     play(OnNats(server.url), story)
 
