@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from math import inf
 from random import Random
 
 import msgspec
@@ -29,8 +30,8 @@ from app.relay.window import Kept, Roster, Section, Window, site
 
 SEVERAL = 3
 """Networks with known keys, from which on these come first."""
-_LOOKS = 64
-"""Known keys looked at to find them."""
+_LOOKS, _HOLDS_S, _HELD = 64, 1.0, 64
+"""Known keys looked at to find them, and for how long, and for how many choices of families, that holds."""
 
 _COUNTED = 128
 """In a swarm so small the publishers are counted, in a larger one the most in one family stand for them."""
@@ -91,6 +92,7 @@ class Sampler:
         self._remembered = remembered
         self._askers = askers
         self._given: OrderedDict[bytes, Given] = OrderedDict()
+        self._found_several: dict[Families, tuple[bool, float]] = {}
 
     def sample(self, ask: Ask, weight: Weight | None = None) -> Batch:
         """At most `ask.k` groups. A known key of weight w is passed over with probability 1 - w, and still
@@ -125,7 +127,7 @@ class Sampler:
         everybody, known = [room.peers for room in rooms], [room.known for room in rooms]
         draft = Draft(ask, families, window, self._memory(ask.key), self._rng)
         draft.narrow = sections is not None and 8 * sum([section.groups for section in sections]) < len(window)
-        if weight is None or not self._several(known, ask.key):
+        if weight is None or not self._several(known, families):
             self._turns(draft, everybody, weight, PROBATION_WEIGHT).fill(k)
             return draft.groups
         trusted = self._turns(draft, known, weight, 1.0)
@@ -133,8 +135,10 @@ class Sampler:
         trusted.fill(k - places)
         if len(draft.groups) < k - places:
             places = k // 4
-        strangers = self._turns(draft, everybody, weight, PROBATION_WEIGHT, but=known)
-        strangers.fill(len(draft.groups) + min(places, len(draft.groups) // 3))
+        places = min(places, len(draft.groups) // 3)
+        if places:
+            strangers = self._turns(draft, everybody, weight, PROBATION_WEIGHT, but=known)
+            strangers.fill(len(draft.groups) + places)
         trusted.fill(k)
         return draft.groups
 
@@ -164,18 +168,26 @@ class Sampler:
         light = PROBATION_WEIGHT * (everybody - known)
         return min(k // 4, int(k * light / (light + known) + self._rng.random()))
 
-    def _several(self, known: list[Roster], own: bytes) -> bool:
-        """Whether there are known keys of several networks."""
-        sites = set()
-        for roster in known:
+    def _several(self, known: list[Roster], families: Families) -> bool:
+        """Whether there are known keys of several networks, as of a second ago."""
+        now = self._window.now()
+        found, at = self._found_several.get(families, (False, -inf))
+        if now - at >= _HOLDS_S:
+            if len(self._found_several) >= _HELD:
+                self._found_several.clear()
+            found = len(list(islice(self._sites(known), SEVERAL))) == SEVERAL
+            self._found_several[families] = found, now
+        return found
+
+    def _sites(self, rosters: list[Roster]) -> Iterator[str]:
+        """The networks of some keys, each once."""
+        seen = set()
+        for roster in rosters:
             for position in islice(shuffled(len(roster), self._rng), _LOOKS):
-                key = roster.at(position)
-                newest = self._window.authors[key].line.newest() if key != own else None
-                if newest is not None:
-                    sites.add(site(newest.address))
-                    if len(sites) == SEVERAL:
-                        return True
-        return False
+                newest = self._window.authors[roster.at(position)].line.newest()
+                if newest is not None and (where := site(newest.address)) not in seen:
+                    seen.add(where)
+                    yield where
 
     def _peers(self, rosters: list[Roster]) -> Iterator[bytes | None]:
         """Every key of these rosters once, in a random order, found along the shorter way: through all keys,
