@@ -182,7 +182,6 @@ async def announce(link: Invite, private: bool) -> None:
         swarm=link.swarm or SWARM,
         relay=link.relay or "",
         port=parts.port or 80,
-        path=parts.path,
         since_ms=int(time.time() * 1000),
         private=private,
     )

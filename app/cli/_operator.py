@@ -243,9 +243,10 @@ def _base(args: argparse.Namespace) -> str:
 
 
 def _ask(url: str, content: bytes | None = None) -> tuple[int, bytes]:
-    request = urllib.request.Request(url, data=content, headers={"Content-Type": "application/json"})
+    headers = {"Content-Type": "application/json", "User-Agent": "shoal"}
+    request = urllib.request.Request(url, data=content, headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=_WAIT_S) as answer:
+        with urllib.request.build_opener(_Stay).open(request, timeout=_WAIT_S) as answer:
             return answer.status, answer.read(_LARGEST)
     except urllib.error.HTTPError as error:
         with error:
@@ -253,6 +254,13 @@ def _ask(url: str, content: bytes | None = None) -> tuple[int, bytes]:
     except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise OperatorError(f"The relay at {url} does not answer ({reason}): is it running?") from error
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """An order goes where it was sent and nowhere else: a redirect is an answer like any other."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
 
 
 def _made(file: Path) -> bytes:

@@ -35,6 +35,7 @@ FRAMES_PER_MIN, FRAME_BYTES = 6000, 16 * KB
 hundredth of it."""
 FLOOD_WAIT_MS = 60_000
 LONGEST_WAIT_MS = 24 * 3600 * 1000
+_HEADERS = {"User-Agent": "shoal"}
 
 
 class Ended(Exception):
@@ -134,9 +135,18 @@ async def connect(url: str, tls: ssl.SSLContext | None = None, ledger: Ledger | 
     import aiohttp
 
     place = urlsplit(url).netloc
+
+    async def stay(*_: object) -> None:
+        raise Ended(f"{place} sends this node on to another address, which is not followed: check its address.")
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_redirect.append(stay)
     proxy = await asyncio.to_thread(proxy_for, url)
     http = aiohttp.ClientSession(
-        cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(total=None, sock_connect=OPEN_S)
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers=_HEADERS,
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=OPEN_S),
+        trace_configs=[trace],
     )
     try:
         async with asyncio.timeout(OPEN_S):
@@ -146,6 +156,7 @@ async def connect(url: str, tls: ssl.SSLContext | None = None, ledger: Ledger | 
                 timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_S),
                 heartbeat=HEARTBEAT_S,
                 proxy=proxy,
+                proxy_headers=_HEADERS,
                 ssl=tls or (authorities.context() if url.startswith("wss:") else True),
                 compress=0,
                 max_msg_size=BATCH_FRAME + 1,  # aiohttp takes only what is smaller

@@ -116,12 +116,14 @@ class Tunnels:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.agents: set[str] = set()
         self.refuse = False
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             self.asked.append(head.splitlines()[0])
+            self.agents |= {line for line in head.splitlines() if line.lower().startswith("user-agent")}
             method, place, _ = self.asked[-1].split(" ", 2)
             if self.refuse or method != "CONNECT":
                 writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
