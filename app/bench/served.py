@@ -116,10 +116,10 @@ class Served:
 async def _relay() -> None:
     desks: list[Desk] = []
 
-    def open_desk(bound: str) -> Desk:
+    def open_desk() -> Desk:
         kinds = dict.fromkeys(_KINDS, _WIDE) | {"bytes": _BYTES}
         quotas = Quotas(asyncio.get_running_loop().time, kinds, kinds)
-        desks.append(Desk(bound, SWARM, "bench", quotas=quotas))
+        desks.append(Desk(bytes(32), SWARM, "bench", quotas=quotas))
         return desks[0]
 
     def know(keys: int) -> None:

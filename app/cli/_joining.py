@@ -8,7 +8,6 @@ import getpass
 import ipaddress
 import os
 import re
-import secrets
 import signal
 import sys
 import threading
@@ -131,12 +130,6 @@ def ask_private() -> Private:
             f"{remedy.command('invite --new-words')} makes some."
         )
     return unlock(text)
-
-
-def own_id(bound: str) -> str:
-    """A relay's id where none was chosen: HOST:PORT, but a random one where it listens everywhere, because
-    many computers do so."""
-    return f"relay-{secrets.token_hex(8)}" if _is_wildcard(bound.rpartition(":")[0]) else bound
 
 
 def invite(url: str, swarm: str, relay: str, public: Invite | None) -> Invite:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from app.relay.operator import Act, Doing, Reply
     from app.relay.rules import Rules
 
-KEY_FILE, PLACE_FILE = "operator.key", "relay.json"
+KEY_FILE, RELAY_KEY_FILE, PLACE_FILE = "operator.key", "relay.key", "relay.json"
 ORDERS = ("ban", "unban", "bans", "status")
 _WAIT_S = 30.0
 _LARGEST = 16 * 2**20
@@ -107,6 +107,16 @@ def operators(args: argparse.Namespace) -> frozenset[bytes]:
     if args.state is not None:
         keys.add(signing.public_key(_made(args.state / KEY_FILE)))
     return frozenset(keys)
+
+
+def relay_key(args: argparse.Namespace) -> bytes:
+    """The seed of the relay's key, made at its first start: who has met the relay knows it by that. Raises
+    OperatorError."""
+    from app.home import home
+
+    if args.relay_key is not None:
+        return _made(args.relay_key)
+    return _made((args.state if args.state is not None else home() / "relay") / RELAY_KEY_FILE)
 
 
 def rules(args: argparse.Namespace, public: str | None = None) -> Rules:
@@ -279,9 +289,9 @@ def _read(file: Path) -> bytes:
         text = file.read_text("ascii").strip()
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no text"
-        raise OperatorError(f"The operator's key in {file} cannot be read: {reason}.") from error
+        raise OperatorError(f"The key in {file} cannot be read: {reason}.") from error
     if not re.fullmatch(r"[0-9a-f]{64}", text):
-        raise OperatorError(f"{file} holds no operator's key: 64 hex digits, as the relay has made it.")
+        raise OperatorError(f"{file} holds no key: 64 hex digits, as the relay has made it.")
     return bytes.fromhex(text)
 
 

@@ -29,7 +29,7 @@ from app.relay.window import SITE, Added, Clock, Window
 from app.relay.window import Limits as WindowLimits
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
-from app.swarm import limits
+from app.swarm import limits, signin, signing
 from app.swarm.protocol import STATS_SUB, VERSIONS, ZLIB, Info, Stats
 
 if TYPE_CHECKING:
@@ -49,12 +49,12 @@ _DROPPED = 50_000
 
 
 class Desk:
-    """`relay` is the id that clients sign for, `epoch` changes with every start. With another backplane than
-    memory `open` comes before anything else."""
+    """`seed` is of the relay's key, from which its id follows; `epoch` changes with every start. With another
+    backplane than memory `open` comes before anything else."""
 
     def __init__(
         self,
-        relay: str,
+        seed: bytes,
         swarm: str,
         epoch: str,
         *,
@@ -67,13 +67,15 @@ class Desk:
         quotas: Quotas | None = None,
     ) -> None:
         rng = rng or Random()
-        self.relay = relay
+        self.seed = seed
+        self.key = signing.public_key(seed)
+        self.relay = signin.relay_id(self.key)
         self.swarm = swarm
         self.epoch = epoch
         self.pow_bits = pow_bits
         self.access = access or Open("pow" if pow_bits else "open")
         self.clock = clock
-        self.standings = Standings(wall, rng, name=relay)
+        self.standings = Standings(wall, rng, name=self.relay)
         self.window = Window(WindowLimits(), clock, self.standings.known)
         self.sampler = Sampler(self.window, rng)
         self.quotas = quotas or Quotas(

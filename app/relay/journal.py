@@ -113,12 +113,6 @@ class Journal:
         self._total = self.stored
         """The same, as the thread knows it."""
 
-    def relay(self, wanted: str | None, otherwise: str) -> str:
-        """The relay's id: the one wanted, else the one it had before, else another; it will be had again."""
-        name: str = wanted or self._fact("relay") or otherwise
-        self._db.execute("INSERT OR REPLACE INTO facts VALUES ('relay', ?)", (name,))
-        return name
-
     async def start(self, on_group: OnGroup, on_value: OnValue, on_presence: OnPresence) -> None:
         self._loop = asyncio.get_running_loop()
         self._on_group, self._on_value = on_group, on_value

@@ -4,6 +4,7 @@ each other on this computer's network for real."""
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 from pathlib import Path
 
@@ -15,8 +16,10 @@ from app.swarm.discovery import Advert, DiscoveryError, Found, advertise, find, 
 from app.swarm.invite import Invite, where
 from app.swarm.known import KnownRelays
 from app.swarm.private import Private
+from app.swarm.signin import relay_id
 
 CODE = Private(bytes(32))
+KEPT = relay_id(bytes(32))
 WORLD = Invite(url="wss://relay.example/v1/ws", swarm="shoal", relay="relay.example")
 HOME = Invite(url="ws://192.168.1.20:8777/v1/ws", swarm="shoal", relay="relay-b")
 MOVED = Invite(url="ws://192.168.1.77:8777/v1/ws", swarm="shoal", relay="relay-b")
@@ -86,9 +89,11 @@ def test_what_ends_with_the_network(address: str, local: bool) -> None:
 def test_a_home_does_not_remember_itself(tmp_path: Path) -> None:
     assert last_relay(tmp_path) is None
     KnownRelays(tmp_path / "relays.json").remember(HOME.url, "relay-b", "shoal")
-    assert last_relay(tmp_path) == HOME
+    assert last_relay(tmp_path) is None, "an id of version 1 proves nothing"
+    KnownRelays(tmp_path / "relays.json").remember(HOME.url, KEPT, "shoal")
+    assert last_relay(tmp_path) == msgspec.structs.replace(HOME, relay=KEPT)
     (tmp_path / "relay" / "shoal").mkdir(parents=True)
-    (tmp_path / "relay" / "shoal" / "hosted.json").write_text('{"port":8777,"relay":"relay-b"}')
+    (tmp_path / "relay" / "shoal" / "hosted.json").write_text(json.dumps({"port": 8777, "relay": KEPT}))
     assert last_relay(tmp_path) is None
 
 
@@ -129,7 +134,7 @@ def test_the_first_node_hosts_and_the_second_finds_it(tmp_path: Path, network: N
 def test_a_forged_announcement_takes_nobody_away_from_a_relay_that_is_where_it_was(
     tmp_path: Path, network: None
 ) -> None:
-    relay = f"test-{secrets.token_hex(4)}"
+    relay = relay_id(secrets.token_bytes(32))
 
     async def story() -> None:
         server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)

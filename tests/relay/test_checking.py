@@ -118,7 +118,7 @@ async def checking(desk: Desk, **options: Any) -> Any:
 
 
 def a_desk() -> Desk:
-    return Desk("relay.example", SWARM, "1", rng=Random(1))
+    return Desk(bytes(32), SWARM, "1", rng=Random(1))
 
 
 async def done(checker: Checker, findings: int) -> None:

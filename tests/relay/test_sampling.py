@@ -261,7 +261,7 @@ def test_where_all_are_new_networks_are_equal(k: int) -> None:
 
 
 def test_a_free_network_of_ipv6_is_one_network() -> None:
-    desk = Desk("r", "s", "e")
+    desk = Desk(bytes(32), "s", "e")
     homes = [desk.blind(f"2001:db8:7:{n:x}00::/56") for n in range(256)]
     assert len(set(homes)) == 256
     rows = [(f"evil {n}", home, "f", 0) for n, home in enumerate(homes)]

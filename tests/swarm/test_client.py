@@ -26,6 +26,7 @@ from app.swarm.refusals import Code
 from tests.swarm.relays import (
     ANN,
     BOB,
+    IMPOSTOR,
     PATIENCE_S,
     Relay,
     Tunnels,
@@ -41,6 +42,7 @@ from tests.swarm.relays import (
 if sys.platform == "win32":
     pytest.skip("kills processes hard", allow_module_level=True)
 
+FRIEND = greeting().relay
 NOBODY = "ws://127.0.0.1:1/v1/ws"
 
 
@@ -254,25 +256,24 @@ def test_through_the_systems_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_another_relay_at_a_known_address_gets_no_signature(tmp_path: Path) -> None:
     heard: list[object] = []
+    another = greeting(IMPOSTOR).relay
 
     async def impostor(visitor: Visitor) -> None:
-        await visitor.say(greeting(relay="impostor"))
+        await visitor.say(greeting(IMPOSTOR))
         heard.append(await visitor.ws.receive())
 
     async def story() -> None:
         async with lying_relay(impostor) as url:
-            KnownRelays(tmp_path / f"{ANN.name}.json").remember(url, "friend", "shoal")
+            KnownRelays(tmp_path / f"{ANN.name}.json").remember(url, FRIEND, "shoal")
             async with running(tmp_path, [url]) as (ann, links):
                 await until(lambda: links and heard)
-                assert (
-                    "now the relay impostor, not friend" in links[0].sentence
-                    and "relays.json" in links[0].sentence
-                )
+                assert f"now the relay {another}, not {FRIEND}" in links[0].sentence
+                assert "relays.json" in links[0].sentence
                 assert not ann.status.connected
-            invite = Invite(url=url, swarm="shoal", relay="impostor")
+            invite = Invite(url=url, swarm="shoal", relay=another)
             async with running(tmp_path, [invite]) as (ann, links):
                 await until(lambda: len(heard) > 1)
-            other = Invite(url=url, swarm="another-swarm", relay="impostor", token="secret")
+            other = Invite(url=url, swarm="another-swarm", relay=another, token="secret")
             async with running(tmp_path / "other", [other]) as (ann, links):
                 await until(lambda: links)
                 assert "serves the swarm shoal" in links[0].sentence

@@ -39,7 +39,7 @@ from app.swarm.protocol import SOCKET_PATH
 
 ROOT = Path(__file__).parents[2]
 TXT = {
-    b"v": b"1", b"swarm": b"shoal", b"relay": b"r1", b"proto": b"1", b"path": b"/v1/ws", b"private": b"0",
+    b"v": b"1", b"swarm": b"shoal", b"relay": b"r1", b"proto": b"1.1", b"path": b"/v1/ws", b"private": b"0",
     b"since": b"5",
 }  # fmt: skip
 LOOPBACK = ["127.0.0.1"]
