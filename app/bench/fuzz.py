@@ -136,8 +136,8 @@ def _readers(spoiler: Spoiler, rng: Random) -> Case:
     information = [
         msgspec.json.encode(
             protocol.Info(
-                relay="relay.example", swarm=SWARM, proto=(1,), software="shoal/0.1", time_ms=5, access="open",
-                families=tuple(FAMILIES), versions=(VERSION,), limits=Limits(), quotas=Quotas(),
+                relay="relay.example", swarm=SWARM, proto=("1.1",), software="shoal/0.1", time_ms=5,
+                access="open", families=tuple(FAMILIES), versions=(VERSION,), limits=Limits(), quotas=Quotas(),
             )
         )
     ]  # fmt: skip

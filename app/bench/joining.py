@@ -14,7 +14,16 @@ from urllib.parse import urlsplit
 from app.bench import BenchError
 from app.bench.groups import seed_of
 from app.swarm.limits import BATCH_FRAME
-from app.swarm.protocol import SUBPROTOCOL, FromRelay, Hello, Welcome, from_relay, to_frame
+from app.swarm.protocol import (
+    NONCE_BYTES,
+    OPENING,
+    SUBPROTOCOL,
+    FromRelay,
+    Hello,
+    Welcome,
+    from_relay,
+    to_frame,
+)
 from app.swarm.signin import sign_in
 
 PATIENCE_S = 60.0
@@ -61,7 +70,8 @@ class Wire:
         self.socket.sendall(
             f"GET {self._where.path} HTTP/1.1\r\nHost: {self._where.netloc}\r\nUpgrade: websocket\r\n"
             "Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
-            f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: {SUBPROTOCOL}\r\n\r\n".encode()
+            f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: {SUBPROTOCOL}\r\n"
+            f"{OPENING}: {'0' * 2 * NONCE_BYTES}\r\n\r\n".encode()
         )
 
     def upgraded(self) -> None:

@@ -331,7 +331,7 @@ def from_client() -> list[bytes]:
         Auth(
             pk=sealed.pk,
             sig=sealed.sig,
-            proto=1,
+            proto="1.1",
             caps=("zlib",),
             client="shoal/0.1",
             pow="ff",
@@ -352,8 +352,10 @@ def from_relay() -> list[bytes]:
     item = msgspec.Raw(msgspec.json.encode(sealed))
     some = (
         Hello(
-            proto=(1,),
+            proto=("1.1",),
             relay="relay.example",
+            key=sealed.pk,
+            sig=sealed.sig,
             swarm=SWARM,
             epoch="e",
             time_ms=5,

@@ -8,7 +8,6 @@ import getpass
 import ipaddress
 import os
 import re
-import secrets
 import signal
 import sys
 import threading
@@ -133,12 +132,6 @@ def ask_private() -> Private:
     return unlock(text)
 
 
-def own_id(bound: str) -> str:
-    """A relay's id where none was chosen: HOST:PORT, but a random one where it listens everywhere, because
-    many computers do so."""
-    return f"relay-{secrets.token_hex(8)}" if _is_wildcard(bound.rpartition(":")[0]) else bound
-
-
 def invite(url: str, swarm: str, relay: str, public: Invite | None) -> Invite:
     """The invite for others to a relay that listens at `url`: with this computer's address on its network
     where it listens everywhere. It never holds a secret."""
@@ -182,7 +175,6 @@ async def announce(link: Invite, private: bool) -> None:
         swarm=link.swarm or SWARM,
         relay=link.relay or "",
         port=parts.port or 80,
-        path=parts.path,
         since_ms=int(time.time() * 1000),
         private=private,
     )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from app.relay.operator import Act, Doing, Reply
     from app.relay.rules import Rules
 
-KEY_FILE, PLACE_FILE = "operator.key", "relay.json"
+KEY_FILE, RELAY_KEY_FILE, PLACE_FILE = "operator.key", "relay.key", "relay.json"
 ORDERS = ("ban", "unban", "bans", "status")
 _WAIT_S = 30.0
 _LARGEST = 16 * 2**20
@@ -107,6 +107,16 @@ def operators(args: argparse.Namespace) -> frozenset[bytes]:
     if args.state is not None:
         keys.add(signing.public_key(_made(args.state / KEY_FILE)))
     return frozenset(keys)
+
+
+def relay_key(args: argparse.Namespace) -> bytes:
+    """The seed of the relay's key, made at its first start: who has met the relay knows it by that. Raises
+    OperatorError."""
+    from app.home import home
+
+    if args.relay_key is not None:
+        return _made(args.relay_key)
+    return _made((args.state if args.state is not None else home() / "relay") / RELAY_KEY_FILE)
 
 
 def rules(args: argparse.Namespace, public: str | None = None) -> Rules:
@@ -243,9 +253,10 @@ def _base(args: argparse.Namespace) -> str:
 
 
 def _ask(url: str, content: bytes | None = None) -> tuple[int, bytes]:
-    request = urllib.request.Request(url, data=content, headers={"Content-Type": "application/json"})
+    headers = {"Content-Type": "application/json", "User-Agent": "shoal"}
+    request = urllib.request.Request(url, data=content, headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=_WAIT_S) as answer:
+        with urllib.request.build_opener(_Stay).open(request, timeout=_WAIT_S) as answer:
             return answer.status, answer.read(_LARGEST)
     except urllib.error.HTTPError as error:
         with error:
@@ -253,6 +264,13 @@ def _ask(url: str, content: bytes | None = None) -> tuple[int, bytes]:
     except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise OperatorError(f"The relay at {url} does not answer ({reason}): is it running?") from error
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """An order goes where it was sent and nowhere else: a redirect is an answer like any other."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
 
 
 def _made(file: Path) -> bytes:
@@ -271,9 +289,9 @@ def _read(file: Path) -> bytes:
         text = file.read_text("ascii").strip()
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no text"
-        raise OperatorError(f"The operator's key in {file} cannot be read: {reason}.") from error
+        raise OperatorError(f"The key in {file} cannot be read: {reason}.") from error
     if not re.fullmatch(r"[0-9a-f]{64}", text):
-        raise OperatorError(f"{file} holds no operator's key: 64 hex digits, as the relay has made it.")
+        raise OperatorError(f"{file} holds no key: 64 hex digits, as the relay has made it.")
     return bytes.fromhex(text)
 
 

@@ -42,7 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="keep groups, bans and the relay's id in this folder (not needed with nats://)",
     )
     parser.add_argument("--swarm", type=_swarm, help="id of the swarm (default shoal)")
-    parser.add_argument("--name", type=_name, help="the relay's id, which clients sign for (default HOST:PORT)")
+    parser.add_argument(
+        "--relay-key",
+        type=Path,
+        metavar="FILE",
+        help="the relay's key, made if missing; its id follows from it (default: in --state or data folder)",
+    )
     _joining.add_arguments(parser)
     _operator.add_options(parser)
     _operator.add_orders(parser)
@@ -60,6 +65,7 @@ def main(args: argparse.Namespace) -> int:
     try:
         joining = _joining.chosen(args)
         rules = _operator.rules(args, None if joining.public is None else joining.public.url)
+        seed = _operator.relay_key(args)
     except (AccessError, ValueError) as error:
         print(f"shoal relay: {error}", file=sys.stderr)
         return 2
@@ -71,18 +77,16 @@ def main(args: argparse.Namespace) -> int:
     host = args.host or (_joining.ANYWHERE if args.lan else HOST)
     announcing: set[asyncio.Task[None]] = set()
 
-    def open_desk(bound: str) -> Desk:
-        name = args.name or _joining.own_id(bound)
+    def open_desk() -> Desk:
         backplane: Backplane | None = None
         if args.backplane:
             from app.relay.jetstream import JetStream
 
             backplane = JetStream(args.backplane, joining.swarm)
         elif args.state is not None:
-            backplane = journal = Journal(args.state, joining.swarm)
-            name = journal.relay(args.name, name)
+            backplane = Journal(args.state, joining.swarm)
         return Desk(
-            name,
+            seed,
             joining.swarm,
             secrets.token_hex(8),
             pow_bits=joining.pow_bits,
@@ -132,10 +136,4 @@ def _servers(text: str) -> tuple[str, ...]:
 def _swarm(text: str) -> str:
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{2,63}", text):
         raise argparse.ArgumentTypeError("a swarm's id has 3 to 64 small letters, digits and hyphens")
-    return text
-
-
-def _name(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.:_-]{0,127}", text):
-        raise argparse.ArgumentTypeError("a relay's id has letters, digits and . : _ -")
     return text

@@ -45,8 +45,9 @@ def choose(
     found: Sequence[Found] = (),
     private: Private | None = None,
 ) -> Choice:
-    """What was named; else the relay of last time if it is `reached`, announces itself under another address,
-    or is out in the world, where it will be again; else the first on this network; else one of our own.
+    """What was named; else the relay of last time if it is `reached` where it was, or is out in the world,
+    where it will be again, or announces itself under another address; else the first on this network; else one
+    of our own. Anybody can announce anything: nobody is followed away from a relay that is where it was.
 
     Those who hold a private swarm's words join only that one; others pass over relays that want more than work.
     """
@@ -58,11 +59,11 @@ def choose(
         found = [one for one in found if one.invite.swarm == private.swarm]
         remembered = remembered if remembered is not None and remembered.swarm == private.swarm else None
     if remembered is not None:
-        again = [one for one in found if one.invite.relay == remembered.relay]
-        if again:
-            return Choice(source="remembered", invites=(_with(private, again[0].invite),))
         if reached or not on_a_network(remembered):
             return Choice(source="remembered", invites=(_with(private, remembered),))
+        again = [_with(private, one.invite) for one in found if one.invite.relay == remembered.relay]
+        if again:
+            return Choice(source="remembered", invites=(*again, _with(private, remembered)))
     if found:
         return Choice(source="network", invites=(_with(private, found[0].invite),))
     return Choice(source="host")

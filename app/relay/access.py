@@ -10,7 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from app.swarm.admission import check_proof, check_token
+from app.swarm.admission import check_token
 from app.swarm.private import Private
 from app.swarm.protocol import AccessMode, Auth, Hello
 from app.swarm.refusals import Flaw, Refused
@@ -35,6 +35,10 @@ class Access(Protocol):
     def mode(self) -> AccessMode:
         """As it stands in the info document."""
 
+    @property
+    def private(self) -> Private | None:
+        """Whose key every line is sealed with; None where lines are open."""
+
     def check(self, auth: Auth, hello: Hello) -> None:
         """Let in who answers `hello` so; the signature holds already. Raises Refused."""
 
@@ -43,6 +47,7 @@ class Open(msgspec.Struct, frozen=True):
     """Everybody; `pow` when work is asked for."""
 
     mode: AccessMode = "open"
+    private: None = None
 
     def check(self, auth: Auth, hello: Hello) -> None:
         return
@@ -53,6 +58,7 @@ class Invited(msgspec.Struct, frozen=True):
 
     operators: frozenset[bytes]
     mode: AccessMode = "invite"
+    private: None = None
 
     def check(self, auth: Auth, hello: Hello) -> None:
         if auth.invite is None:
@@ -61,15 +67,13 @@ class Invited(msgspec.Struct, frozen=True):
 
 
 class Knowing(msgspec.Struct, frozen=True):
-    """Who knows a private swarm's six words."""
+    """Who knows a private swarm's six words: nobody else's line gets as far as a sign-in."""
 
     private: Private
     mode: AccessMode = "private"
 
     def check(self, auth: Auth, hello: Hello) -> None:
-        if auth.invite is None:
-            raise Refused(Flaw.NOT_INVITED, "This swarm is private: join it with its six words.")
-        check_proof(auth.invite, self.private.key, hello, auth.pk)
+        return
 
 
 class Listed:
@@ -77,6 +81,7 @@ class Listed:
     changed; a file that is gone or wrong then leaves the list as it was."""
 
     mode: AccessMode = "allowlist"
+    private = None
 
     def __init__(self, path: Path) -> None:
         """Raises AccessError where the file cannot be read or a line is no key."""

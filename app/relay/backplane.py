@@ -1,8 +1,8 @@
 """What carries groups between a relay's clients, and past its process: memory, a journal on disk, or NATS.
 
 A backplane makes a group durable, each in its own way, and hands it back to be taken into the window; only then
-is it acknowledged. Sampling never asks it. Besides groups it carries a few small values (bans and the like),
-which every relay on it sees, and each relay's summary of who is there.
+is it acknowledged. Sampling never asks it. Besides groups it carries small values (bans, standings and the
+like), which every relay on it sees, and each relay's summary of who is there.
 """
 
 from __future__ import annotations

@@ -16,20 +16,20 @@ import msgspec
 from app.common.rate import Rate
 from app.relay import crowd
 from app.relay.access import Access, Open
-from app.relay.backplane import Backplane, Record
+from app.relay.backplane import Backplane, Record, Unavailable
 from app.relay.memory import Memory
-from app.relay.origin import LOOPBACK
+from app.relay.origin import LOOPBACK, wider
 from app.relay.presence import Presence
 from app.relay.quota import PER_ADDRESS, PER_KEY, Quotas
 from app.relay.sampling import Sampler
 from app.relay.sequence import Sequences
-from app.relay.standing import Ban, Source, Standings
+from app.relay.standing import Ban, Source, Standing, Standings
 from app.relay.tally import Tally
-from app.relay.window import Added, Clock, Window
+from app.relay.window import SITE, Added, Clock, Window
 from app.relay.window import Limits as WindowLimits
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
-from app.swarm import limits
+from app.swarm import limits, signin, signing
 from app.swarm.protocol import STATS_SUB, VERSIONS, ZLIB, Info, Stats
 
 if TYPE_CHECKING:
@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 SOFTWARE = "shoal/0.1"
 CAPABILITIES = (ZLIB, STATS_SUB)
 CONNECTIONS_OF_A_KEY = 2
-_BAN = msgspec.json.Decoder(Ban)
+WRITE_EVERY_S = 60.0
+"""What was learnt of keys is written down so often, and in the end: a kill costs a minute of it."""
+WRITTEN_AT_ONCE = 64
+_BAN, _STANDING = msgspec.json.Decoder(Ban), msgspec.json.Decoder(Standing)
 _TALK = {"report": Rate(12, 12), "stats": Rate(60, 30)}
 _ORDER = Rate(60, 30)
 _KNOWN_KEYS = 50_000
@@ -46,12 +49,12 @@ _DROPPED = 50_000
 
 
 class Desk:
-    """`relay` is the id that clients sign for, `epoch` changes with every start. With another backplane than
-    memory `open` comes before anything else."""
+    """`seed` is of the relay's key, from which its id follows; `epoch` changes with every start. With another
+    backplane than memory `open` comes before anything else."""
 
     def __init__(
         self,
-        relay: str,
+        seed: bytes,
         swarm: str,
         epoch: str,
         *,
@@ -64,13 +67,16 @@ class Desk:
         quotas: Quotas | None = None,
     ) -> None:
         rng = rng or Random()
-        self.relay = relay
+        self.seed = seed
+        self.key = signing.public_key(seed)
+        self.relay = signin.relay_id(self.key)
         self.swarm = swarm
         self.epoch = epoch
         self.pow_bits = pow_bits
         self.access = access or Open("pow" if pow_bits else "open")
         self.clock = clock
-        self.window = Window(WindowLimits(), clock)
+        self.standings = Standings(wall, rng, name=self.relay)
+        self.window = Window(WindowLimits(), clock, self.standings.known)
         self.sampler = Sampler(self.window, rng)
         self.quotas = quotas or Quotas(
             clock,
@@ -81,10 +87,9 @@ class Desk:
                 "order": _ORDER,
             },
         )
-        self.standings = Standings(wall, rng, name=relay)
         self.presence = Presence(clock)
         self.crowd = crowd.Crowd(clock)
-        self._telling: asyncio.Task[None] | None = None
+        self._working: list[asyncio.Task[None]] = []
         self.sequences = Sequences()
         self.counts: Counter[str] = Counter()
         """Answers to published groups, by code."""
@@ -109,14 +114,42 @@ class Desk:
         """Start the backplane: the window is filled from it. Raises BackplaneError."""
         await self.backplane.start(self._take, self._value, self.crowd.heard)
         self.opened = True
+        self._working.append(asyncio.create_task(self._write_regularly(), name="writing standings"))
         if self.backplane.shared:
-            self._telling = asyncio.create_task(self._tell(), name="telling who is here")
+            self._working.append(asyncio.create_task(self._tell(), name="telling who is here"))
 
     async def close(self) -> None:
         """What is under way is finished first."""
-        if self._telling is not None:
-            self._telling.cancel()
+        for task in self._working:
+            task.cancel()
+        if self.opened:
+            await self.write_standings()
         await self.backplane.close()
+
+    async def _write_regularly(self) -> None:
+        while True:
+            await asyncio.sleep(WRITE_EVERY_S)
+            await self.write_standings()
+
+    async def write_standings(self) -> None:
+        """Bring to the backplane what was learnt of keys. What it does not take now is tried again with the
+        next."""
+        news = list(self.standings.news().items())
+        for start in range(0, len(news), WRITTEN_AT_ONCE):
+            put = [
+                self.backplane.kv_put(
+                    f"standing.{key.hex()}",
+                    None if known is None else msgspec.json.encode(known),
+                    0.0 if known is None else known.until,
+                )
+                for key, known in news[start : start + WRITTEN_AT_ONCE]
+            ]
+            outcomes = await asyncio.gather(*put, return_exceptions=True)
+            for (key, _), outcome in zip(news[start:], outcomes, strict=False):
+                if isinstance(outcome, Unavailable):
+                    self.standings.changed.add(key)
+                elif isinstance(outcome, BaseException):
+                    raise outcome
 
     async def _tell(self) -> None:
         while True:
@@ -140,8 +173,12 @@ class Desk:
         return 0.0
 
     def blind(self, address: str) -> str:
-        """An address as it stands with groups, in the window, on disk and between relays: a keyed hash."""
-        return blake2b(address.encode(), digest_size=8, key=self.backplane.salt).hexdigest()
+        """An address as it stands with groups, in the window, on disk and between relays: a keyed hash, behind
+        that of the wider network it is in, if there is one."""
+        whole = wider(address)
+        names = (address,) if whole is None else (whole, address)
+        salt = self.backplane.salt
+        return "-".join(blake2b(one.encode(), digest_size=SITE // 2, key=salt).hexdigest() for one in names)
 
     def publish(self, record: Record) -> Added | Coroutine[Any, Any, Added]:
         """Bring a group whose number is new to the backplane and so into the window. It is counted as stored,
@@ -231,7 +268,9 @@ class Desk:
                 bytes.fromhex(name), int.from_bytes(value[:8], "big"), int.from_bytes(value[8:], "big")
             )
             return
-        if kind == "drop" and value is not None:
+        if kind == "standing" and value is not None:
+            self.standings.put(bytes.fromhex(name), _STANDING.decode(value))
+        elif kind == "drop" and value is not None:
             id = bytes.fromhex(name)
             self._dropped[id] = None
             if len(self._dropped) > _DROPPED:

@@ -28,7 +28,7 @@ from app.transaction import alone, tables, transaction
 FORMAT = 1
 FILE = "journal.sqlite3"
 KEYS = 50_000
-VALUES = 100_000
+VALUES = 150_000
 """Most keys whose numbers, and most values, that are kept; of the keys the latest."""
 TRANSACTION = 512
 """Most changes of one transaction."""
@@ -112,12 +112,6 @@ class Journal:
         self.stored: int = self._fact("stored")
         self._total = self.stored
         """The same, as the thread knows it."""
-
-    def relay(self, wanted: str | None, otherwise: str) -> str:
-        """The relay's id: the one wanted, else the one it had before, else another; it will be had again."""
-        name: str = wanted or self._fact("relay") or otherwise
-        self._db.execute("INSERT OR REPLACE INTO facts VALUES ('relay', ?)", (name,))
-        return name
 
     async def start(self, on_group: OnGroup, on_value: OnValue, on_presence: OnPresence) -> None:
         self._loop = asyncio.get_running_loop()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from multidict import MultiMapping
 
@@ -19,6 +20,7 @@ UNKNOWN = "unknown"
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+_HOME_BITS = 56
 _INDOORS: tuple[Network, ...] = tuple(
     ipaddress.ip_network(text)
     for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "fc00::/7", "fe80::/10")
@@ -94,7 +96,20 @@ def network(address: Address) -> str:
     """
     if any(address in net for net in _INDOORS if net.version == address.version):
         return f"{address}/{address.max_prefixlen}"
-    return str(ipaddress.ip_network((address, 24 if address.version == 4 else 56), strict=False))
+    return str(ipaddress.ip_network((address, 24 if address.version == 4 else _HOME_BITS), strict=False))
+
+
+@lru_cache(4096)
+def wider(network: str) -> str | None:
+    """The /48 around a network of IPv6: tunnels and hosters give one away for nothing, with 256 of /56 in it.
+    None for any other.
+
+    >>> wider("2001:db8:1:200::/56"), wider("192.0.2.0/24"), wider("fd00::7/128")
+    ('2001:db8:1::/48', None, None)
+    """
+    if not network.endswith(f"/{_HOME_BITS}"):
+        return None
+    return str(ipaddress.ip_network(network).supernet(new_prefix=48))
 
 
 def bucket(remote: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from math import inf
 
 from app.common.rate import Buckets, Rate
+from app.relay.origin import wider
 from app.relay.window import Clock
 
 PER_KEY: Mapping[str, Rate] = {
@@ -20,6 +21,8 @@ PER_ADDRESS: Mapping[str, Rate] = {
 }
 """An address is a household, a school or an attacker's network: room for sixteen busy keys, ten new ones an
 hour."""
+HOMES = 4
+"""So many times as much for a /48 of IPv6 together."""
 
 
 class Quotas:
@@ -52,14 +55,19 @@ class Quotas:
         now, wait = self._clock(), 0.0
         if of_key is not None and key is not None:
             wait = of_key.wait(key, amount, now)
+        whole = wider(address) if of_address is not None else None
         if of_address is not None:
             wait = max(wait, of_address.wait(address, amount, now))
+            if whole is not None:
+                wait = max(wait, of_address.wait(whole, amount / HOMES, now))
         if wait > 0:
             return wait
         if of_key is not None and key is not None:
             of_key.take(key, amount, now)
         if of_address is not None:
             of_address.take(address, amount, now)
+            if whole is not None:
+                of_address.take(whole, amount / HOMES, now)
         return 0.0
 
     def left(self, kind: str, key: bytes | None, address: str) -> float:
@@ -70,4 +78,6 @@ class Quotas:
             left = of_key.left(key, now)
         if of_address is not None:
             left = min(left, of_address.left(address, now))
+            if (whole := wider(address)) is not None:
+                left = min(left, HOMES * of_address.left(whole, now))
         return left

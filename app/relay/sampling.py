@@ -2,7 +2,13 @@
 
 First a peer, uniformly, then one of its groups, uniformly: publishing a thousand groups buys no more influence
 than publishing ten. A batch goes round the peers in a random order, one group from each, and comes round again
-only where the caps allow it. Nobody gets their own groups, nor a group twice while it is remembered.
+only where the caps allow it; with every turn a network may give one more. Nobody gets their own groups, nor a
+group twice while it is remembered.
+
+Where there are known keys of several networks, they come first, also with their second groups. All keys on
+probation together get at most a quarter of what is handed out, and a batch ends short rather than hold more.
+Where nearly everybody is new there is nobody to prefer: then all are equal, and so are their networks. One or
+two known keys are not enough for the rule: whoever was there a day earlier must not own a young swarm.
 
 The order is drawn lazily without repetition, and the work for one batch is bounded: in a large window a batch
 takes a few dozen steps, and where only old acquaintances are left it ends short rather than search on.
@@ -11,47 +17,26 @@ takes a few dozen steps, and where only old acquaintances are left it ends short
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from math import inf
 from random import Random
 
 import msgspec
 
-from app.relay.window import Author, Kept, Line, Section, Window
+from app.relay.standing import PROBATION_WEIGHT
+from app.relay.turns import Ask, Draft, Families, Given, Turns, Weight, lines_of, shuffled
+from app.relay.window import Kept, Roster, Section, Window, site
 
-Weight = Callable[[bytes], float]
-"""How readily a key is drawn, 0 (never) to 1; see `standing`."""
-Families = frozenset[str] | None
-"""Those that were asked for; None where that is all there are."""
-_PRINT = 8
-"""Bytes of an id that are remembered: with 64 bits no two groups are mistaken for each other."""
-
-_STEPS = 1024
-"""Most peers and groups looked at for one batch."""
-_THROWS = 4
-"""Places looked at anywhere among a peer's groups before those that were asked for are sought out. Where less
-than an eighth of the window was asked for that is done at once (measured)."""
-_FIRST_TRIES, _LATER_TRIES = 16, 64
-"""Groups of one peer looked at in a row: a peer of whom the asker has nearly everything must not use up the
-steps."""
+SEVERAL = 3
+"""Networks with known keys, from which on these come first."""
+_LOOKS, _HOLDS_S, _HELD = 64, 1.0, 64
+"""Known keys looked at to find them, and for how long, and for how many choices of families, that holds."""
 
 _COUNTED = 128
 """In a swarm so small the publishers are counted, in a larger one the most in one family stand for them."""
 _MANY_KEYS, _MANY_ADDRESSES = 16, 8
 """From so many on an equal share is below the caps for any size of a batch."""
-_END = Kept(id=b"", key=b"", address="", family="", level=0, raw=b"", arrived=0.0)
-
-
-class Ask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one asker wants: at most `k` groups and `max_bytes` bytes, of these families (None: of any), none
-    older than `max_age_s`, and if they like fewer per publisher."""
-
-    key: bytes
-    k: int
-    max_bytes: int
-    families: tuple[str, ...] | None = None
-    max_age_s: float | None = None
-    per_key: int | None = None
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,11 +91,13 @@ class Sampler:
         self._caps = caps
         self._remembered = remembered
         self._askers = askers
-        self._given: OrderedDict[bytes, _Given] = OrderedDict()
+        self._given: OrderedDict[bytes, Given] = OrderedDict()
+        self._found_several: dict[Families, tuple[bool, float]] = {}
 
     def sample(self, ask: Ask, weight: Weight | None = None) -> Batch:
-        """At most `ask.k` groups. A key of weight w is passed over with probability 1 - w, and still gives when
-        the others leave the batch short; a key of weight 0 never does. Without `weight` all weigh 1."""
+        """At most `ask.k` groups. A known key of weight w is passed over with probability 1 - w, and still
+        gives when the others leave the batch short; a key of weight 0 never does. Keys on probation fill what
+        is theirs of a batch. Without `weight` all are equal."""
         window = self._window
         window.expire()
         own = window.authors.get(ask.key)
@@ -135,72 +122,87 @@ class Sampler:
     def _draw(
         self, ask: Ask, families: Families, sections: list[Section] | None, weight: Weight | None
     ) -> list[Kept]:
-        window, random, k = self._window, self._rng.random, ask.k
-        caps = self._caps.of(k, *self._shares(ask, families, sections))
-        per_key = min(caps.key, ask.per_key or caps.key)
-        since = -inf if ask.max_age_s is None else window.now() - ask.max_age_s
-        given = self._memory(ask.key)
-        draft = _Draft(k, ask.max_bytes, caps.address, given)
-        put, has, authors, own, steps = draft.put, given.has, window.authors, ask.key, 0
-        narrow = sections is not None and 8 * sum([section.groups for section in sections]) < len(window)
-        throws = range(0 if narrow else _THROWS)
-        first: list[_Hand] = []
-        passed: list[_Hand] = []
-        for key in self._peers(sections):
-            if draft.full or steps >= _STEPS:
-                break
-            steps += 1
-            if key is None or key == own:
-                continue
-            author = authors[key]
-            if weight is not None and (likely := weight(key)) < 1:
-                if likely <= 0:
-                    continue
-                if random() >= likely:
-                    passed.append(_Hand(author, families, since, self._rng))
-                    continue
-            # mostly the first group drawn will do, and nothing more is needed of this peer
-            line = author.line
-            slots, head = line.slots, line.head
-            there = len(slots) - head
-            for _ in throws:
-                group = slots[head + int(random() * there)].group
-                if group is None:
-                    line.tidy()
-                    slots, head = line.slots, line.head
-                    there = len(slots) - head
-                elif group.arrived >= since and (families is None or group.family in families):
-                    break
-            else:
-                lines = _lines(author, families)
-                if not lines:
-                    continue
-                group = _any(lines, since, random())
-            if group is not None and not has(group.id):
-                if put(group) and per_key > 1:
-                    first.append(_Hand(author, families, since, self._rng, gave=1))
-                continue
-            hand = _Hand(author, families, since, self._rng)
-            steps += draft.take(hand, per_key, _FIRST_TRIES)
-            first.append(hand)
-        if not draft.full:
-            draft.go_round(passed + first, per_key, _STEPS - steps)
+        window, k = self._window, ask.k
+        rooms: Sequence[Window | Section] = [window] if sections is None else sections
+        everybody, known = [room.peers for room in rooms], [room.known for room in rooms]
+        draft = Draft(ask, families, window, self._memory(ask.key), self._rng)
+        draft.narrow = sections is not None and 8 * sum([section.groups for section in sections]) < len(window)
+        if weight is None or not self._several(known, families):
+            self._turns(draft, everybody, weight, PROBATION_WEIGHT).fill(k)
+            return draft.groups
+        trusted = self._turns(draft, known, weight, 1.0)
+        places = self._places(k, sum(map(len, everybody)), sum(map(len, known)))
+        trusted.fill(k - places)
+        if len(draft.groups) < k - places:
+            places = k // 4
+        places = min(places, len(draft.groups) // 3)
+        if places:
+            strangers = self._turns(draft, everybody, weight, PROBATION_WEIGHT, but=known)
+            strangers.fill(len(draft.groups) + places)
+        trusted.fill(k)
         return draft.groups
 
-    def _peers(self, sections: list[Section] | None) -> Iterator[bytes | None]:
-        """Every key with groups in the sections once, in a random order, found along the shorter way: through
-        all keys, also those with nothing there, or section by section, each key at the first where it stands.
-        None stands for a step that found nobody."""
-        everybody = self._window.peers
-        if sections is None or len(everybody) <= sum([len(section.peers) for section in sections]):
-            return map(everybody.at, shuffled(len(everybody), self._rng))
-        if len(sections) == 1:
-            roster = sections[0].peers
-            return map(roster.at, shuffled(len(roster), self._rng))
-        return self._peers_of(sections)
+    def _turns(
+        self,
+        draft: Draft,
+        rosters: list[Roster],
+        weight: Weight | None,
+        full_weight: float,
+        but: Sequence[Roster] = (),
+    ) -> Turns:
+        ask = draft.ask
+        keys, addresses = self._shares(ask, draft.families, rosters)
+        caps = self._caps.of(ask.k, keys, addresses)
+        return Turns(
+            draft,
+            self._peers(rosters),
+            but,
+            (lambda key: 1.0) if weight is None else lambda key: weight(key) / full_weight,
+            min(caps.key, ask.per_key or caps.key),
+            caps.address if addresses <= 1 else max(1, _share(ask.k, addresses) // 2),
+            caps.address,
+        )
 
-    def _peers_of(self, sections: list[Section]) -> Iterator[bytes | None]:
-        rosters = [section.peers for section in sections]
+    def _places(self, k: int, everybody: int, known: int) -> int:
+        """Of a batch, for keys on probation: what their weight gives them, at most a quarter."""
+        light = PROBATION_WEIGHT * (everybody - known)
+        return min(k // 4, int(k * light / (light + known) + self._rng.random()))
+
+    def _several(self, known: list[Roster], families: Families) -> bool:
+        """Whether there are known keys of several networks, as of a second ago."""
+        now = self._window.now()
+        found, at = self._found_several.get(families, (False, -inf))
+        if now - at >= _HOLDS_S:
+            if len(self._found_several) >= _HELD:
+                self._found_several.clear()
+            found = len(list(islice(self._sites(known), SEVERAL))) == SEVERAL
+            self._found_several[families] = found, now
+        return found
+
+    def _sites(self, rosters: list[Roster]) -> Iterator[str]:
+        """The networks of some keys, each once."""
+        seen = set()
+        for roster in rosters:
+            for position in islice(shuffled(len(roster), self._rng), _LOOKS):
+                newest = self._window.authors[roster.at(position)].line.newest()
+                if newest is not None and (where := site(newest.address)) not in seen:
+                    seen.add(where)
+                    yield where
+
+    def _peers(self, rosters: list[Roster]) -> Iterator[bytes | None]:
+        """Every key of these rosters once, in a random order, found along the shorter way: through all keys,
+        also those with nothing there, or roster by roster, each key at the first where it stands. None stands
+        for a step that found nobody."""
+        everybody = self._window.peers
+        if len(rosters) == 1:
+            roster = rosters[0]
+        elif len(everybody) <= sum(map(len, rosters)):
+            roster = everybody
+        else:
+            return self._peers_of(rosters)
+        return map(roster.at, shuffled(len(roster), self._rng))
+
+    def _peers_of(self, rosters: list[Roster]) -> Iterator[bytes | None]:
         for position in shuffled(sum(map(len, rosters)), self._rng):
             for nth, roster in enumerate(rosters):
                 if position < len(roster):
@@ -224,14 +226,15 @@ class Sampler:
             return len(set().union(*rosters) - {asker})
         return max([len(roster) - (asker in roster) for roster in rosters])
 
-    def _shares(self, ask: Ask, families: Families, sections: list[Section] | None) -> tuple[int, int]:
-        """How many other keys and addresses have something to give: counted where the caps depend on it, each
-        key at the address of its newest group on a shelf; with many keys the most in one family."""
+    def _shares(self, ask: Ask, families: Families, rosters: list[Roster]) -> tuple[int, int]:
+        """How many other keys of these rosters and how many addresses have something to give: counted where
+        the caps depend on it, each key at the address of its newest group on a shelf; with many keys the most
+        in one family."""
         window = self._window
-        if sections is None:
-            rosters, addresses = [window.peers], len(window.addresses)
+        if families is None:
+            addresses = len(window.addresses)
         else:
-            rosters = [section.peers for section in sections]
+            sections = [window.sections[family] for family in families if family in window.sections]
             addresses = max([len(section.addresses) for section in sections])
         sizes = [len(roster) for roster in rosters]
         most = max(sizes) - 1
@@ -241,158 +244,16 @@ class Sampler:
         newest = [
             newest
             for key in keys
-            for line in _lines(window.author(key), families)
+            for line in lines_of(window.author(key), families)
             if (newest := line.newest()) is not None
         ]
-        return len(keys), len({group.address for group in newest})
+        return len(keys), len({site(group.address) for group in newest})
 
-    def _memory(self, asker: bytes) -> _Given:
+    def _memory(self, asker: bytes) -> Given:
         given = self._given.get(asker)
         if given is None:
-            given = self._given[asker] = _Given(self._remembered)
+            given = self._given[asker] = Given(self._remembered)
             if len(self._given) > self._askers:
                 self._given.popitem(last=False)
         self._given.move_to_end(asker)
         return given
-
-
-def _lines(author: Author, families: Families) -> list[Line]:
-    """The author's lines in these families, or the one of everything."""
-    return [author.line] if families is None else author.lines(families)
-
-
-def _any(lines: Sequence[Line], since: float, chance: float) -> Kept | None:
-    """The group at a place of these lines, by a number in [0, 1); None where one has left or none is."""
-    if len(lines) == 1:
-        start, end = lines[0].span(since)
-        return lines[0].slots[start + int(chance * (end - start))].group if start < end else None
-    places = [(line, *line.span(since)) for line in lines]
-    total = sum([end - start for _, start, end in places])
-    return _at(places, int(chance * total)) if total else None
-
-
-def _dealt(author: Author, families: Families, since: float, rng: Random) -> Iterator[Kept | None]:
-    """The author's groups in a random order, each once; None where one has left."""
-    places = [(line, *line.span(since)) for line in _lines(author, families)]
-    for position in shuffled(sum([end - start for _, start, end in places]), rng):
-        yield _at(places, position)
-
-
-def _at(places: list[tuple[Line, int, int]], position: int) -> Kept | None:
-    for line, start, end in places:
-        if position < end - start:
-            return line.slots[start + position].group
-        position -= end - start
-    raise IndexError(position)
-
-
-class _Hand:
-    """One peer in the making of a batch: its groups as they are dealt, how many it `gave`, and whether it is
-    `closed`, because no more of them may go in or none is left."""
-
-    __slots__ = ("closed", "deal", "gave")
-
-    def __init__(self, author: Author, families: Families, since: float, rng: Random, gave: int = 0) -> None:
-        self.deal = _dealt(author, families, since, rng)
-        self.gave = gave
-        self.closed = False
-
-
-class _Draft:
-    """A batch in the making."""
-
-    __slots__ = ("_addresses", "_given", "_k", "_of_address", "_room", "full", "groups")
-
-    def __init__(self, k: int, room: int, of_address: int, given: _Given) -> None:
-        self._k = k
-        self._room = room
-        self._of_address = of_address
-        self._given = given
-        self._addresses: dict[str, int] = {}
-        self.groups: list[Kept] = []
-        self.full = False
-
-    def put(self, group: Kept) -> bool:
-        """The group into the batch, if it fits in."""
-        address, size, groups = group.address, len(group.raw), self.groups
-        count = self._addresses.get(address, 0)
-        if count >= self._of_address or size > self._room:
-            return False
-        groups.append(group)
-        self.full = len(groups) == self._k
-        self._addresses[address] = count + 1
-        self._room -= size
-        self._given.add(group.id)
-        return True
-
-    def take(self, hand: _Hand, per_key: int, tries: int) -> int:
-        """One more group from this peer, if one is found in so many tries; how many it took."""
-        for tried in range(1, tries + 1):
-            group = next(hand.deal, _END)
-            if group is _END:
-                hand.closed = True
-                return tried
-            if group is not None and not self._given.has(group.id):
-                fits = self.put(group)
-                hand.gave += fits
-                # if not, trying the peer's other groups would cost the next peers their turn
-                hand.closed = not fits or hand.gave >= per_key
-                return tried
-        return tries
-
-    def go_round(self, hands: list[_Hand], per_key: int, steps: int) -> None:
-        """One group from each peer again and again, as long as there is something to take."""
-        while hands:
-            for hand in hands:
-                if self.full or steps <= 0:
-                    return
-                if not hand.closed:
-                    steps -= self.take(hand, per_key, min(_LATER_TRIES, steps))
-            hands = [hand for hand in hands if not hand.closed]
-
-
-class _Given:
-    """The ids one asker got, the oldest overwritten: a ring of 8-byte prints in one bytearray, and their first
-    bytes in another, where a search takes no time."""
-
-    __slots__ = ("_firsts", "_next", "_prints", "_room")
-
-    def __init__(self, room: int) -> None:
-        self._firsts = bytearray()
-        self._prints = bytearray()
-        self._room = room
-        self._next = 0
-
-    def add(self, id: bytes) -> None:
-        place, firsts = self._next, self._firsts
-        if place == len(firsts):
-            firsts.append(id[0])
-            self._prints += id[:_PRINT]
-        else:
-            firsts[place] = id[0]
-            self._prints[place * _PRINT : (place + 1) * _PRINT] = id[:_PRINT]
-        self._next = (place + 1) % self._room
-
-    def has(self, id: bytes) -> bool:
-        firsts, first = self._firsts, id[0]
-        place = firsts.find(first)
-        while place >= 0:
-            if self._prints.startswith(id[:_PRINT], place * _PRINT):
-                return True
-            place = firsts.find(first, place + 1)
-        return False
-
-
-def shuffled(n: int, rng: Random) -> Iterator[int]:
-    """0 to n - 1 in a random order, drawn as far as it is read: Fisher and Yates' shuffle in a table of the
-    places that have changed.
-
-    >>> sorted(shuffled(5, Random(1))), next(shuffled(10**12, Random(1))) < 10**12
-    ([0, 1, 2, 3, 4], True)
-    """
-    moved: dict[int, int] = {}
-    random, get = rng.random, moved.get
-    for place in range(n):
-        other = place + int(random() * (n - place))
-        yield get(other, other)
-        moved[other] = get(place, place)

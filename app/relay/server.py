@@ -28,9 +28,20 @@ from app.relay.origin import LOOPBACK, Origins
 from app.relay.rules import Rules
 from app.relay.session import Session
 from app.relay.standing import Ban, Source
+from app.swarm import noise
 from app.swarm.limits import FRAME, OPEN_PUBLISHES
-from app.swarm.protocol import INFO_PATH, SOCKET_PATH, SUBPROTOCOL
-from app.swarm.refusals import Code
+from app.swarm.protocol import (
+    INFO_PATH,
+    NONCE_BYTES,
+    OLD_SUBPROTOCOL,
+    OPENING,
+    SOCKET_PATH,
+    SUBPROTOCOL,
+    VERSIONS,
+    Err,
+    to_frame,
+)
+from app.swarm.refusals import Code, Flaw, Refused
 
 HEARTBEAT_S = 30.0
 SEND_S = 20.0
@@ -53,12 +64,17 @@ _log = logging.getLogger(__name__)
 class _Line:
     """One connection: its conversation, its one way of writing, and its publishes without an answer yet."""
 
-    __slots__ = ("_lock", "_transport", "pending", "session", "socket")
+    __slots__ = ("_lock", "_seal", "_transport", "open", "pending", "session", "socket")
 
     def __init__(
-        self, socket: web.WebSocketResponse, session: Session, transport: asyncio.BaseTransport | None
+        self,
+        socket: web.WebSocketResponse,
+        session: Session,
+        transport: asyncio.BaseTransport | None,
+        line: noise.Line | None = None,
     ) -> None:
         self._lock = asyncio.Lock()
+        self._seal, self.open = line or (None, None)
         self._transport = transport if isinstance(transport, asyncio.Transport) else None
         self.pending: set[asyncio.Task[None]] = set()
         self.socket = socket
@@ -74,7 +90,9 @@ class _Line:
             return True
         try:
             async with self._lock, asyncio.timeout(SEND_S):
-                await self.socket.send_frame(frame, WSMsgType.TEXT)
+                # sealed in the order in which it goes out
+                kind = WSMsgType.TEXT if self._seal is None else WSMsgType.BINARY
+                await self.socket.send_frame(frame if self._seal is None else self._seal.encrypt(frame), kind)
         except ConnectionError:
             return False
         except TimeoutError:
@@ -96,7 +114,7 @@ class _Line:
             or transport.get_write_buffer_size() + len(frame) >= _BUFFERED
         ):
             return False
-        transport.write(framed(frame))
+        transport.write(framed(frame) if self._seal is None else framed(self._seal.encrypt(frame), 2))
         self.session.sent(len(frame))
         return True
 
@@ -195,31 +213,69 @@ class Server:
         if refused is not None:
             self.desk.tally.ended["refused"] += 1
             return refused
-        ws = open_socket()
+        ws, line = open_socket(), None
         self._addresses[address] += 1
-        session = Session(self.desk, address)
-        line = _Line(ws, session, request.transport)
         try:
+            session, hello, sealed = self._greet(request, address)
+            if sealed is not None:
+                ws = open_socket(noise.TAG)
+            line = _Line(ws, session, request.transport, sealed)
             await ws.prepare(request)
-            self._lines.add(line)
             self._strangers.append((self.desk.clock() + SIGN_IN_S, line))
-            if await line.send(session.hello()):
-                await _converse(line)
+            await ws.send_frame(hello, WSMsgType.TEXT if sealed is None else WSMsgType.BINARY)
+            session.sent(len(hello))
+            self._lines.add(line)
+            await _converse(line)
+        except Refused as refused:
+            await _refuse(ws, request, refused)
         except ConnectionError:
             _log.debug("A client was gone before it was greeted.")
         finally:
-            self._lines.discard(line)
-            for task in line.pending:
-                task.cancel()
-            session.closed()
+            if line is not None:
+                self._lines.discard(line)
+                for task in line.pending:
+                    task.cancel()
+                line.session.closed()
             self._addresses[address] -= 1
             if not self._addresses[address]:
                 del self._addresses[address]
         return ws
 
+    def _greet(self, request: web.Request, address: str) -> tuple[Session, bytes, noise.Line | None]:
+        """The first frame, and of a private swarm the sealed line. Raises Refused."""
+        if SUBPROTOCOL not in _offered(request):
+            raise Refused(
+                Flaw.OTHER_PROTOCOL, f"This relay speaks version {VERSIONS[-1]} of the protocol: update Shoal."
+            )
+        private = self.desk.access.private
+        try:
+            said = bytes.fromhex(request.headers.get(OPENING, ""))
+        except ValueError:
+            said = b""
+        if private is None:
+            if len(said) != NONCE_BYTES:
+                raise Refused(
+                    Flaw.NOT_INVITED,
+                    "This relay serves no private swarm: join it without words, as it announces.",
+                )
+            session = Session(self.desk, address, said)
+            return session, session.hello(), None
+        if len(said) != noise.OPENING:
+            raise Refused(Flaw.NOT_INVITED, "This swarm is private: join it with its six words.")
+        handshake = noise.Responder(private.key, private.prologue)
+        try:
+            handshake.hear(said)
+            bound = handshake.answer()
+        except noise.NoiseError as error:
+            raise Refused(
+                Flaw.NOT_INVITED, "The six words are not this private swarm's: check them."
+            ) from error
+        session = Session(self.desk, address, bound)
+        hello, line = handshake.seal(session.hello())
+        return session, hello, line
+
     def _turned_away(self, request: web.Request, address: str) -> web.Response | None:
-        offered = request.headers.get("Sec-WebSocket-Protocol", "")
-        if SUBPROTOCOL not in (word.strip() for word in offered.split(",")):
+        if not {SUBPROTOCOL, OLD_SUBPROTOCOL} & _offered(request):
             return web.Response(status=400, text=f"Ask for the websocket subprotocol {SUBPROTOCOL}.\n")
         if self._leaving:
             return _later("The relay is being stopped.", 5)
@@ -285,29 +341,44 @@ class Server:
                 await asyncio.gather(*(line.send(frame) for line in lines))
 
 
-def open_socket() -> web.WebSocketResponse:
-    """A websocket as the relay has them; messages are read from it with `hear`."""
+def open_socket(more: int = 0) -> web.WebSocketResponse:
+    """A websocket as the relay has them, for frames with so many bytes `more`; messages are read from it with
+    `hear`."""
     return web.WebSocketResponse(
-        protocols=(SUBPROTOCOL,),
+        protocols=(SUBPROTOCOL, OLD_SUBPROTOCOL),
         compress=False,
-        max_msg_size=FRAME + 1,  # aiohttp takes only what is smaller
+        max_msg_size=FRAME + more + 1,  # aiohttp takes only what is smaller
         heartbeat=HEARTBEAT_S,
         decode_text=False,
     )
 
 
-def framed(text: bytes) -> bytes:
-    """A text frame as a server sends it: whole and unmasked (RFC 6455, 5.2).
+def _offered(request: web.Request) -> set[str]:
+    return {word.strip() for word in request.headers.get("Sec-WebSocket-Protocol", "").split(",")}
+
+
+async def _refuse(ws: web.WebSocketResponse, request: web.Request, refused: Refused) -> None:
+    """One sentence in the open, which is all that a stranger hears."""
+    await ws.prepare(request)
+    with contextlib.suppress(TimeoutError, ConnectionError):
+        async with asyncio.timeout(CLOSING_S):
+            await ws.send_frame(to_frame(Err(code=refused.code, msg=refused.sentence)), WSMsgType.TEXT)
+            await ws.close(code=WSCloseCode.POLICY_VIOLATION)
+
+
+def framed(text: bytes, opcode: int = 1) -> bytes:
+    """A frame as a server sends it: whole and unmasked (RFC 6455, 5.2), of text where nothing else is said.
 
     >>> framed(b"hi"), framed(bytes(300))[:5]
     (b'\\x81\\x02hi', b'\\x81~\\x01,\\x00')
     """
     size = len(text)
+    first = 0x80 | opcode
     if size < 126:
-        return b"\x81%c%b" % (size, text)
+        return b"%c%c%b" % (first, size, text)
     if size < 1 << 16:
-        return b"".join((b"\x81\x7e", size.to_bytes(2, "big"), text))
-    return b"".join((b"\x81\x7f", size.to_bytes(8, "big"), text))
+        return b"".join((bytes((first, 126)), size.to_bytes(2, "big"), text))
+    return b"".join((bytes((first, 127)), size.to_bytes(8, "big"), text))
 
 
 async def hear(ws: web.WebSocketResponse) -> WSMessage:
@@ -327,7 +398,17 @@ async def _converse(line: _Line) -> None:
     ws, session = line.socket, line.session
     while True:
         message = await hear(ws)
-        if message.type is WSMsgType.TEXT:
+        if line.open is not None and message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
+            session.came(len(message.data))
+            try:
+                if message.type is WSMsgType.TEXT:
+                    raise noise.NoiseError("A message in the open.")
+                answer = session.receive(line.open.decrypt(message.data))
+            except noise.NoiseError:
+                session.count("forged")
+                await ws.close(code=WSCloseCode.POLICY_VIOLATION)
+                return
+        elif message.type is WSMsgType.TEXT:
             session.came(len(message.data))
             answer = session.receive(message.data)
         elif message.type is WSMsgType.BINARY:

@@ -36,19 +36,19 @@ def bind(host: str, port: int) -> socket.socket:
 async def serve(
     host: str,
     port: int,
-    open_desk: Callable[[str], Desk],
+    open_desk: Callable[[], Desk],
     opened: Callable[[str, Desk], None],
     rules: Rules | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT. `open_desk` gets HOST:PORT as it was bound, `opened` the URL; where the
-    backplane takes long to start that is before anybody is let in. Raises OSError where the address cannot be
-    had, and BackplaneError."""
+    """Serve until SIGTERM or SIGINT. `open_desk` is asked once the address is had, `opened` gets the URL; where
+    the backplane takes long to start that is before anybody is let in. Raises OSError where the address cannot
+    be had, and BackplaneError."""
     stop = asyncio.Event()
     when_asked_to_stop(stop.set)
     listener = bind(host, port)
     name, number = listener.getsockname()[:2]
     shown = f"[{name}]:{number}" if ":" in name else f"{name}:{number}"
-    desk = open_desk(f"{name}:{number}".lstrip(":"))
+    desk = open_desk()
     rules = rules or Rules()
     if rules.checks:
         desk.checker = Checker(desk)

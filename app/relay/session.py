@@ -42,7 +42,7 @@ from app.swarm.protocol import (
     to_frame,
 )
 from app.swarm.refusals import Code, Flaw, Refused
-from app.swarm.signin import check_sign_in
+from app.swarm.signin import check_sign_in, signed_hello
 
 FAULTS = 32
 """Frames that are no message at all, after which a connection is closed."""
@@ -71,11 +71,14 @@ class Session:
         "subscribed",
     )
 
-    def __init__(self, desk: Desk, address: str) -> None:
+    def __init__(self, desk: Desk, address: str, opening: bytes = b"") -> None:
+        """`opening` is what the connection was opened with, which `hello` answers."""
         self._desk = desk
-        self._hello = Hello(
+        hello = Hello(
             proto=VERSIONS,
             relay=desk.relay,
+            key=desk.key.hex(),
+            sig="",
             swarm=desk.swarm,
             epoch=desk.epoch,
             time_ms=desk.now_ms(),
@@ -84,6 +87,7 @@ class Session:
             limits=limits.Limits(),
             pow_bits=desk.pow_bits,
         )
+        self._hello = signed_hello(desk.seed, hello, opening)
         self._caps: frozenset[str] = frozenset()
         self._faults = 0
         self._source = desk.blind(address)

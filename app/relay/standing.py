@@ -1,14 +1,15 @@
 """Standing: how far a relay trusts a key, learnt from re-scoring some of its groups itself.
 
 The estimate of error follows BOINC's adaptive replication: it starts at 0.1, shrinks by a twentieth with every
-group found honest and grows with every false claim. A new key is on probation: everything it sends is re-scored
-and it is drawn rarely, until fifty of its groups were honest. Three false claims in a day are a ban for a day.
+group found honest and grows with every false claim. A new key is on probation and is drawn rarely, until fifty
+of its groups were honest and the first of them is twenty hours old: a day is dearer to a crowd of keys than
+fifty groups. The first fifty are all re-scored. Three false claims in a day are a ban for a day.
 
 Reports by others never lower a standing. They only make a re-scoring likelier, each by as much as its reporter
 is trusted, and a reporter who was wrong is trusted less.
 
-A standing is a value and every event a function to the next one. Times are Unix seconds, because bans outlive
-the process and are shared between relays.
+A standing is a value and every event a function to the next one. Times are Unix seconds, because bans and
+standings outlive the process and are shared between relays.
 """
 
 from __future__ import annotations
@@ -25,8 +26,11 @@ from app.relay.window import Clock
 
 DAY = 86_400.0
 FIRST_ERROR = 0.1
-PROBATION = 50
-"""Honest groups until a key is no longer new."""
+PROBATION, SEEN_S = 50, 20 * 3600.0
+"""Honest groups until a key is no longer new, and the least time between the first of them and the latest: less
+than a day, so that who plays every evening is known on the second."""
+KEPT_S = 30 * DAY
+"""A standing is kept so long after the key's last honest group or false claim."""
 PROBATION_WEIGHT, LEAST_WEIGHT = 0.2, 0.05
 SPOT_CHECK = 0.05
 """Share of the groups of a known key that is re-scored."""
@@ -40,16 +44,25 @@ Source = bytes | str
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a key: the estimated chance that its next group makes a false claim, groups found honest
-    since it was new or last banned, the times of false claims within a day, and what reports add up to."""
+    since it was new or last banned, when the first and the latest of them were, the times of false claims
+    within a day, what reports add up to, and when it was last banned by a relay."""
 
     error: float = FIRST_ERROR
     honest: int = 0
+    first: float = 0.0
+    latest: float = 0.0
     false_claims: tuple[float, ...] = ()
     suspicion: float = 0.0
+    banned: float = 0.0
 
     @property
     def probation(self) -> bool:
-        return self.honest < PROBATION
+        return self.honest < PROBATION or self.latest - self.first < SEEN_S
+
+    @property
+    def known(self) -> bool:
+        """Whether its groups come before those of new keys."""
+        return not self.probation and self.weight > PROBATION_WEIGHT
 
     @property
     def weight(self) -> float:
@@ -57,22 +70,32 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         earned = 1 - self.error / 0.5
         if earned < LEAST_WEIGHT:
             return LEAST_WEIGHT
-        return PROBATION_WEIGHT if self.honest < PROBATION and earned > PROBATION_WEIGHT else earned
+        return PROBATION_WEIGHT if self.probation and earned > PROBATION_WEIGHT else earned
 
     @property
     def check(self) -> float:
         """The chance that its next group is re-scored."""
-        return 1.0 if self.probation else max(SPOT_CHECK, self.suspicion)
+        return 1.0 if self.honest < PROBATION else max(SPOT_CHECK, self.suspicion)
+
+    @property
+    def until(self) -> float:
+        """When it may be forgotten."""
+        return max(self.latest, self.banned, *self.false_claims, 0.0) + KEPT_S
 
 
-def honest(standing: Standing) -> Standing:
+def honest(standing: Standing, now: float) -> Standing:
     """A group was re-scored and its claimed rewards were true.
 
-    >>> round(honest(Standing()).error, 3)
+    >>> round(honest(Standing(), 0.0).error, 3)
     0.095
     """
     return msgspec.structs.replace(
-        standing, error=standing.error * 0.95, honest=standing.honest + 1, suspicion=0.0
+        standing,
+        error=standing.error * 0.95,
+        honest=standing.honest + 1,
+        first=standing.first if standing.honest else now,
+        latest=max(standing.latest, now) if standing.honest else now,
+        suspicion=0.0,
     )
 
 
@@ -88,9 +111,31 @@ def to_be_banned(standing: Standing, now: float) -> bool:
     return sum(now - at < DAY for at in standing.false_claims) >= FALSE_CLAIMS
 
 
-def banned(standing: Standing) -> Standing:
+def banned(standing: Standing, now: float) -> Standing:
     """After a ban a key begins its probation anew, with the estimate of error that it has earned."""
-    return Standing(error=standing.error)
+    return Standing(error=standing.error, banned=now)
+
+
+def together(one: Standing, other: Standing) -> Standing:
+    """What two relays know of a key. Both may know the same, so nothing is added up: of honest groups and of
+    false claims the more counts, and what was before a ban that one of them has given counts no longer.
+
+    >>> known = Standing(error=0.05, honest=40)
+    >>> [together(known, Standing(error=0.2, false_claims=claims)).error for claims in ((), (1.0,))]
+    [0.05, 0.2]
+    """
+    if one.banned != other.banned:
+        return max(one, other, key=lambda standing: standing.banned)
+    claims = sorted({*one.false_claims, *other.false_claims})
+    said = [standing for standing in (one, other) if standing.honest]
+    return msgspec.structs.replace(
+        one,
+        error=(min if one.false_claims == other.false_claims else max)(one.error, other.error),
+        honest=max(one.honest, other.honest),
+        first=min((standing.first for standing in said), default=0.0),
+        latest=max(one.latest, other.latest),
+        false_claims=tuple(claims[-FALSE_CLAIMS:]),
+    )
 
 
 def reported(standing: Standing, reporter: Standing) -> Standing:
@@ -166,7 +211,8 @@ def _end(source: Source, ban: Ban) -> tuple[float, bool, Source]:
 
 class Standings:
     """The standings of the last `keys` keys heard of, and all bans. `clock` gives Unix seconds. A key that is
-    forgotten is new again, which for a good one means probation."""
+    forgotten is new again, which for a good one means probation. `known` are the keys with standing, and
+    `changed` those whose standing is to be written down."""
 
     def __init__(self, clock: Clock, rng: Random, *, keys: int = 50_000, name: str = "relay") -> None:
         self._clock = clock
@@ -175,33 +221,46 @@ class Standings:
         self._name = name
         self._known: OrderedDict[bytes, Standing] = OrderedDict()
         self._weights: dict[bytes, float] = {}
+        self.known: set[bytes] = set()
+        self.changed: set[bytes] = set()
         self.bans = Bans()
 
     def of(self, key: bytes) -> Standing:
         return self._known.get(key, _NEW)
+
+    def news(self) -> dict[bytes, Standing | None]:
+        """What is to be written down since it was last asked; None for keys that were forgotten."""
+        changed, self.changed = self.changed, set()
+        return {key: self._known.get(key) for key in changed}
 
     def due(self, key: bytes) -> bool:
         """Whether the group of this key that has just come is to be re-scored."""
         return self._rng.random() < self.of(key).check
 
     def honest(self, key: bytes) -> None:
-        self._set(key, honest(self.of(key)))
+        self._set(key, honest(self.of(key), self._clock()))
+        self.changed.add(key)
 
     def false_claim(self, key: bytes) -> Ban | None:
         """Count a false claim; the ban it leads to, if it does, is in force. A longer one already there
         stays."""
         now = self._clock()
         standing = false_claim(self.of(key), now)
+        self.changed.add(key)
         if not to_be_banned(standing, now):
             self._set(key, standing)
             return None
-        self._set(key, banned(standing))
+        self._set(key, banned(standing, now))
         ban = Ban(until=now + BAN_S, reason=f"{FALSE_CLAIMS} false reward claims in a day", by=self._name)
         before = self.bans.of(key, now)
         if before is not None and before.until >= ban.until:
             return before
         self.bans.put(key, ban)
         return ban
+
+    def put(self, key: bytes, standing: Standing) -> None:
+        """What was known of a key before, or is known elsewhere."""
+        self._set(key, together(self.of(key), standing) if key in self._known else standing)
 
     def report(self, reporter: bytes, key: bytes) -> None:
         """`reporter` says that a group of `key` is bad. Nobody can report themselves trusted or untrusted."""
@@ -235,9 +294,12 @@ class Standings:
         self._known[key] = standing
         self._known.move_to_end(key)
         self._weights[key] = standing.weight
+        (self.known.add if standing.known else self.known.discard)(key)
         if len(self._known) > self._keys:
             forgotten, _ = self._known.popitem(last=False)
             del self._weights[forgotten]
+            self.known.discard(forgotten)
+            self.changed.add(forgotten)
 
 
 _NEW = Standing()

@@ -1,7 +1,7 @@
 """The window: the recent informative groups a relay can give out, family by family and level by level.
 
 Every group stands in five lines, each in order of arrival: the whole window, its shelf (family and level),
-within the shelf those of its publisher's key and of its network address, and all that its publisher has here.
+within the shelf those of its publisher's key and of its network, and all that its publisher has here.
 All but the last are bounded in groups and in bytes, and a line that overflows loses its own oldest: who
 publishes much pushes out what they published themselves. Leaving is O(1): the slot is emptied once for all
 lines, and each of them clears up when it is next used.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from operator import attrgetter
 from typing import Literal
 
@@ -26,12 +26,24 @@ Shelf = tuple[str, int]
 """A family and a level."""
 Added = Literal["accepted", "duplicate", "too-large"]
 
+SITE = 16
+"""Characters of an address that stand for the wider network it is in, where there is one; see `Desk.blind`."""
+
 _ARRIVED = attrgetter("arrived")
+
+
+def site(address: str) -> str:
+    """
+    >>> site("8b1a9953c4611296-a827ccb0eea8a706"), site("8b1a9953c4611296")
+    ('8b1a9953c4611296', '8b1a9953c4611296')
+    """
+    return address[:SITE]
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A group in the window: its content id (a digest), its publisher's public key and network address as a
-    bucket, what it answers, the exact bytes received, and when they came (seconds)."""
+    bucket, which begins with its site, what it answers, the exact bytes received, and when they came
+    (seconds)."""
 
     id: bytes
     key: bytes
@@ -161,14 +173,15 @@ class Roster:
 
 
 class Section:
-    """One family: how many groups it has, the keys that they are of, and the addresses, each with the number of
-    levels where it has some."""
+    """One family: how many groups it has, the keys that they are of, those of them that are known, and the
+    sites, each with the number of levels where it has some."""
 
-    __slots__ = ("addresses", "groups", "peers")
+    __slots__ = ("addresses", "groups", "known", "peers")
 
     def __init__(self) -> None:
         self.groups = 0
         self.peers = Roster()
+        self.known = Roster()
         self.addresses: dict[str, int] = {}
 
 
@@ -184,10 +197,11 @@ class _Shelf:
 class Author:
     """What one key has in the window: all of it, and by family and level."""
 
-    __slots__ = ("families", "key", "line")
+    __slots__ = ("families", "key", "known", "line")
 
     def __init__(self, key: bytes) -> None:
         self.key = key
+        self.known = False
         self.line = Line()
         self.families: dict[str, dict[int, Line]] = {}
 
@@ -198,13 +212,15 @@ class Author:
 
 
 class Window:
-    """The recent groups. Raises ValueError when fewer ids would be remembered than groups are kept."""
+    """The recent groups. `known` are the keys with standing, as of the last group of each. Raises ValueError
+    when fewer ids would be remembered than groups are kept."""
 
-    def __init__(self, limits: Limits, clock: Clock) -> None:
+    def __init__(self, limits: Limits, clock: Clock, known: Container[bytes] = frozenset()) -> None:
         if limits.remembered < limits.whole.groups:
             raise ValueError("A window must remember at least as many ids as it keeps groups.")
         self.limits = limits
         self._clock = clock
+        self._trusted = known
         self._key_bounds = limits.shelf.share(limits.key_percent)
         self._address_bounds = limits.shelf.share(limits.address_percent)
         self.largest = min(bounds.bytes for bounds in (limits.whole, self._address_bounds, self._key_bounds))
@@ -220,6 +236,8 @@ class Window:
         self.authors: dict[bytes, Author] = {}
         self.peers = Roster()
         """The keys of `authors`."""
+        self.known = Roster()
+        """Those of them that are known."""
 
     def add(
         self,
@@ -244,16 +262,21 @@ class Window:
         self._latest = latest = max(self._latest, now if arrived is None else min(arrived, now))
         shelf = self._shelves.get((family, level)) or self._open_shelf(family, level)
         author = self.authors.get(key) or self._enter(key)
+        if author.known != (key in self._trusted):
+            self._rank(author)
         levels = author.families.get(family)
         own = levels.get(level) if levels is not None else None
         if own is None:
             own = author.families.setdefault(family, {}).setdefault(level, Line())
             shelf.section.peers.enter(key)
-        local = shelf.addresses.get(address)
+            if author.known:
+                shelf.section.known.enter(key)
+        where = site(address)
+        local = shelf.addresses.get(where)
         if local is None:
-            local = shelf.addresses[address] = Line()
+            local = shelf.addresses[where] = Line()
             for addresses in (shelf.section.addresses, self._addresses):
-                addresses[address] = addresses.get(address, 0) + 1
+                addresses[where] = addresses.get(where, 0) + 1
         slot = self._seen[id] = Slot(
             Kept(id=id, key=author.key, address=address, family=family, level=level, raw=raw, arrived=latest),
             latest,
@@ -307,8 +330,9 @@ class Window:
 
     def drop_address(self, address: str) -> int:
         """Take out everything published from one address, and say how many groups that was."""
-        lines = [shelf.addresses[address] for shelf in self._shelves.values() if address in shelf.addresses]
-        return sum(self.drop(group.id) for line in lines for group in list(line))
+        where = site(address)
+        lines = [shelf.addresses[where] for shelf in self._shelves.values() if where in shelf.addresses]
+        return sum(self.drop(group.id) for line in lines for group in list(line) if group.address == address)
 
     def find(self, id: bytes) -> Kept | None:
         """None where it is not, or no longer, in the window."""
@@ -365,9 +389,9 @@ class Window:
         group = slot.group
         assert group is not None
         slot.group = None
-        size, family, level, address = len(group.raw), group.family, group.level, group.address
+        size, family, level, where = len(group.raw), group.family, group.level, site(group.address)
         shelf, author = self._shelves[family, level], self.authors[group.key]
-        own, local = author.families[family][level], shelf.addresses[address]
+        own, local = author.families[family][level], shelf.addresses[where]
         shelf.section.groups -= 1
         for line in (self._whole, shelf.line, author.line, own, local):
             line.groups -= 1
@@ -375,11 +399,11 @@ class Window:
         if not own.groups:
             self._strike(author, shelf.section, family, level)
         if not local.groups:
-            del shelf.addresses[address]
+            del shelf.addresses[where]
             for addresses in (shelf.section.addresses, self._addresses):
-                addresses[address] -= 1
-                if not addresses[address]:
-                    del addresses[address]
+                addresses[where] -= 1
+                if not addresses[where]:
+                    del addresses[where]
             if not shelf.line.groups:
                 del self._shelves[family, level]
                 if not shelf.section.groups:
@@ -393,9 +417,19 @@ class Window:
             return
         del author.families[family]
         section.peers.strike(author.key)
+        if author.known:
+            section.known.strike(author.key)
         if not author.families:
             del self.authors[author.key]
             self.peers.strike(author.key)
+            if author.known:
+                self.known.strike(author.key)
+
+    def _rank(self, author: Author) -> None:
+        """An author has gained standing, or lost it."""
+        author.known = not author.known
+        for roster in (self.known, *(self.sections[family].known for family in author.families)):
+            (roster.enter if author.known else roster.strike)(author.key)
 
     def _forget(self) -> None:
         """Forget the oldest id; a group still in the window leaves with it, or it could come in twice."""

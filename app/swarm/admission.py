@@ -1,31 +1,26 @@
-"""What `auth.invite` holds where a relay is not open to all: a token, or the proof of a private swarm's key.
+"""What `auth.invite` holds where a relay asks for an invite: a token.
 
-A token is signed by the relay's operator; whoever holds it may join until it ends, or only one key may:
+It is signed by the relay's operator; whoever holds it may join until it ends, or only one key may:
 
     t1.<until>.<pk | any>.<Ed25519("shoal-token-v1" 0x00 swarm 0x00 until 0x00 pk-or-any)>
 
-A proof answers this connection's challenge, so a listener or another relay cannot use it:
-
-    k1.<HMAC-SHA256(access key, "shoal-private-v1" 0x00 pk what-auth-signs)>
+The key of a private swarm is never sent: it makes the line itself, see `app.swarm.noise`.
 """
 
 from __future__ import annotations
 
-import hmac
 import re
 from collections.abc import Iterable
 
 from app.swarm import signing
 from app.swarm.invite import Invite
-from app.swarm.private import Private, PrivateError, from_token, is_access_key
+from app.swarm.private import Private, is_access_key
 from app.swarm.protocol import Hello
 from app.swarm.refusals import Flaw, Refused
-from app.swarm.signin import auth_bytes
 
 ANYBODY = "any"
 _TOKEN = re.compile(r"t1\.([0-9]{1,12})\.([0-9a-f]{64}|any)\.([0-9a-f]{128})")
 _SIGNED = b"shoal-token-v1\0"
-_PROVED = b"shoal-private-v1\0"
 
 
 def mint(operator: bytes, swarm: str, until_s: int, pk: str = ANYBODY) -> str:
@@ -52,34 +47,14 @@ def check_token(token: str, operators: Iterable[bytes], swarm: str, pk: str, now
         raise Refused(Flaw.NOT_INVITED, "The invite has ended: ask the operator for a new one.")
 
 
-def prove(access_key: bytes, hello: Hello, pk: str) -> str:
-    """That the owner of `pk`, who answers this `hello`, holds a private swarm's key."""
-    signed = auth_bytes(hello.swarm, hello.relay, hello.challenge)
-    return "k1." + hmac.digest(access_key, _PROVED + bytes.fromhex(pk) + signed, "sha256").hex()
-
-
-def check_proof(proof: str, access_key: bytes, hello: Hello, pk: str) -> None:
-    """The relay's side of `prove`. Raises Refused."""
-    if not hmac.compare_digest(proof.encode(), prove(access_key, hello, pk).encode()):
-        raise Refused(Flaw.NOT_INVITED, "The six words are not this private swarm's: check them.")
-
-
-def credential(invite: Invite | None, hello: Hello, seed: bytes) -> str | None:
+def credential(invite: Invite | None, hello: Hello) -> str | None:
     """The `invite` of the answer to `hello`. None where there is nothing to show: also where the relay or the
     swarm is not the invite's, because a token that was shown to another relay is that relay's as well."""
-    if invite is None or invite.token is None:
+    if invite is None or invite.token is None or is_access_key(invite.token):
         return None
     if invite.relay not in (None, hello.relay) or invite.swarm not in (None, hello.swarm):
         return None
-    if not is_access_key(invite.token):
-        return invite.token
-    try:
-        private = from_token(invite.token)
-    except PrivateError:
-        return None
-    if private.swarm != hello.swarm:
-        return None
-    return prove(private.key, hello, signing.public_key(seed).hex())
+    return invite.token
 
 
 def joining(private: Private, found: Invite) -> Invite:

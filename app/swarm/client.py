@@ -24,12 +24,13 @@ from app.swarm.asking import Samples
 from app.swarm.clock import RelayClock
 from app.swarm.connection import Connection, Ended, connect
 from app.swarm.identity import Identity
-from app.swarm.invite import Invite, where
+from app.swarm.invite import Invite, InviteError, where
 from app.swarm.joining import Expected, Joined, Work, join
 from app.swarm.known import KnownRelays
 from app.swarm.ledger import Ledger
 from app.swarm.limits import REPORT_IDS
 from app.swarm.outbox import Outbox
+from app.swarm.private import PrivateError, from_token, is_access_key
 from app.swarm.protocol import (
     STATS_SUB,
     ZLIB,
@@ -60,9 +61,14 @@ Complaint = Literal["bad_reward", "bad_sig", "unsafe", "dup"]
 class _Place:
     """One relay: where it is, what an invite says of it, and when to try it again."""
 
-    __slots__ = ("invite", "pace", "url")
+    __slots__ = ("invite", "pace", "private", "url")
 
     def __init__(self, invite: Invite) -> None:
+        """Raises InviteError for an access key that is none."""
+        try:
+            self.private = from_token(invite.token) if is_access_key(invite.token) else None
+        except PrivateError as error:
+            raise InviteError(str(error)) from error
         self.url = invite.url
         self.invite = invite
         self.pace = Pace()
@@ -223,7 +229,7 @@ class Client:
 
     async def _visit(self, place: _Place) -> None:
         """From opening to the end, which is always Ended."""
-        connection = await connect(place.url, self._tls, self.ledger)
+        connection = await connect(place.url, self._tls, self.ledger, place.private)
         try:
             joined = await join(connection, self._identity, self._expected(place), self._work, self._clock)
             self._arrived(place, joined)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 import ssl
 import time
 import urllib.request
@@ -15,13 +16,27 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from app.common import authorities
+from app.common.text import SAID, safe_line
+from app.swarm import noise
 from app.swarm.ledger import Ledger
 from app.swarm.limits import BATCH_FRAME, KB, allowance
-from app.swarm.protocol import SUBPROTOCOL, FromClient, FromRelay, from_relay, to_frame
+from app.swarm.private import Private
+from app.swarm.protocol import (
+    NONCE_BYTES,
+    OLD_SUBPROTOCOL,
+    OPENING,
+    SUBPROTOCOL,
+    Err,
+    FromClient,
+    FromRelay,
+    from_relay,
+    to_frame,
+)
 from app.swarm.refusals import Flaw, Refused
 
 if TYPE_CHECKING:
     import aiohttp
+    from aiohttp import WSMessage
 
 OPEN_S = 20.0
 """For the way there: name, TCP, proxy, TLS and the websocket's handshake."""
@@ -35,6 +50,7 @@ FRAMES_PER_MIN, FRAME_BYTES = 6000, 16 * KB
 hundredth of it."""
 FLOOD_WAIT_MS = 60_000
 LONGEST_WAIT_MS = 24 * 3600 * 1000
+_HEADERS = {"User-Agent": "shoal"}
 
 
 class Ended(Exception):
@@ -53,7 +69,18 @@ class Ended(Exception):
 class Connection:
     """An open websocket. Both directions raise Ended and are entered into the ledger; `close` never raises."""
 
-    __slots__ = ("_allowance", "_faults", "_flooded", "_http", "_ledger", "_socket", "place")
+    __slots__ = (
+        "_allowance",
+        "_asked",
+        "_faults",
+        "_flooded",
+        "_http",
+        "_ledger",
+        "_line",
+        "_socket",
+        "opening",
+        "place",
+    )
 
     def __init__(
         self,
@@ -61,8 +88,15 @@ class Connection:
         socket: aiohttp.ClientWebSocketResponse[bool],
         place: str,
         ledger: Ledger,
+        opening: bytes = b"",
+        asked: noise.Initiator | None = None,
     ) -> None:
+        """`opening` is what the relay's `hello` must answer; where it is `asked` to seal the line, that follows
+        from its first frame."""
         self._ledger = ledger
+        self._asked = asked
+        self._line: noise.Line | None = None
+        self.opening = opening
         self._http = http
         self._socket = socket
         self._faults = 0
@@ -78,6 +112,8 @@ class Connection:
         while True:
             message = await self._socket.receive()
             self._count(message.data)
+            if message.type in (WSMsgType.TEXT, WSMsgType.BINARY) and self._sealing:
+                message = message._replace(type=WSMsgType.TEXT, data=self._unsealed(message))
             if isinstance(message.data, bytes):
                 self._ledger.received(message.data)
             if message.type is WSMsgType.TEXT:
@@ -92,6 +128,33 @@ class Connection:
             else:
                 raise Ended(_closed(self.place, self._socket.close_code))
             del message
+
+    @property
+    def _sealing(self) -> bool:
+        return self._asked is not None or self._line is not None
+
+    def _unsealed(self, message: WSMessage) -> bytes:
+        """What the relay said over the sealed line. Nothing that is said in the open counts but a refusal, and
+        that only as a sentence."""
+        from aiohttp import WSMsgType
+
+        try:
+            if message.type is WSMsgType.TEXT:
+                if self._asked is not None and isinstance(err := from_relay(message.data), Err):
+                    raise Ended(f"{self.place} lets nobody in with these words: {safe_line(err.msg, SAID)}")
+                raise noise.NoiseError("A message in the open.")
+            if self._line is not None:
+                return self._line[1].decrypt(message.data)
+            assert self._asked is not None
+            self.opening, hello, self._line = self._asked.hear(message.data)
+            self._asked = None
+            return hello
+        except (noise.NoiseError, Refused) as error:
+            raise Ended(
+                f"{self.place} does not prove that it knows this swarm's six words: check its address and them."
+                if self._line is None
+                else f"Somebody on the way to {self.place} has meddled with what it says."
+            ) from error
 
     def _count(self, data: object) -> None:
         now, size = time.monotonic(), len(data) if isinstance(data, bytes) else 0
@@ -114,7 +177,10 @@ class Connection:
         frame = message if isinstance(message, bytes) else to_frame(message)
         try:
             async with asyncio.timeout(SEND_S):
-                await self._socket.send_frame(frame, WSMsgType.TEXT)
+                if self._line is None:
+                    await self._socket.send_frame(frame, WSMsgType.TEXT)
+                else:
+                    await self._socket.send_frame(self._line[0].encrypt(frame), WSMsgType.BINARY)
         except TimeoutError as error:
             raise Ended(f"{self.place} has taken nothing for {SEND_S:.0f} s.") from error
         except (ConnectionError, RuntimeError) as error:
@@ -129,28 +195,52 @@ class Connection:
         await self._http.close()
 
 
-async def connect(url: str, tls: ssl.SSLContext | None = None, ledger: Ledger | None = None) -> Connection:
-    """A websocket to a relay; `tls` is for certificates other than the system's. Raises Ended."""
+async def connect(
+    url: str,
+    tls: ssl.SSLContext | None = None,
+    ledger: Ledger | None = None,
+    private: Private | None = None,
+) -> Connection:
+    """A websocket to a relay, sealed where it is one of a `private` swarm; `tls` is for certificates other than
+    the system's. Raises Ended."""
     import aiohttp
 
     place = urlsplit(url).netloc
+
+    async def stay(*_: object) -> None:
+        raise Ended(f"{place} sends this node on to another address, which is not followed: check its address.")
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_redirect.append(stay)
     proxy = await asyncio.to_thread(proxy_for, url)
+    opening, asked = secrets.token_bytes(NONCE_BYTES), None
+    if private is not None:
+        asked = noise.Initiator(private.key, private.prologue)
+        opening = asked.say()
     http = aiohttp.ClientSession(
-        cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(total=None, sock_connect=OPEN_S)
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers=_HEADERS,
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=OPEN_S),
+        trace_configs=[trace],
     )
     try:
         async with asyncio.timeout(OPEN_S):
             socket = await http.ws_connect(
                 url,
-                protocols=(SUBPROTOCOL,),
+                protocols=(SUBPROTOCOL, OLD_SUBPROTOCOL),
+                headers={OPENING: opening.hex()},
                 timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_S),
                 heartbeat=HEARTBEAT_S,
                 proxy=proxy,
+                proxy_headers=_HEADERS,
                 ssl=tls or (authorities.context() if url.startswith("wss:") else True),
                 compress=0,
-                max_msg_size=BATCH_FRAME + 1,  # aiohttp takes only what is smaller
+                max_msg_size=BATCH_FRAME + noise.TAG + 1,  # aiohttp takes only what is smaller
                 decode_text=False,
             )
+        if socket.protocol == OLD_SUBPROTOCOL:
+            await socket.close()
+            raise Ended(f"{place} runs an older Shoal, which cannot prove who it is: it has to be updated.")
         if socket.protocol != SUBPROTOCOL:
             await socket.close()
             raise Ended(f"{place} is no relay of this kind: check its address.")
@@ -159,7 +249,7 @@ async def connect(url: str, tls: ssl.SSLContext | None = None, ledger: Ledger | 
         if isinstance(error, aiohttp.ClientError | OSError | ValueError):  # TimeoutError is an OSError
             raise _not_had(place, proxy, error) from error
         raise
-    return Connection(http, socket, place, ledger or Ledger())
+    return Connection(http, socket, place, ledger or Ledger(), opening, asked)
 
 
 def proxy_for(url: str) -> str | None:

@@ -43,7 +43,6 @@ class Advert(msgspec.Struct, frozen=True, kw_only=True):
     relay: str
     port: int
     since_ms: int
-    path: str = SOCKET_PATH
     private: bool = False
 
 
@@ -76,7 +75,7 @@ async def advertise(
             "swarm": advert.swarm,
             "relay": advert.relay,
             "proto": ",".join(map(str, VERSIONS)),
-            "path": advert.path,
+            "path": SOCKET_PATH,
             "private": "1" if advert.private else "0",
             "since": str(advert.since_ms),
         },
@@ -137,7 +136,8 @@ def label(relay: str) -> str:
 
 def read(addresses: Iterable[str], port: int | None, txt: Mapping[bytes, bytes | None]) -> Found | None:
     """What an announcement says, None where any of it is not as a relay's. Only addresses of private networks
-    count, so that nobody on this one sends nodes out into the world."""
+    count, so that nobody on this one sends nodes out into the world, and neither this computer's own nor any
+    path but a relay's, so that nobody makes them talk to its other programs."""
     entries = {name: value or b"" for name, value in txt.items()}
     host = next(iter(sorted(filter(None, map(_local, addresses)), key=lambda one: ("[" in one, one))), None)
     try:
@@ -146,9 +146,10 @@ def read(addresses: Iterable[str], port: int | None, txt: Mapping[bytes, bytes |
             return None
         if not {str(version) for version in VERSIONS} & set(versions):
             return None
-        path = entries[b"path"].decode("ascii")
+        if entries[b"path"] != SOCKET_PATH.encode():
+            return None
         invite = Invite(
-            url=f"ws://{host}{'' if port == 80 else f':{port}'}{path}",
+            url=f"ws://{host}{'' if port == 80 else f':{port}'}{SOCKET_PATH}",
             swarm=entries[b"swarm"].decode("ascii"),
             relay=entries[b"relay"].decode("ascii"),
         )
@@ -180,12 +181,16 @@ async def _resolve(network: zeroconf.Zeroconf, name: str) -> Found | None:
 
 
 def _local(text: str) -> str | None:
-    """An address as it stands in a URL, None where it is not one of a private network or this computer."""
+    """An address as it stands in a URL, None where it is not one of a private network."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
         return None
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return None
     if not address.is_private or address.is_unspecified or address.is_link_local or address.is_multicast:
+        return None
+    if address.is_loopback:
         return None
     return f"[{address}]" if address.version == 6 else str(address)
 

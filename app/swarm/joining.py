@@ -106,8 +106,14 @@ async def join(
             "for a new invite or remove the address from relays.json."
         )
     try:
+        signin.check_hello(hello, connection.opening)
+    except Refused as refused:
+        raise Ended(
+            f"{place} does not prove that it is the relay {hello.relay}: check its address."
+        ) from refused
+    try:
         nonce = await work.find(hello)
-        shown = credential(expected.invite, hello, identity.seed())
+        shown = credential(expected.invite, hello)
         auth = signin.sign_in(identity.seed(), hello, SOFTWARE, pow=nonce, invite=shown)
     except Refused as refused:
         raise Ended(f"{hello.relay}: {refused.sentence} Update Shoal.") from refused

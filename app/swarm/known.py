@@ -1,6 +1,7 @@
 """Relays that this home has met: the id and the swarm behind each address, in a small file.
 
-Whoever takes over an address later has another id; nothing is signed for that one.
+An id follows from the relay's key, so whoever takes over an address later has another id; nothing is signed for
+that one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import msgspec
 from app.common import files
 from app.swarm.body import SwarmId
 from app.swarm.protocol import RelayId
+from app.swarm.signin import is_relay_id
 
 MOST = 64
 """Addresses that are remembered; beyond that the one met first is forgotten."""
@@ -38,7 +40,9 @@ class KnownRelays:
     def __init__(self, path: Path) -> None:
         self._path = path
         found = files.read_json(path, _File, _LARGEST)
-        self._relays: dict[str, Relay] = found.relays if found else {}
+        # an id of version 1 followed from nothing, and a relay that is updated has another
+        relays = found.relays.items() if found else ()
+        self._relays: dict[str, Relay] = {url: met for url, met in relays if is_relay_id(met.relay)}
 
     def get(self, url: str) -> Relay | None:
         return self._relays.get(url)

@@ -26,6 +26,7 @@ _OPERATIONS, _MEMORY = 12, 64 * 2**20
 _SALT = sha256(b"shoal-private-v1").digest()[: nacl.pwhash.argon2id.SALTBYTES]
 _CHECK = b"shoal-private-check-v1\0"
 _SWARM = b"shoal-private-swarm-v1\0"
+_LINE = b"shoal-private-line-v1\0"
 _KEY_BYTES = 32
 _TOKEN = re.compile(r"a1\.([0-9a-f]{64})")
 
@@ -44,6 +45,11 @@ class Private(msgspec.Struct, frozen=True):
         """Its id: public, and different for every code."""
         digest = sha256(_SWARM + self.key).digest()[:10]
         return "private-" + base64.b32encode(digest).decode().lower()
+
+    @property
+    def prologue(self) -> bytes:
+        """What both sides of a line of this swarm begin with; see `app.swarm.noise`."""
+        return _LINE + self.swarm.encode()
 
     @property
     def token(self) -> str:

@@ -1,4 +1,4 @@
-"""Protocol v1: what nodes and relays say to each other over a websocket, one JSON text message a frame.
+"""Protocol v1.1: what nodes and relays say to each other over a websocket, one JSON text message a frame.
 
 Every message has its type in `t` and is read by its own decoder. A relay refuses fields it does not know; a
 client passes over them, so that a newer relay can say more. PROTOCOL.md tells the story in order.
@@ -25,10 +25,15 @@ from app.swarm.limits import (
 )
 from app.swarm.refusals import Code, Flaw, Refused
 
-SUBPROTOCOL = "sapo.v1"
+SUBPROTOCOL = "sapo.v1.1"
+OLD_SUBPROTOCOL = "sapo.v1"
+"""Of version 1, where relays proved nothing; who speaks only that is told so."""
+OPENING = "Shoal-Open"
+"""The header of the websocket's request with the client's nonce, or its first message of Noise, in hex."""
+NONCE_BYTES = 32
 SOCKET_PATH = "/v1/ws"
 INFO_PATH = "/v1/info"
-VERSIONS = (1,)
+VERSIONS = ("1.1",)
 ZLIB = "zlib"
 STATS_SUB = "stats-sub"
 
@@ -37,7 +42,8 @@ Text = Annotated[str, msgspec.Meta(max_length=500)]
 """Words of a relay's operator or software, shown as they are and never acted on."""
 Capability = Annotated[str, msgspec.Meta(pattern=r"\A[a-z0-9-]{1,32}\Z")]
 Capabilities = Annotated[tuple[Capability, ...], msgspec.Meta(max_length=32)]
-Versions = Annotated[tuple[Count, ...], msgspec.Meta(min_length=1, max_length=16)]
+Version = Annotated[str, msgspec.Meta(pattern=r"\A[0-9]{1,3}\.[0-9]{1,3}\Z")]
+Versions = Annotated[tuple[Version, ...], msgspec.Meta(min_length=1, max_length=16)]
 FamilyCounts = Annotated[dict[FamilyName, Count], msgspec.Meta(max_length=256)]
 AccessMode = Literal["open", "pow", "invite", "allowlist", "private"]
 Wait = Annotated[int, msgspec.Meta(ge=0, le=24 * 3600 * 1000)]
@@ -57,7 +63,7 @@ class Auth(_FromClient, frozen=True, kw_only=True, tag="auth"):
 
     pk: Hex32
     sig: Hex64
-    proto: Count
+    proto: Version
     caps: Capabilities = ()
     client: Annotated[str, msgspec.Meta(pattern=r"\A[a-z]{1,16}/[0-9]+(\.[0-9]+){0,3}\Z", max_length=40)]
     pow: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{1,32}\Z")] | None = None
@@ -101,10 +107,13 @@ class AskStats(_FromClient, frozen=True, kw_only=True, tag="stats"):
 
 
 class Hello(_FromRelay, frozen=True, kw_only=True, tag="hello"):
-    """A relay's first frame. `epoch` changes when it restarts; `challenge` is fresh for every connection."""
+    """A relay's first frame. `epoch` changes when it restarts; `challenge` is fresh for every connection.
+    `relay` follows from `key`, and `sig` is over `hello_bytes`."""
 
     proto: Versions
     relay: RelayId
+    key: Hex32
+    sig: Hex64
     swarm: SwarmId
     epoch: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
     time_ms: Count
@@ -259,14 +268,14 @@ def to_frame(message: FromClient | FromRelay) -> bytes:
     return frame
 
 
-def agree(theirs: Sequence[int]) -> int:
+def agree(theirs: Sequence[str]) -> str:
     """The highest version that both sides speak. Raises Refused."""
     common = set(theirs) & set(VERSIONS)
     if not common:
         raise Refused(
             Flaw.OTHER_PROTOCOL, f"The relay speaks versions {list(theirs)[:8]}, this node {list(VERSIONS)}."
         )
-    return max(common)
+    return max(common, key=lambda version: tuple(map(int, version.split("."))))
 
 
 def _read(frame: bytes, decoders: dict[str, msgspec.json.Decoder[Any]], limit: int) -> Any:

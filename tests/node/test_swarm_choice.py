@@ -4,6 +4,7 @@ each other on this computer's network for real."""
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 from pathlib import Path
 
@@ -15,8 +16,10 @@ from app.swarm.discovery import Advert, DiscoveryError, Found, advertise, find, 
 from app.swarm.invite import Invite, where
 from app.swarm.known import KnownRelays
 from app.swarm.private import Private
+from app.swarm.signin import relay_id
 
 CODE = Private(bytes(32))
+KEPT = relay_id(bytes(32))
 WORLD = Invite(url="wss://relay.example/v1/ws", swarm="shoal", relay="relay.example")
 HOME = Invite(url="ws://192.168.1.20:8777/v1/ws", swarm="shoal", relay="relay-b")
 MOVED = Invite(url="ws://192.168.1.77:8777/v1/ws", swarm="shoal", relay="relay-b")
@@ -38,7 +41,9 @@ def test_then_the_relay_of_last_time_if_it_can_be_there() -> None:
     assert choose(remembered=HOME, reached=True, found=seen(OTHER)).invites == (HOME,)
     assert choose(remembered=WORLD, reached=False, found=seen(OTHER)).invites == (WORLD,)
     moved = choose(remembered=HOME, reached=False, found=seen(OTHER, MOVED))
-    assert (moved.source, moved.invites) == ("remembered", (MOVED,))
+    assert (moved.source, moved.invites) == ("remembered", (MOVED, HOME))
+    elsewhere = choose(remembered=HOME, reached=True, found=seen(MOVED))
+    assert (elsewhere.source, elsewhere.invites) == ("remembered", (HOME,)), "it is where it was"
 
 
 def test_then_one_on_this_network_then_one_of_our_own() -> None:
@@ -84,16 +89,18 @@ def test_what_ends_with_the_network(address: str, local: bool) -> None:
 def test_a_home_does_not_remember_itself(tmp_path: Path) -> None:
     assert last_relay(tmp_path) is None
     KnownRelays(tmp_path / "relays.json").remember(HOME.url, "relay-b", "shoal")
-    assert last_relay(tmp_path) == HOME
+    assert last_relay(tmp_path) is None, "an id of version 1 proves nothing"
+    KnownRelays(tmp_path / "relays.json").remember(HOME.url, KEPT, "shoal")
+    assert last_relay(tmp_path) == msgspec.structs.replace(HOME, relay=KEPT)
     (tmp_path / "relay" / "shoal").mkdir(parents=True)
-    (tmp_path / "relay" / "shoal" / "hosted.json").write_text('{"port":8777,"relay":"relay-b"}')
+    (tmp_path / "relay" / "shoal" / "hosted.json").write_text(json.dumps({"port": 8777, "relay": KEPT}))
     assert last_relay(tmp_path) is None
 
 
 @pytest.fixture(scope="module")
 def network() -> None:
     """Skips, visibly, where announcements do not come back to this computer."""
-    address, relay = lan_address() or "127.0.0.1", f"test-{secrets.token_hex(4)}"
+    address, relay = lan_address() or "192.168.77.7", f"test-{secrets.token_hex(4)}"
 
     async def heard() -> bool:
         async with advertise(Advert(swarm=relay, relay=relay, port=9, since_ms=1, private=True), [address]):
@@ -120,6 +127,26 @@ def test_the_first_node_hosts_and_the_second_finds_it(tmp_path: Path, network: N
                 assert "found on this network" in said[1][-1]
                 assert second[0].relay == first[0].relay
                 assert second[0].token == private.token
+
+    asyncio.run(story())
+
+
+def test_a_forged_announcement_takes_nobody_away_from_a_relay_that_is_where_it_was(
+    tmp_path: Path, network: None
+) -> None:
+    relay = relay_id(secrets.token_bytes(32))
+
+    async def story() -> None:
+        server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+        url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1/ws"
+        KnownRelays(tmp_path / "relays.json").remember(url, relay, "shoal")
+        forged = Advert(swarm="shoal", relay=relay, port=9, since_ms=0)
+        async with (
+            server,
+            advertise(forged, [lan_address() or "192.168.77.7"]),
+            anywhere(tmp_path, say=lambda _: None, host=False)() as invites,
+        ):
+            assert invites == (Invite(url=url, swarm="shoal", relay=relay),)
 
     asyncio.run(story())
 

@@ -21,6 +21,7 @@ from app.sapo.questions import draw
 from app.sapo.seeds import TRAINING_SEEDS
 from app.swarm.body import Body, Envelope, seal
 from app.swarm.protocol import (
+    OPENING,
     SOCKET_PATH,
     SUBPROTOCOL,
     AskStats,
@@ -181,7 +182,10 @@ class Town:
         """Not signed in. Raises aiohttp.WSServerHandshakeError when turned away."""
         said = {"X-Forwarded-For": address} if address is not None else {}
         ws = await self._http.ws_connect(
-            self.relay.url, protocols=(SUBPROTOCOL,), max_msg_size=1 << 20, headers={**said, **(headers or {})}
+            self.relay.url,
+            protocols=(SUBPROTOCOL,),
+            max_msg_size=1 << 20,
+            headers={OPENING: "00" * 32, **said, **(headers or {})},
         )
         hello = from_relay((await ws.receive_str(timeout=PATIENCE)).encode())
         assert isinstance(hello, Hello)

@@ -8,24 +8,21 @@ from typing import Any
 
 import pytest
 
-from app.relay.access import AccessError, Invited, Knowing, Listed, Open
+from app.relay.access import AccessError, Invited, Listed, Open
 from app.relay.desk import Desk
 from app.relay.session import Session
-from app.swarm.admission import credential, mint, prove
-from app.swarm.invite import Invite
-from app.swarm.private import Private
+from app.swarm.admission import mint
 from app.swarm.protocol import Err, Hello, Welcome, from_relay, to_frame
 from app.swarm.refusals import Code
 from app.swarm.signin import find_work, sign_in
 from app.swarm.signing import public_key
 
 OPERATOR, ANN, BOB = bytes(range(32)), bytes(range(1, 33)), bytes(range(2, 34))
-CODE = Private(bytes(32))
 NOW = 1_800_000_000
 
 
 def desk(access: Any, swarm: str = "example-swarm", **options: Any) -> Desk:
-    return Desk("relay.example", swarm, "1", access=access, wall=lambda: float(NOW), **options)
+    return Desk(bytes(32), swarm, "1", access=access, wall=lambda: float(NOW), **options)
 
 
 def answer(at: Desk, seed: bytes, invite: str | None = None, *, work: bool = False, hello: Any = None) -> Any:
@@ -78,30 +75,6 @@ def test_invited_nodes_come_in_and_others_learn_why_not() -> None:
     assert is_restricted(answer(at, ANN, "k1." + "0" * 64), "this is none")
     assert is_restricted(answer(at, ANN, mint(OPERATOR, "example-swarm", NOW)), "has ended")
     assert is_restricted(answer(at, ANN, mint(ANN, "example-swarm", NOW + 60)), "not signed")
-
-
-def test_a_private_swarm_knows_its_own() -> None:
-    at = desk(Knowing(CODE), CODE.swarm)
-    invite = Invite(url="ws://relay.example:8777/v1/ws", swarm=CODE.swarm, token=CODE.token)
-    said = from_relay(Session(at, "net").hello())
-    assert isinstance(said, Hello)
-    heard = credential(invite, said, ANN)
-    assert is_restricted(answer(at, ANN, heard), "six words")  # a proof for another connection's challenge
-    assert is_restricted(answer(at, ANN), "private")
-    assert is_restricted(answer(at, ANN, CODE.token), "six words")
-    session = Session(at, "net")
-    own = from_relay(session.hello())
-    assert isinstance(own, Hello)
-    proof = credential(invite, own, ANN)
-    stranger = session.receive(to_frame(sign_in(BOB, own, "test/1", invite=proof)))  # Ann's proof, overheard
-    assert isinstance(stranger, bytes) and is_restricted(from_relay(stranger), "six words")
-    session = Session(at, "net")
-    own = from_relay(session.hello())
-    assert isinstance(own, Hello)
-    welcome = session.receive(
-        to_frame(sign_in(ANN, own, "test/1", invite=prove(CODE.key, own, public_key(ANN).hex())))
-    )
-    assert isinstance(welcome, bytes) and isinstance(from_relay(welcome), Welcome)
 
 
 def test_a_list_of_keys_is_read_anew_when_it_changes(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -18,7 +18,7 @@ from app.relay.desk import Desk
 from app.relay.jetstream import JetStream, servers
 from app.relay.journal import FILE, Journal
 from app.relay.memory import Memory
-from app.relay.standing import Ban
+from app.relay.standing import PROBATION, SEEN_S, Ban, Standing
 from app.relay.window import Added, Bounds, Limits
 from tests.relay.natsserver import Server, free_ports
 
@@ -42,7 +42,7 @@ class World:
         return Memory()
 
     async def relay(self) -> Desk:
-        desk = Desk("relay.example", SWARM, "1", backplane=self.backplane(), rng=Random(1))
+        desk = Desk(bytes(32), SWARM, "1", backplane=self.backplane(), rng=Random(1))
         await desk.open()
         self._open.append(desk)
         return desk
@@ -247,6 +247,23 @@ def test_what_comes_back_after_a_restart(world: World) -> None:
     play(world, story)
 
 
+def test_standing_is_kept_over_a_restart(world: World) -> None:
+    async def story(world: World) -> None:
+        desk = await world.relay()
+        known = Standing(error=0.01, honest=PROBATION, first=time.time() - SEEN_S, latest=time.time())
+        desk.standings.put(ANN, known)
+        desk.standings.honest(ANN)
+        desk.standings.false_claim(BOB)
+        before = [desk.standings.of(key) for key in (ANN, BOB)]
+        assert before[0].known
+        desk = await world.restarted(desk)
+        after = [desk.standings.of(key) for key in (ANN, BOB)]
+        assert after == (before if world.lasts else [Standing(), Standing()])
+        assert desk.standings.known == ({ANN} if world.lasts else set())
+
+    play(world, story)
+
+
 def test_what_is_left_out_after_a_restart(world: World) -> None:
     if not world.lasts:
         pytest.skip("memory forgets, as it says")
@@ -265,18 +282,15 @@ def test_what_is_left_out_after_a_restart(world: World) -> None:
     play(world, story)
 
 
-def test_a_journal_is_one_process_s_one_swarm_s_and_remembers_its_relay(tmp_path: Path) -> None:
+def test_a_journal_is_one_process_s_and_one_swarm_s(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         journal = Journal(tmp_path, SWARM)
-        assert journal.relay(None, "127.0.0.1:1") == "127.0.0.1:1"
-        assert journal.relay("relay.example", "127.0.0.1:2") == "relay.example"
         with pytest.raises(BackplaneError, match="in use"):
             Journal(tmp_path, SWARM)
         await journal.close()
         with pytest.raises(BackplaneError, match="belongs to the swarm example-swarm"):
             Journal(tmp_path, "other-swarm")
         again = Journal(tmp_path, SWARM)
-        assert again.relay(None, "127.0.0.1:3") == "relay.example"
         await again.close()
         (tmp_path / FILE).write_bytes(b"not a database at all" * 100)
         with pytest.raises(BackplaneError, match="damaged"):
@@ -352,6 +366,23 @@ def test_relays_on_one_nats_have_the_same(server: Server) -> None:
     play(OnNats(server.url), story)
 
 
+def test_standing_holds_on_every_relay(server: Server) -> None:
+    async def story(world: World) -> None:
+        here, there = await world.relay(), await world.relay()
+        known = Standing(error=0.01, honest=PROBATION - 1, first=time.time() - SEEN_S, latest=time.time())
+        here.standings.put(ANN, known)
+        here.standings.honest(ANN)
+        there.standings.honest(ANN)
+        await here.write_standings()
+        await until(lambda: ANN in there.standings.known)
+        there.standings.false_claim(ANN)
+        await there.write_standings()
+        await until(lambda: len(here.standings.of(ANN).false_claims) == 1)
+        assert here.standings.of(ANN).error > 0.1
+
+    play(OnNats(server.url), story)
+
+
 def test_a_ban_holds_on_every_relay(server: Server) -> None:
     async def story(world: World) -> None:
         one, two = await world.relay(), await world.relay()
@@ -387,7 +418,7 @@ def test_a_relay_waits_for_nats_and_is_not_ready_before_everything_is_there(serv
             await publish(first, group(n, bytes([n]) * 32))
         await world.ended()
         server.kill()
-        desk = Desk("relay.example", SWARM, "2", backplane=world.backplane())
+        desk = Desk(bytes(32), SWARM, "2", backplane=world.backplane())
         opening = asyncio.create_task(desk.open())
         await asyncio.sleep(1.0)
         assert not opening.done() and not desk.backplane.ready

@@ -14,7 +14,7 @@ import pytest
 from app.relay.backplane import Record
 from app.relay.checking import REPORTED, WAITING_OF_A_KEY, Checker, Finding, _Waiting, judge
 from app.relay.desk import Desk
-from app.relay.standing import PROBATION
+from app.relay.standing import PROBATION, SEEN_S, honest
 from app.sapo.groups import Group
 from app.sapo.questions import Coordinates, QuestionError, UnsoundQuestion, generate
 from app.sapo.sandbox import Sandbox, SandboxError
@@ -118,7 +118,7 @@ async def checking(desk: Desk, **options: Any) -> Any:
 
 
 def a_desk() -> Desk:
-    return Desk("relay.example", SWARM, "1", rng=Random(1))
+    return Desk(bytes(32), SWARM, "1", rng=Random(1))
 
 
 async def done(checker: Checker, findings: int) -> None:
@@ -128,7 +128,7 @@ async def done(checker: Checker, findings: int) -> None:
     await until(enough)
 
 
-def test_honest_groups_end_a_probation_and_three_lies_end_everything() -> None:
+def test_fifty_honest_groups_and_a_day_end_a_probation_and_three_lies_end_everything() -> None:
     async def story() -> None:
         desk = a_desk()
         bans = []
@@ -139,7 +139,9 @@ def test_honest_groups_end_a_probation_and_three_lies_end_everything() -> None:
                 if number % WAITING_OF_A_KEY == 0:
                     await done(checker, number)
             await done(checker, PROBATION)
-            assert not desk.standings.of(key(1)).probation and desk.standings.weight(key(1)) > 0.9
+            standing = desk.standings.of(key(1))
+            assert standing.honest == PROBATION and standing.probation, "a day is missing"
+            assert honest(standing, standing.first + SEEN_S).known
             for number in range(1, 4):
                 publish(desk, sealed(2, number, rewards=(0, 1)), number, checker)
                 id = publish(desk, sealed(2, number + 10), number + 10, None)
@@ -245,7 +247,7 @@ def test_a_full_queue_gives_up_any_group_and_counts_it() -> None:
     assert waiting.put(b"again", b"x") and len(waiting) == 1
 
 
-def test_a_new_honest_key_leaves_probation_at_a_real_relay() -> None:
+def test_honest_groups_are_found_honest_at_a_real_relay() -> None:
     """Fifty honest groups; a liar beside it is banned, and its groups are gone from everybody's samples."""
 
     async def story() -> None:

@@ -91,9 +91,7 @@ def test_nats_reads_its_file(tmp_path: Path) -> None:
 def test_systemd_reads_its_unit_and_the_relay_its_options(tmp_path: Path) -> None:
     text = (HERE / "shoal-relay.service").read_text()
     (start,) = re.findall(r"(?m)^ExecStart=(.*)$", text)
-    words = shlex.split(
-        start.replace("${STATE_DIRECTORY}", "/var/lib/x").replace("$RELAY", "--name relay.example")
-    )
+    words = shlex.split(start.replace("${STATE_DIRECTORY}", "/var/lib/x").replace("$RELAY", "--contact me"))
     assert words[:4] == ["/opt/shoal/.venv/bin/python", "-m", "app.cli", "relay"]
     args = parsed(words[4:])
     assert (args.state, args.host, args.name) == (Path("/var/lib/x"), "127.0.0.1", "relay.example")
@@ -139,10 +137,7 @@ def test_nodes_reach_two_relays_through_the_caddyfile_and_one_relay_dies(tmp_pat
     caddy = debian.program("caddy", "CADDY", "usr/bin/caddy")
     server = Server(tmp_path / "nats", *free_ports(1))
     server.start()
-    relays = [
-        Relay("--backplane", server.url, "--name", "relay.example", "--trusted-proxy", "127.0.0.1")
-        for _ in "12"
-    ]
+    relays = [Relay("--backplane", server.url, "--trusted-proxy", "127.0.0.1") for _ in "12"]
     (port,) = free_ports(1)
     proxy = None
     try:

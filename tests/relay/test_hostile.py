@@ -27,7 +27,7 @@ import psutil
 import pytest
 
 from app.swarm.body import Envelope, body_id
-from app.swarm.protocol import SUBPROTOCOL, AskStats, Auth, Batch, Err, Report, Sample, to_frame
+from app.swarm.protocol import OPENING, SUBPROTOCOL, AskStats, Auth, Batch, Err, Report, Sample, to_frame
 from app.swarm.signing import public_key, sign
 from tests.relay.talking import PATIENCE, Peer, Relay, Town, group, running, sealed, seed, town, until
 
@@ -132,7 +132,7 @@ FRAMES: dict[str, tuple[str | bytes, str]] = {
     "free reason": ('{"t":"report","ids":["' + "ab" * 32 + '"],"reason":"i do not like it"}', "invalid"),
     "too many reports": (json.dumps({"t": "report", "ids": ["ab" * 32] * 65, "reason": "dup"}), "invalid"),
     "sign in again": (
-        to_frame(Auth(pk="ab" * 32, sig="ab" * 64, proto=1, client="test/1")).decode(),
+        to_frame(Auth(pk="ab" * 32, sig="ab" * 64, proto="1.1", client="test/1")).decode(),
         "invalid",
     ),
 }
@@ -162,7 +162,8 @@ def test_frames_that_break_the_websocket_end_only_their_connection(relay: Relay)
         writer.write(
             f"GET /v1/ws HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             f"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
-            f"Sec-WebSocket-Protocol: {SUBPROTOCOL}\r\nX-Forwarded-For: 203.0.113.9\r\n\r\n".encode()
+            f"Sec-WebSocket-Protocol: {SUBPROTOCOL}\r\n{OPENING}: {'00' * 32}\r\n"
+            "X-Forwarded-For: 203.0.113.9\r\n\r\n".encode()
         )
         head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)
         assert b" 101 " in head, head
@@ -286,7 +287,7 @@ def test_who_cannot_prove_a_key_does_not_come_in(relay: Relay) -> None:
                 (public_key(seed(5)).hex(), "00" * 64),
             ):
                 one = await here.connect("203.0.5.1")
-                answer = await one.say(Auth(pk=pk, sig=sig, proto=1, client="test/1"))
+                answer = await one.say(Auth(pk=pk, sig=sig, proto="1.1", client="test/1"))
                 assert isinstance(answer, Err) and answer.code == "invalid"
                 assert await one.ended() == 1008
             one = await here.connect("203.0.5.1")

@@ -21,11 +21,12 @@ import pytest
 
 from app.cli.__main__ import main
 from app.swarm.admission import credential, joining
+from app.swarm.connection import Ended, connect
 from app.swarm.invite import Invite, parse, where
-from app.swarm.private import unlock
-from app.swarm.protocol import SUBPROTOCOL, Hello, from_relay, info, to_frame
+from app.swarm.private import from_token, is_access_key, unlock
+from app.swarm.protocol import Hello, info
 from app.swarm.refusals import Code
-from app.swarm.signin import find_work, sign_in
+from app.swarm.signin import check_hello, find_work, sign_in
 from app.swarm.signing import public_key
 
 ROOT = Path(__file__).parents[2]
@@ -98,18 +99,22 @@ def greet(invite: Invite, seed: bytes = ANN, *, work: bool = False) -> Any:
     """What a node that was given this invite is answered."""
 
     async def talk() -> Any:
-        async with (
-            aiohttp.ClientSession() as http,
-            http.ws_connect(invite.url, protocols=(SUBPROTOCOL,), compress=0) as ws,
-        ):
-            hello = from_relay((await ws.receive_str(timeout=PATIENCE_S)).encode())
-            assert isinstance(hello, Hello)
+        private = from_token(invite.token) if invite.token and is_access_key(invite.token) else None
+        connection = await connect(invite.url, private=private)
+        try:
+            hello = await connection.receive()
+            if not isinstance(hello, Hello):
+                return hello
+            check_hello(hello, connection.opening)
             pow = (
                 find_work(public_key(seed).hex(), hello.relay, hello.time_ms, hello.pow_bits) if work else None
             )
-            auth = sign_in(seed, hello, "test/1", pow=pow, invite=credential(invite, hello, seed))
-            await ws.send_str(to_frame(auth).decode())
-            return from_relay((await ws.receive_str(timeout=PATIENCE_S)).encode())
+            await connection.send(sign_in(seed, hello, "test/1", pow=pow, invite=credential(invite, hello)))
+            return await connection.receive()
+        except Ended as ended:
+            return ended
+        finally:
+            await connection.close()
 
     return asyncio.run(talk())
 
@@ -128,6 +133,8 @@ def test_an_open_relay_prints_an_invite_that_works() -> None:
     with relay() as one:
         assert one.invite == Invite(url=one.first["url"], swarm="shoal", relay=one.first["relay"])
         assert code(greet(one.invite)) == "welcome"
+        private = greet(Invite(url=one.invite.url, token=unlock(f"a1.{'0' * 64}").token))
+        assert isinstance(private, Ended) and "no private swarm" in private.sentence
         said = one.end()
         assert one.first["invite"] in said and "without encryption" not in said
 
@@ -147,7 +154,8 @@ def test_six_words_open_a_private_relay_and_stay_out_of_sight() -> None:
             assert one.first["swarm"] == private.swarm
             assert code(greet(joining(private, one.invite))) == "welcome"
             assert code(greet(one.invite)) == Code.RESTRICTED
-            assert code(greet(joining(unlock(f"a1.{'0' * 64}"), one.invite))) == Code.RESTRICTED
+            stranger = greet(joining(unlock(f"a1.{'0' * 64}"), one.invite))
+            assert isinstance(stranger, Ended) and "lets nobody in with these words" in stranger.sentence
             command = Path(f"/proc/{one.process.pid}/cmdline")
             listed = command.read_text() if command.exists() else ""
             for text in (listed, one.end(), json.dumps(one.first)):

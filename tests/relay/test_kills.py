@@ -25,7 +25,7 @@ from app.relay.journal import FILE
 from app.swarm.client import Client
 from app.swarm.identity import Identity
 from app.swarm.outbox import Outbox
-from app.swarm.protocol import SUBPROTOCOL, AskStats, Hello, Stats, from_relay, to_frame
+from app.swarm.protocol import OPENING, SUBPROTOCOL, AskStats, Hello, Stats, from_relay, to_frame
 from tests.relay.natsserver import Cluster, Server, free_ports
 from tests.swarm.relays import Relay, group
 
@@ -99,7 +99,10 @@ class Crew:
 
 
 async def stats(url: str) -> Stats:
-    async with aiohttp.ClientSession() as http, http.ws_connect(url, protocols=(SUBPROTOCOL,)) as ws:
+    async with (
+        aiohttp.ClientSession() as http,
+        http.ws_connect(url, protocols=(SUBPROTOCOL,), headers={OPENING: "00" * 32}) as ws,
+    ):
         assert isinstance(from_relay((await ws.receive_str()).encode()), Hello)
         await ws.send_str(to_frame(AskStats()).decode())
         answer = from_relay((await ws.receive_str()).encode())
@@ -209,7 +212,7 @@ def test_nats_and_a_relay_on_it_are_killed(
     server.start()
     try:
         for _ in range(2):
-            relays.append(Relay("--backplane", server.url, "--name", "relay.example"))
+            relays.append(Relay("--backplane", server.url))
             relays[-1].start()
 
         async def strike() -> None:
@@ -243,7 +246,7 @@ def test_one_nats_server_of_three_after_the_other_is_killed(
     cluster.start()
     try:
         for _ in range(2):
-            relays.append(Relay("--backplane", cluster.url, "--name", "relay.example"))
+            relays.append(Relay("--backplane", cluster.url))
             relays[-1].start()
 
         async def strike() -> None:

@@ -163,3 +163,31 @@ def test_orders_from_strangers_and_to_nobody_are_one_sentence(tmp_path: Path) ->
                     assert answer.status == 403 and "this minute" in await answer.text()
 
         asyncio.run(story())
+
+
+@pytest.mark.parametrize("status", [301, 302, 307])
+def test_an_order_goes_nowhere_else(tmp_path: Path, status: int) -> None:
+    asked: list[str] = []
+
+    async def story() -> None:
+        async def elsewhere(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            asked.append((await reader.readuntil(b"\r\n\r\n")).decode())
+            writer.close()
+
+        private = await asyncio.start_server(elsewhere, "127.0.0.1", 0)
+        target = f"http://127.0.0.1:{private.sockets[0].getsockname()[1]}/api/delete?all=1"
+
+        async def send_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(f"HTTP/1.1 {status} Go\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n".encode())
+            writer.close()
+
+        relay = await asyncio.start_server(send_on, "127.0.0.1", 0)
+        mine = tmp_path / "mine.key"
+        mine.write_text(OPERATOR.hex())
+        at = f"http://127.0.0.1:{relay.sockets[0].getsockname()[1]}"
+        async with private, relay:
+            done = await asyncio.to_thread(order, "bans", "--at", at, "--key", str(mine))
+        assert done.returncode == 1 and done.stderr.count("\n") == 1 and not asked, done.stderr
+
+    asyncio.run(story())

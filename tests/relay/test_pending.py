@@ -16,7 +16,7 @@ from app.relay.server import Server
 from app.relay.window import Added
 from app.swarm.body import Body, seal
 from app.swarm.limits import OPEN_PUBLISHES
-from app.swarm.protocol import SOCKET_PATH, SUBPROTOCOL, Hello, Ok, Pub, Welcome, from_relay, to_frame
+from app.swarm.protocol import OPENING, SOCKET_PATH, SUBPROTOCOL, Hello, Ok, Pub, Welcome, from_relay, to_frame
 from app.swarm.refusals import Code
 from app.swarm.signin import sign_in
 from tests.swarm.relays import group
@@ -60,7 +60,7 @@ async def until(slow: Slow, count: int) -> None:
 def test_so_many_are_open_and_then_reading_waits() -> None:
     async def story() -> None:
         slow = Slow()
-        desk = Desk("relay.example", "shoal", "1", backplane=slow)
+        desk = Desk(bytes(32), "shoal", "1", backplane=slow)
         await desk.open()
         runner = web.AppRunner(Server(desk).application())
         await runner.setup()
@@ -68,7 +68,10 @@ def test_so_many_are_open_and_then_reading_waits() -> None:
         await site.start()
         port = runner.addresses[0][1]
         url = f"ws://127.0.0.1:{port}{SOCKET_PATH}"
-        async with aiohttp.ClientSession() as http, http.ws_connect(url, protocols=(SUBPROTOCOL,)) as ws:
+        async with (
+            aiohttp.ClientSession() as http,
+            http.ws_connect(url, protocols=(SUBPROTOCOL,), headers={OPENING: "00" * 32}) as ws,
+        ):
 
             async def read() -> object:
                 return from_relay((await ws.receive_str(timeout=PATIENCE)).encode())

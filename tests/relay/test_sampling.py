@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.relay import sampling
-from app.relay.sampling import Ask, Caps, Sampler, shuffled
+from app.relay import sampling, turns
+from app.relay.desk import Desk
+from app.relay.sampling import Caps, Sampler
+from app.relay.standing import PROBATION_WEIGHT
+from app.relay.turns import Ask, shuffled
 from app.relay.window import Bounds, Kept, Limits, Window
 
 MANY = Limits(
@@ -30,8 +33,10 @@ def made(n: int) -> bytes:
     return bytes([n % 7]) + n.to_bytes(31, "little")
 
 
-def filled(rows: list[Row], clock: Clock | None = None, raw: bytes = b"{}", limits: Limits = MANY) -> Window:
-    window = Window(limits, clock or Clock())
+def filled(
+    rows: list[Row], clock: Clock | None = None, raw: bytes = b"{}", known: frozenset[bytes] = frozenset()
+) -> Window:
+    window = Window(MANY, clock or Clock(), known)
     for n, (key, address, family, level) in enumerate(rows):
         put(window, n, key, address, family, level, raw)
     return window
@@ -147,16 +152,17 @@ def test_bytes_and_age_are_respected() -> None:
 
 
 def test_a_light_key_is_drawn_less_and_still_fills_a_short_batch() -> None:
-    window = filled(peers(20, 5))
+    known = frozenset(f"p{i}".encode() for i in range(1, 20))
+    window = filled(peers(20, 5), known=known)
 
     def weights(key: bytes) -> float:
-        return {b"p0": 0.2, b"p1": 0.0}.get(key, 1.0)
+        return {b"p0": 0.2, b"p1": 0.0, b"p3": 0.5}.get(key, 1.0)
 
     drawn = Counter(
-        key for n in range(2000) for key in keys(Sampler(window, Random(n)).sample(ask(2), weights).groups)
+        key for n in range(2000) for key in keys(Sampler(window, Random(n)).sample(ask(4), weights).groups)
     )
     assert drawn["p1"] == 0
-    assert 0.1 < drawn["p0"] / drawn["p2"] < 0.3
+    assert 0.1 < drawn["p0"] / drawn["p2"] < 0.3 and 0.4 < drawn["p3"] / drawn["p2"] < 0.6
     few = filled(peers(2, 5))
     assert keys(Sampler(few, Random(0)).sample(ask(4), weights).groups) == {"p0": 2}  # p1 could have given 2
 
@@ -191,15 +197,100 @@ def test_the_steps_for_a_batch_do_not_grow_with_the_window(monkeypatch: pytest.M
             steps += 1
             yield position
 
-    monkeypatch.setattr(sampling, "shuffled", counted)
+    for module in (sampling, turns):
+        monkeypatch.setattr(module, "shuffled", counted)
     rows = [(f"p{i % 2000}", f"net {i % 900}", "fghij"[i % 5], i % 3) for i in range(50_000)]
-    window = filled(rows)
-    for families in (None, ("f",), ("f", "g"), ("f", "g", "h", "i")):
-        sampler = Sampler(window, Random(0))
-        steps = 0
-        for n in range(20):
-            assert len(sampler.sample(ask(key=f"asker {n}", families=families)).groups) == 8
-        assert steps / 20 < 60
+    nearly_all = frozenset(f"p{i}".encode() for i in range(1, 2000))
+    for known in (frozenset[bytes](), nearly_all):
+        window = filled(rows, known=known)
+        for families in (None, ("f",), ("f", "g"), ("f", "g", "h", "i")):
+            sampler = Sampler(window, Random(0))
+            steps = 0
+            for n in range(20):
+                batch = sampler.sample(ask(key=f"asker {n}", families=families), weighing(known))
+                assert len(batch.groups) == 8
+            assert steps / 20 < 60
+
+
+def weighing(known: frozenset[bytes]) -> turns.Weight:
+    return lambda key: 0.98 if key in known else PROBATION_WEIGHT
+
+
+def swarm(honest: int, proven: bool, attackers: int, networks: int) -> tuple[Window, turns.Weight]:
+    """Honest keys, each in a network of its own, and attackers in a few."""
+    known = frozenset(f"p{i}".encode() for i in range(honest if proven else 0))
+    crowd = [(f"evil {i}", f"evil net {i % networks}", "f", 0) for i in range(attackers) for _ in range(10)]
+    return filled([*peers(honest, 10), *crowd], known=known), weighing(known)
+
+
+def evil(groups: list[Kept]) -> float:
+    return sum(group.key.startswith(b"evil") for group in groups) / max(1, len(groups))
+
+
+def share(honest: int, proven: bool, attackers: int, networks: int, k: int) -> float:
+    """Of the attackers, in what somebody gets."""
+    window, weight = swarm(honest, proven, attackers, networks)
+    return evil(
+        [group for n in range(300) for group in Sampler(window, Random(n)).sample(ask(k), weight).groups]
+    )
+
+
+@pytest.mark.parametrize("k", [8, 24])
+@pytest.mark.parametrize(("attackers", "networks"), [(20, 20), (40, 4), (100, 4), (1000, 4), (1000, 1000)])
+def test_new_keys_are_at_most_a_quarter_of_a_batch_where_known_ones_give(
+    attackers: int, networks: int, k: int
+) -> None:
+    window, weight = swarm(5, True, attackers, networks)
+    for n in range(100):
+        groups = Sampler(window, Random(n)).sample(ask(k), weight).groups
+        assert evil(groups) <= 0.25 and len(groups) >= 3 * k // 4
+    sampler = Sampler(window, Random(0))
+    lengths = []
+    for _ in range(30):  # all 50 honest groups are handed out after a while
+        groups = sampler.sample(ask(k), weight).groups
+        lengths.append(len(groups))
+        assert evil(groups) <= 0.25
+    assert lengths[-1] == 0 and sum(lengths) >= 50, "a short batch rather than strangers"
+
+
+@pytest.mark.parametrize("k", [8, 24])
+def test_where_all_are_new_networks_are_equal(k: int) -> None:
+    assert share(5, False, 20, 4, k) < 0.52  # 4 of 9 networks, and the last place is mostly theirs
+    assert share(5, False, 100, 4, k) < 0.52
+    assert 0.75 < share(5, False, 20, 20, k) < 0.85, "nothing tells them apart"
+
+
+def test_a_free_network_of_ipv6_is_one_network() -> None:
+    desk = Desk(bytes(32), "s", "e")
+    homes = [desk.blind(f"2001:db8:7:{n:x}00::/56") for n in range(256)]
+    assert len(set(homes)) == 256
+    rows = [(f"evil {n}", home, "f", 0) for n, home in enumerate(homes)]
+    window = filled([*peers(5, 10), *rows])
+    for n in range(100):
+        assert evil(Sampler(window, Random(n)).sample(ask()).groups) <= 2 / 7
+    assert window.drop_address(homes[0]) == 1 and len(window.addresses) == 6
+
+
+def test_two_who_were_there_a_day_earlier_do_not_own_a_young_swarm() -> None:
+    known = frozenset({b"p0", b"p1"})
+    window = filled(peers(10, 20), known=known)
+    drawn = keys(
+        [
+            group
+            for n in range(300)
+            for group in Sampler(window, Random(n)).sample(ask(), weighing(known)).groups
+        ]
+    )
+    assert (drawn["p0"] + drawn["p1"]) / drawn.total() < 0.25
+
+
+def test_a_newcomer_is_served_at_once_and_heard_soon() -> None:
+    known = frozenset(f"p{i}".encode() for i in range(20))
+    window = filled([*peers(20, 100), *[("newcomer", "net n", "f", 0)] * 8], known=known)
+    sampler = Sampler(window, Random(0))
+    assert len(sampler.sample(ask(key="newcomer"), weighing(known)).groups) == 8
+    minute = [sampler.sample(ask(key=f"p{i}"), weighing(known)).groups for i in range(20)]
+    assert sum(keys(groups)["newcomer"] for groups in minute) > 0
 
 
 ROWS = st.lists(

@@ -53,9 +53,7 @@ class Talk:
 
     def __init__(self, **options: Any) -> None:
         self.clock = Clock()
-        self.desk = Desk(
-            "relay.example", SWARM, "1", clock=self.clock, wall=self.clock, rng=Random(1), **options
-        )
+        self.desk = Desk(bytes(32), SWARM, "1", clock=self.clock, wall=self.clock, rng=Random(1), **options)
 
     def session(self, seed: bytes | None = ANN, address: str = "net") -> Session:
         session = Session(self.desk, address)
@@ -169,7 +167,7 @@ def test_signing_in_is_refused_with_its_reason_and_the_connection_closed() -> No
     lazy = talk.session(None)
     assert talk.sign_in(lazy, ANN).code == Code.POW and lazy.closing
     later = talk.session(None)
-    wrong = msgspec.structs.replace(sign_in(ANN, from_relay(later.hello()), "shoal/0.1", pow=work), proto=2)  # type: ignore[arg-type]
+    wrong = msgspec.structs.replace(sign_in(ANN, from_relay(later.hello()), "shoal/0.1", pow=work), proto="2.0")  # type: ignore[arg-type]
     assert say(later, wrong).code == Code.UNSUPPORTED and later.closing
     good = talk.session(None)
     assert isinstance(talk.sign_in(good, ANN, pow=work), Welcome) and not good.closing

@@ -45,7 +45,7 @@ VALUES = st.recursive(
 
 
 def a_session() -> tuple[Desk, Session]:
-    desk = Desk("relay.example", SWARM, "1", rng=Random(1))
+    desk = Desk(bytes(32), SWARM, "1", rng=Random(1))
     desk.checker = Checker(desk, Random(1))
     session = Session(desk, "loopback")
     hello: Any = from_relay(session.hello())

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.relay import standing as rules
-from app.relay.standing import DAY, Ban, Bans, Standing, Standings
+from app.relay.standing import DAY, KEPT_S, SEEN_S, Ban, Bans, Standing, Standings
 
 
 class Clock:
@@ -20,8 +20,13 @@ class Clock:
 
 def after(events: str, start: Standing = Standing(), now: float = 0.0) -> Standing:  # noqa: B008
     for event in events:
-        start = rules.honest(start) if event == "h" else rules.false_claim(start, now)
+        start = rules.honest(start, now) if event == "h" else rules.false_claim(start, now)
     return start
+
+
+def known() -> Standing:
+    """Fifty honest groups in a day."""
+    return rules.honest(after("h" * 49), SEEN_S)
 
 
 def test_an_honest_key_from_probation_to_trust() -> None:
@@ -29,17 +34,63 @@ def test_an_honest_key_from_probation_to_trust() -> None:
     assert new.probation and new.check == 1.0 and new.weight == 0.2
     almost = after("h" * 49)
     assert almost.probation and almost.check == 1.0 and almost.weight == 0.2
-    known = after("h" * 50)
-    assert known.error == pytest.approx(0.1 * 0.95**50) == pytest.approx(0.00769, abs=1e-5)
-    assert not known.probation and known.check == 0.05 and known.weight == pytest.approx(0.98461, abs=1e-5)
+    quick = after("h" * 50)
+    assert quick.probation and quick.weight == 0.2 and not quick.known, "in a day, not in an hour"
+    assert quick.check == 0.05, "and the checks are for others"
+    trusted = known()
+    assert trusted.error == pytest.approx(0.1 * 0.95**50) == pytest.approx(0.00769, abs=1e-5)
+    assert trusted.known and trusted.check == 0.05 and trusted.weight == pytest.approx(0.98461, abs=1e-5)
+
+
+def test_a_newcomer_who_plays_a_group_a_minute_has_standing_within_a_day() -> None:
+    clock = Clock()
+    standings = Standings(clock, Random(0))
+    checks = 0
+    for minute in range(24 * 60):
+        clock.now += 60
+        if standings.due(b"k"):
+            checks += 1
+            standings.honest(b"k")
+        assert minute > 20 * 60 or b"k" not in standings.known, "nobody has it sooner, however much they send"
+    assert b"k" in standings.known and checks < 150
+
+
+def test_who_plays_two_hours_every_evening_is_known_on_the_second() -> None:
+    clock = Clock()
+    standings = Standings(clock, Random(0))
+    for _ in range(2):
+        for _ in range(120):
+            clock.now += 60
+            if standings.due(b"k"):
+                standings.honest(b"k")
+        clock.now += 22 * 3600
+    assert standings.known == {b"k"}
+    for _ in range(4):
+        standings.false_claim(b"k")
+    assert not standings.known and standings.of(b"k").probation
+
+
+def test_what_two_relays_know_of_a_key_is_put_together() -> None:
+    here, there = known(), rules.honest(Standing(), 5 * DAY)
+    both = rules.together(here, there)
+    assert both.honest == 50 and both.error == here.error and (both.first, both.latest) == (0.0, 5 * DAY)
+    liar = rules.false_claim(there, DAY)
+    for one, other in ((here, liar), (liar, here)):
+        both = rules.together(one, other)
+        assert both.false_claims == (DAY,) and both.error == liar.error and both.honest == 50
+        assert rules.together(both, other) == both
+    shut_out = rules.banned(liar, 2 * DAY)
+    assert rules.together(here, shut_out) == rules.together(shut_out, here) == shut_out and shut_out.probation
+    assert shut_out.until == 2 * DAY + KEPT_S and here.until == SEEN_S + KEPT_S
 
 
 def test_a_false_claim_weighs_more_than_many_true_ones() -> None:
-    slipped = after("h" * 50 + "f")
+    slipped = rules.false_claim(known(), 0.0)
     assert slipped.error == pytest.approx(0.10769, abs=1e-5) and slipped.weight == pytest.approx(
         0.78461, abs=1e-5
     )
-    assert after("hhhhhhhhhh", slipped).weight < after("h" * 50).weight < after("h" * 60, slipped).weight
+    assert after("hhhhhhhhhh", slipped, SEEN_S).weight < known().weight
+    assert known().weight < after("h" * 60, slipped, SEEN_S).weight
     assert after("f" * 4).weight == pytest.approx(0.05)  # 0.5 of error, and not below
     assert after("f" * 50).error == 1.0
     assert after("ffff").false_claims == (0.0, 0.0, 0.0)
@@ -48,8 +99,7 @@ def test_a_false_claim_weighs_more_than_many_true_ones() -> None:
 def test_three_false_claims_in_a_day_are_a_ban_for_a_day() -> None:
     clock = Clock()
     standings = Standings(clock, Random(0), name="here")
-    for _ in range(60):
-        standings.honest(b"k")
+    standings.put(b"k", known())
     for pause in (0, DAY / 2, DAY / 2):  # the third comes when the first is a day old
         clock.now += pause
         assert standings.false_claim(b"k") is None
@@ -95,8 +145,7 @@ def test_reports_only_make_a_check_likelier() -> None:
     clock = Clock()
     standings = Standings(clock, Random(0))
     for key in (b"known", b"target"):
-        for _ in range(50):
-            standings.honest(key)
+        standings.put(key, known())
     weight = standings.weight(b"target")
     standings.report(b"new", b"target")
     assert standings.of(b"target").check == pytest.approx(0.2)
@@ -170,9 +219,9 @@ def test_whatever_happens_a_standing_stays_in_its_range(events: list[str], pause
     for event in events:
         now += pause
         s = {
-            "h": lambda s: rules.honest(s),
+            "h": lambda s: rules.honest(s, now),  # noqa: B023 (called at once)
             "f": lambda s: rules.false_claim(s, now),  # noqa: B023 (called at once)
-            "F": lambda s: rules.banned(s),
+            "F": lambda s: rules.banned(s, now),  # noqa: B023 (called at once)
             "r": lambda s: rules.reported(s, Standing()),
             "w": lambda s: rules.wrong_report(s),
         }[event](s)

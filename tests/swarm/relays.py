@@ -26,7 +26,9 @@ from app.swarm.identity import Identity
 from app.swarm.invite import Invite
 from app.swarm.limits import Limits, Quotas
 from app.swarm.outbox import Outbox
-from app.swarm.protocol import SOCKET_PATH, SUBPROTOCOL, Hello, Welcome, from_client, to_frame
+from app.swarm.protocol import OPENING, SOCKET_PATH, SUBPROTOCOL, Hello, Welcome, from_client, to_frame
+from app.swarm.signin import relay_id, signed_hello
+from app.swarm.signing import public_key
 from app.swarm.status import Link
 
 ROOT = Path(__file__).parents[2]
@@ -116,12 +118,14 @@ class Tunnels:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.agents: set[str] = set()
         self.refuse = False
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             self.asked.append(head.splitlines()[0])
+            self.agents |= {line for line in head.splitlines() if line.lower().startswith("user-agent")}
             method, place, _ = self.asked[-1].split(" ", 2)
             if self.refuse or method != "CONNECT":
                 writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
@@ -148,10 +152,14 @@ Story = Callable[["Visitor"], Awaitable[None]]
 class Visitor:
     """A client as the lying relay sees it."""
 
-    def __init__(self, ws: web.WebSocketResponse) -> None:
+    def __init__(self, ws: web.WebSocketResponse, opening: bytes = b"") -> None:
         self.ws = ws
+        self.opening = opening
 
     async def say(self, message: Any) -> None:
+        """A hello that is not signed yet is signed for this connection."""
+        if isinstance(message, Hello) and not message.sig:
+            message = signed_hello(SEEDS[message.relay], message, self.opening)
         frame = message if isinstance(message, bytes) else to_frame(message)
         await self.ws.send_str(frame.decode("utf-8", "surrogateescape"))
 
@@ -164,10 +172,16 @@ class Visitor:
         await self.say(Welcome(session="s", quotas=quotas or Quotas(), time_ms=greeting(**hello).time_ms))
 
 
-def greeting(**changes: Any) -> Hello:
+LIAR, IMPOSTOR = bytes(32), b"i" * 32
+SEEDS = {relay_id(public_key(seed)): seed for seed in (LIAR, IMPOSTOR)}
+
+
+def greeting(seed: bytes = LIAR, **changes: Any) -> Hello:
+    key = public_key(seed)
     fields: dict[str, Any] = dict(
-        proto=(1,), relay="liar", swarm="shoal", epoch="e", time_ms=NOW_MS, challenge="0f" * 32, limits=Limits()
-    )
+        proto=("1.1",), relay=relay_id(key), key=key.hex(), sig="", swarm="shoal", epoch="e", time_ms=NOW_MS,
+        challenge="0f" * 32, limits=Limits(),
+    )  # fmt: skip
     return Hello(**(fields | changes))
 
 
@@ -182,7 +196,7 @@ async def lying_relay(story: Story, tls: ssl.SSLContext | None = None) -> AsyncI
         ws = web.WebSocketResponse(protocols=(SUBPROTOCOL,), compress=False)
         await ws.prepare(request)
         with contextlib.suppress(ConnectionError, TypeError, TimeoutError):  # TypeError: the client hung up
-            await story(Visitor(ws))
+            await story(Visitor(ws, bytes.fromhex(request.headers[OPENING])))
         await ws.close()
         return ws
 

@@ -26,6 +26,7 @@ from app.swarm.refusals import Code
 from tests.swarm.relays import (
     ANN,
     BOB,
+    IMPOSTOR,
     PATIENCE_S,
     Relay,
     Tunnels,
@@ -41,6 +42,7 @@ from tests.swarm.relays import (
 if sys.platform == "win32":
     pytest.skip("kills processes hard", allow_module_level=True)
 
+FRIEND = greeting().relay
 NOBODY = "ws://127.0.0.1:1/v1/ws"
 
 
@@ -239,7 +241,7 @@ def test_through_the_systems_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             async with running(tmp_path, [url], tls=trusting) as (ann, _):
                 await until(lambda: ann.status.connected)
             place = url.removeprefix("wss://").removesuffix(SOCKET_PATH)
-            assert tunnels.asked == [f"CONNECT {place} HTTP/1.1"]
+            assert tunnels.asked == [f"CONNECT {place} HTTP/1.1"] and tunnels.agents == {"User-Agent: shoal"}
             tunnels.refuse = True
             async with running(tmp_path, [url], tls=trusting) as (ann, links):
                 await until(lambda: links)
@@ -254,25 +256,24 @@ def test_through_the_systems_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_another_relay_at_a_known_address_gets_no_signature(tmp_path: Path) -> None:
     heard: list[object] = []
+    another = greeting(IMPOSTOR).relay
 
     async def impostor(visitor: Visitor) -> None:
-        await visitor.say(greeting(relay="impostor"))
+        await visitor.say(greeting(IMPOSTOR))
         heard.append(await visitor.ws.receive())
 
     async def story() -> None:
         async with lying_relay(impostor) as url:
-            KnownRelays(tmp_path / f"{ANN.name}.json").remember(url, "friend", "shoal")
+            KnownRelays(tmp_path / f"{ANN.name}.json").remember(url, FRIEND, "shoal")
             async with running(tmp_path, [url]) as (ann, links):
                 await until(lambda: links and heard)
-                assert (
-                    "now the relay impostor, not friend" in links[0].sentence
-                    and "relays.json" in links[0].sentence
-                )
+                assert f"now the relay {another}, not {FRIEND}" in links[0].sentence
+                assert "relays.json" in links[0].sentence
                 assert not ann.status.connected
-            invite = Invite(url=url, swarm="shoal", relay="impostor")
+            invite = Invite(url=url, swarm="shoal", relay=another)
             async with running(tmp_path, [invite]) as (ann, links):
                 await until(lambda: len(heard) > 1)
-            other = Invite(url=url, swarm="another-swarm", relay="impostor", token="secret")
+            other = Invite(url=url, swarm="another-swarm", relay=another, token="secret")
             async with running(tmp_path / "other", [other]) as (ann, links):
                 await until(lambda: links)
                 assert "serves the swarm shoal" in links[0].sentence
@@ -549,6 +550,38 @@ def test_groups_of_a_swarm_that_was_left_trouble_no_relay(tmp_path: Path) -> Non
             ann.publish(group(1), (1, 0))
             await until(lambda: ann.status.waiting == 0 and ann.status.acknowledged == 1)
             assert ann.status.refused == 1 and len(heard) == 1
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_relay_that_sends_elsewhere_is_not_followed(tmp_path: Path, status: int) -> None:
+    heads: list[str] = []
+
+    async def elsewhere(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
+        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+        writer.close()
+
+    async def story() -> None:
+        private = await asyncio.start_server(elsewhere, "127.0.0.1", 0)
+        target = f"http://127.0.0.1:{private.sockets[0].getsockname()[1]}/api/delete?all=1"
+        asked: list[str] = []
+
+        async def send_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            asked.append((await reader.readuntil(b"\r\n\r\n")).decode())
+            writer.write(f"HTTP/1.1 {status} Go\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n".encode())
+            writer.close()
+
+        relay = await asyncio.start_server(send_on, "127.0.0.1", 0)
+        url = f"ws://127.0.0.1:{relay.sockets[0].getsockname()[1]}/v1/ws"
+        async with private, relay, running(tmp_path, [url]) as (_, links):
+            await until(lambda: links)
+            assert links[0].state == "refused" and "not followed" in links[0].sentence
+            await until(lambda: len(asked) > 1, "it is asked again")
+        assert not heads, "nobody else was asked"
+        agents = [line for line in asked[0].splitlines() if line.lower().startswith("user-agent:")]
+        assert agents == ["User-Agent: shoal"], "nothing about this computer's software"
 
     asyncio.run(story())
 

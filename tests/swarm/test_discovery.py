@@ -35,10 +35,11 @@ from app.swarm.discovery import (
     read,
 )
 from app.swarm.invite import Invite
+from app.swarm.protocol import SOCKET_PATH
 
 ROOT = Path(__file__).parents[2]
 TXT = {
-    b"v": b"1", b"swarm": b"shoal", b"relay": b"r1", b"proto": b"1", b"path": b"/v1/ws", b"private": b"0",
+    b"v": b"1", b"swarm": b"shoal", b"relay": b"r1", b"proto": b"1.1", b"path": b"/v1/ws", b"private": b"0",
     b"since": b"5",
 }  # fmt: skip
 LOOPBACK = ["127.0.0.1"]
@@ -46,9 +47,9 @@ LOOPBACK = ["127.0.0.1"]
 
 @asynccontextmanager
 async def announced(relay: str, port: int = 8777, **options: Any) -> AsyncIterator[None]:
-    """A real announcement on loopback."""
+    """A real announcement, heard on loopback."""
     advert = Advert(swarm="shoal", relay=relay, port=port, since_ms=port, **options)
-    async with advertise(advert, LOOPBACK, LOOPBACK):
+    async with advertise(advert, ["192.168.77.7"], LOOPBACK):
         yield
 
 
@@ -81,7 +82,7 @@ def test_a_relay_is_found_while_it_announces_itself() -> None:
         async with (
             announced("test-b", port=8002),
             announced("test-a", port=8001),
-            announced("test-c", port=8003, private=True, path="/team/ws"),
+            announced("test-c", port=8003, private=True),
         ):
             relays = await found(3)
             assert [(one.invite.relay, one.private) for one in relays] == [
@@ -89,7 +90,7 @@ def test_a_relay_is_found_while_it_announces_itself() -> None:
                 ("test-b", False),
                 ("test-c", True),
             ]
-            assert relays[2].invite.url == "ws://127.0.0.1:8003/team/ws"
+            assert relays[2].invite.url == "ws://192.168.77.7:8003/v1/ws"
         relays = await find(1.0, LOOPBACK)  # perhaps others', never ours
         assert not [one for one in relays if (one.invite.relay or "").startswith("test-")]
 
@@ -105,6 +106,9 @@ def test_what_strangers_announce_costs_nothing() -> None:
         {"properties": {**TXT, b"relay": b"x" * 200}},
         {"properties": {**TXT, b"path": b"/../admin"}},
         {"properties": {**TXT, b"path": b"@evil.example/"}},
+        {"properties": {**TXT, b"path": b"/api/delete"}},
+        {"properties": TXT, "parsed_addresses": ["127.0.0.1"]},
+        {"properties": TXT, "parsed_addresses": ["::1"]},
         {"properties": {**TXT, b"proto": b"99"}},
         {"properties": {**TXT, b"v": b"2"}},
         {"properties": TXT, "parsed_addresses": ["8.8.8.8"]},
@@ -115,7 +119,11 @@ def test_what_strangers_announce_costs_nothing() -> None:
         network = AsyncZeroconf(interfaces=LOOPBACK)
         try:
             for number, one in enumerate(hostile):
-                fields = {"parsed_addresses": ["127.0.0.1"], "port": 8777, "server": f"h{number}.local."} | one
+                fields = {
+                    "parsed_addresses": ["192.168.77.8"],
+                    "port": 8777,
+                    "server": f"h{number}.local.",
+                } | one
                 service = AsyncServiceInfo(SERVICE, f"evil {number} \u202e.{SERVICE}", **fields)
                 await network.async_register_service(service, cooperating_responders=True)
             async with announced("test-good"):
@@ -172,11 +180,15 @@ def test_an_announcement_becomes_an_invite() -> None:
         "224.0.0.1",
         "fe80::1%eth0",
         "169.254.1.1",
+        "127.0.0.1",
+        "127.9.9.9",
+        "::1",
+        "::ffff:127.0.0.1",
         "nonsense",
     ):
         assert read([address], 8777, TXT) is None, address
     for name in (b"v", b"swarm", b"relay", b"proto", b"path", b"since"):
-        for value in (None, b"", b"\xff", b"a b", b"?x", b"#"):
+        for value in (None, b"", b"\xff", b"a b", b"?x", b"#", b"/api/delete"):
             assert read(["10.0.0.1"], 8777, {**TXT, name: value}) is None, (name, value)
     assert read(["10.0.0.1"], None, TXT) is None
 
@@ -193,7 +205,8 @@ def test_no_announcement_breaks_the_reader(
         relay = read(addresses, port, entries)
         if relay is not None:
             host = re.sub(r"^ws://\[?|\]?(:\d+)?/.*$", "", relay.invite.url)
-            assert ipaddress.ip_address(host).is_private
+            assert ipaddress.ip_address(host).is_private and not ipaddress.ip_address(host).is_loopback
+            assert relay.invite.url.endswith(SOCKET_PATH)
             assert relay.invite.token is None
 
 

@@ -20,11 +20,11 @@ SEED = bytes(range(32))
 ID = "ab" * 32
 SIG = "cd" * 64
 HELLO = protocol.Hello(
-    proto=(1,), relay="relay.example", swarm="example-swarm", epoch="e1", time_ms=5, challenge="0f" * 32,
-    caps=("zlib", "zstd-d1"), limits=Limits(), pow_bits=3,
+    proto=("1.1",), relay="relay.example", swarm="example-swarm", epoch="e1", time_ms=5, challenge="0f" * 32,
+    key=ID, sig=SIG, caps=("zlib", "zstd-d1"), limits=Limits(), pow_bits=3,
 )  # fmt: skip
 FROM_CLIENT = [
-    protocol.Auth(pk=ID, sig=SIG, proto=1, caps=("zlib",), client="shoal/0.1", pow="ff", invite="a.b-c_d"),
+    protocol.Auth(pk=ID, sig=SIG, proto="1.1", caps=("zlib",), client="shoal/0.1", pow="ff", invite="a.b-c_d"),
     protocol.Pub(id=ID, pk=ID, sig=SIG, body="{}", enc="zlib"),
     protocol.Sample(rid=1, k=8, families=("gcd",), max_age_s=60, per_key_cap=1),
     protocol.Report(ids=(ID,), reason="bad_reward"),
@@ -146,10 +146,32 @@ def test_signing_in() -> None:
     auth = signin.sign_in(SEED, HELLO, "shoal/0.1", pow=work)
     assert auth.caps == ("zlib",)
     signin.check_sign_in(auth, HELLO)
-    for other in ({"relay": "evil.example"}, {"swarm": "other-swarm"}, {"challenge": "00" * 32}):
+    for other in (
+        {"relay": "evil.example"}, {"swarm": "other-swarm"}, {"challenge": "00" * 32}, {"sig": "00" * 64}
+    ):  # fmt: skip
         hello = msgspec.structs.replace(HELLO, **other)
         with pytest.raises(Refused) as refusal:
             signin.check_sign_in(auth, hello)
+        assert refusal.value.flaw == Flaw.BAD_SIGNATURE
+
+
+def test_a_relay_proves_which_one_it_is_on_this_connection() -> None:
+    seed, opening = b"r" * 32, b"o" * 32
+    key = signing.public_key(seed)
+    unsigned = msgspec.structs.replace(HELLO, key=key.hex(), relay=signin.relay_id(key))
+    hello = signin.signed_hello(seed, unsigned, opening)
+    signin.check_hello(hello, opening)
+    assert signin.is_relay_id(hello.relay) and not signin.is_relay_id("192.168.1.20:8777")
+    other = signing.public_key(b"x" * 32)
+    for changed, opened in (
+        (hello, b"p" * 32), (hello, b""),
+        (msgspec.structs.replace(hello, swarm="other-swarm"), opening),
+        (msgspec.structs.replace(hello, challenge="00" * 32), opening),
+        (msgspec.structs.replace(hello, relay=signin.relay_id(other)), opening),
+        (msgspec.structs.replace(hello, relay=signin.relay_id(other), key=other.hex()), opening),
+    ):  # fmt: skip
+        with pytest.raises(Refused) as refusal:
+            signin.check_hello(changed, opened)
         assert refusal.value.flaw == Flaw.BAD_SIGNATURE
 
 
@@ -169,9 +191,9 @@ def test_work_is_done_where_it_is_asked_for() -> None:
 
 
 def test_the_highest_common_version_is_spoken() -> None:
-    assert protocol.agree((3, 1)) == 1
+    assert protocol.agree(("3.0", "1.1", "1.0")) == "1.1"
     with pytest.raises(Refused) as refusal:
-        protocol.agree((2, 3))
+        protocol.agree(("1.0", "2.0"))
     assert refusal.value.code == Code.UNSUPPORTED
 
 

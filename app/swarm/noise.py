@@ -1,0 +1,163 @@
+"""Noise_NNpsk0_25519_ChaChaPoly_SHA256: two who know a secret make a line where nobody else can read or speak.
+
+The Noise Protocol Framework, revision 34 (noiseprotocol.org), sections 4, 5, 9 and 12, with libsodium's X25519
+and ChaCha20-Poly1305. Both sides draw keys for this connection alone, so that whoever learns the secret later
+reads nothing of it. One thing is not the framework's: a message may be longer than 65,535 bytes.
+
+    -> psk, e
+    <- e, ee
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from hashlib import sha256
+
+import nacl.bindings
+import nacl.exceptions
+
+OPENING = 48
+"""Bytes of the first message with nothing in it: a public key and a tag."""
+TAG = 16
+"""Bytes by which a message grows when it is sealed."""
+_NAME = b"Noise_NNpsk0_25519_ChaChaPoly_SHA256"
+_KEY = 32
+
+_encrypt = nacl.bindings.crypto_aead_chacha20poly1305_ietf_encrypt
+_decrypt = nacl.bindings.crypto_aead_chacha20poly1305_ietf_decrypt
+
+
+class NoiseError(Exception):
+    """What came was not made by somebody who knows the secret, or not for this line, or not in this order."""
+
+
+class Cipher:
+    """One direction: every message has its number, so that none can be repeated, left out or moved."""
+
+    __slots__ = ("_key", "_n")
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._n = 0
+
+    def encrypt(self, text: bytes, ad: bytes = b"") -> bytes:
+        nonce = bytes(4) + self._n.to_bytes(8, "little")
+        self._n += 1
+        return _encrypt(text, ad, nonce, self._key)
+
+    def decrypt(self, sealed: bytes, ad: bytes = b"") -> bytes:
+        """Raises NoiseError; then the line is over."""
+        nonce = bytes(4) + self._n.to_bytes(8, "little")
+        try:
+            text = _decrypt(sealed, ad, nonce, self._key)
+        except (nacl.exceptions.CryptoError, ValueError) as error:
+            raise NoiseError("A message was not sealed by the other side of this line.") from error
+        self._n += 1
+        return text
+
+
+Line = tuple[Cipher, Cipher]
+"""What is sent goes through the first, what comes through the second."""
+
+
+class _Handshake:
+    """SymmetricState (5.2) and the ephemeral key of one side. `hash` binds all that was said so far."""
+
+    def __init__(self, secret: bytes, prologue: bytes, ephemeral: bytes | None = None) -> None:
+        self._own = ephemeral or secrets.token_bytes(_KEY)
+        self.hash = self._chain = sha256(_NAME).digest()
+        self._mix_hash(prologue)
+        self._mix_secret(secret)
+
+    def _mix_hash(self, data: bytes) -> None:
+        self.hash = sha256(self.hash + data).digest()
+
+    def _mix_key(self, material: bytes) -> None:
+        self._chain, key = _derived(self._chain, material, 2)
+        self._cipher = Cipher(key)
+
+    def _mix_secret(self, secret: bytes) -> None:
+        self._chain, hashed, key = _derived(self._chain, secret, 3)
+        self._mix_hash(hashed)
+        self._cipher = Cipher(key)
+
+    def _say_key(self) -> bytes:
+        public = nacl.bindings.crypto_scalarmult_base(self._own)
+        self._mix_hash(public)
+        self._mix_key(public)
+        return public
+
+    def _hear_key(self, message: bytes) -> tuple[bytes, bytes]:
+        """The other side's key, and the rest of the message. Raises NoiseError."""
+        theirs = message[:_KEY]
+        if len(theirs) != _KEY:
+            raise NoiseError("A message of the handshake was cut short.")
+        self._mix_hash(theirs)
+        self._mix_key(theirs)
+        return theirs, message[_KEY:]
+
+    def _agree(self, theirs: bytes) -> None:
+        try:
+            self._mix_key(nacl.bindings.crypto_scalarmult(self._own, theirs))
+        except (nacl.exceptions.CryptoError, RuntimeError) as error:
+            raise NoiseError("The other side's key is none.") from error
+
+    def _seal(self, payload: bytes) -> bytes:
+        sealed = self._cipher.encrypt(payload, self.hash)
+        self._mix_hash(sealed)
+        return sealed
+
+    def _open(self, sealed: bytes) -> bytes:
+        payload = self._cipher.decrypt(sealed, self.hash)
+        self._mix_hash(sealed)
+        return payload
+
+    def _split(self) -> tuple[bytes, bytes]:
+        first, second = _derived(self._chain, b"", 2)
+        return first, second
+
+
+class Initiator(_Handshake):
+    """Who opens the line: `say`, then `hear`."""
+
+    def say(self, payload: bytes = b"") -> bytes:
+        return self._say_key() + self._seal(payload)
+
+    def hear(self, message: bytes) -> tuple[bytes, bytes, Line]:
+        """What the answer is bound to, what it says, and the line. Raises NoiseError."""
+        theirs, sealed = self._hear_key(message)
+        self._agree(theirs)
+        bound = self.hash
+        payload = self._open(sealed)
+        first, second = self._split()
+        return bound, payload, (Cipher(first), Cipher(second))
+
+
+class Responder(_Handshake):
+    """Who is spoken to: `hear`, `answer`, then `seal` with what the answer says."""
+
+    def hear(self, message: bytes) -> bytes:
+        """Raises NoiseError."""
+        self._theirs, sealed = self._hear_key(message)
+        return self._open(sealed)
+
+    def answer(self) -> bytes:
+        """What the answer is bound to: everything up to it, with the keys of both sides. Raises NoiseError."""
+        self._said = self._say_key()
+        self._agree(self._theirs)
+        return self.hash
+
+    def seal(self, payload: bytes) -> tuple[bytes, Line]:
+        message = self._said + self._seal(payload)
+        first, second = self._split()
+        return message, (Cipher(second), Cipher(first))
+
+
+def _derived(chain: bytes, material: bytes, keys: int) -> tuple[bytes, ...]:
+    """HKDF (4.3)."""
+    secret = hmac.digest(chain, material, "sha256")
+    found: list[bytes] = []
+    for number in range(1, keys + 1):
+        found.append(hmac.digest(secret, (found[-1] if found else b"") + bytes([number]), "sha256"))
+    return tuple(found)
