@@ -104,12 +104,13 @@ def prepare(scene: str, window: Window) -> None:
         assert isinstance(page, Overview)
         page._welcome._show(page._welcome._what)
         page._welcome._with_engine(page._welcome._to_machine)
-    elif scene.startswith("welcome-"):
+    elif scene.startswith("welcome"):
         assert isinstance(page, Overview)
         welcome = page._welcome
         welcome.trial.findings, welcome.trial.stage = views.FINDINGS, Stage.DONE
         welcome.trial.changed.emit()
-        welcome._show(welcome._machine if scene == "welcome-machine" else welcome._company)
+        steps = {"welcome": welcome._what, "welcome-machine": welcome._machine}
+        welcome._show(steps.get(scene, welcome._company))
 
 
 def main(folder: Path, width: int, height: int, home: Path | None = None) -> None:

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QScrollArea, QSizePo
 from app.ui.choices import Choices
 from app.ui.model import View
 from app.ui.theme import Theme
+from app.ui.widgets.bend import Bend
 from app.ui.widgets.engine_actions import EngineActions
 from app.ui.widgets.identity_actions import IdentityActions
 from app.ui.widgets.model_actions import ModelActions
@@ -74,8 +75,7 @@ class Page(QScrollArea):
         inside.setProperty("look", "page")
         inside.setMaximumWidth(WIDEST)
         self.title.setMinimumHeight(36)
-        top = row(self.title, 1)
-        top.addLayout(self.header)
+        top = Bend(self.title, 1, self.header, gap=8)
         whole = column(top, gap=18, margins=(32, 22, 32, 28))
         whole.addLayout(self.body, 1)
         inside.setLayout(whole)

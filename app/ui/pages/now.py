@@ -14,6 +14,7 @@ from app.ui.pages.frame import Actions
 from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.tray import pauses
+from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Elided, Label, Segments, Switch, button, column, progress_bar, row, rule
 
 _WHEN_IDLE = "contribute_when_idle"
@@ -56,7 +57,8 @@ class Now(QFrame):
             tr("Effort"),
         )
         self._dial.chosen.connect(lambda value: self._put("dial", value))
-        switches = row(*self._named(self._contribute), 1, *self._named(self._also), 1, self._dial, gap=6)
+        named = [row(*self._named(switch), gap=6) for switch in (self._contribute, self._also)]
+        switches = Bend(named[0], 1, named[1], 1, self._dial, gap=6)
         self.setLayout(column(top, rule(), switches, gap=11, margins=(20, 14, 16, 10)))
 
     def show_view(self, view: View, now: float) -> None:

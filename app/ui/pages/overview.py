@@ -59,7 +59,7 @@ class Overview(Page):
         self._update.show_renewal(view.renewal, question=_settled(view, now))
         self._welcome.show_view(view)
         self._welcome.setVisible(fresh)
-        for part in (self._curve, self._stat_row):
+        for part in (self.title, self._curve, self._stat_row):
             part.setVisible(not fresh)
         self._foot.setVisible(not fresh and bool(view.news))
         self._now.setVisible(not fresh and not lacking and view.problem is None)

@@ -12,6 +12,7 @@ from app.common.text import safe
 from app.swarm.ledger import Message
 from app.ui.model import View
 from app.ui.pages import words
+from app.ui.pages.exchange import breakable
 from app.ui.pages.frame import Actions, Page
 from app.ui.renewal import Stage
 from app.ui.texts import number, size, tr
@@ -282,7 +283,7 @@ class MessageRow(QFrame):
             self._write(self._message)
 
     def _write(self, message: Message) -> None:
-        text = safe(message.text)
+        text = breakable(safe(message.text))
         long = len(text) > _FIRST_PART
         self._text.say(text if self._all or not long else text[:_FIRST_PART] + " …")
         self._more.setVisible(long)

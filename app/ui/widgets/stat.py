@@ -11,10 +11,10 @@ class Stat(QFrame):
     def __init__(self) -> None:
         super().__init__()
         self.setProperty("look", "card")
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         self.setMinimumWidth(150)
         self._name, self._figure, self._meaning = (
-            Label("", "caption"),
+            Label("", "caption", wrap=True),
             Elided("", "figure"),
             Elided("", "faint"),
         )
