@@ -114,7 +114,9 @@ class Governor:
             case commands.Pause():
                 self._order(Orders(paused=True))
             case commands.Resume():
-                self._order(Orders())
+                self._order(Orders(insisted=self._orders.insisted))
+            case commands.Insist():
+                self._order(Orders(insisted=snooze_for(command.seconds, Moment.now())))
             case commands.Finish():
                 self._order(msgspec.structs.replace(self._orders, finish=True))
             case commands.SnoozeFor(seconds=None):

@@ -33,11 +33,11 @@ from engines.models.catalogue import STARTER
 TICK_MS = 200
 """Pages are redrawn at most this often."""
 MINUTE_MS = 60_000
-TRIAL_S = 600.0
-"""So long the very first start learns also while its owner looks on: nobody should have to leave to see it."""
+INSIST_S = 600.0
+"""So long an owner who insists is obeyed, as at the very first start: nobody should have to leave to see it
+learn, or to close other apps."""
 READING_S = 5.0
 """So long the window's end waits for a history that is still being read."""
-_WHEN_IDLE = "contribute_when_idle"
 
 
 class Control(QObject):
@@ -69,7 +69,6 @@ class Control(QObject):
                 reason=waits,
                 solo=choices["company"] == "alone",
                 rules=Preferences(home).values,
-                trial_until=memory.trial_until,
             )
         )
         self._tick = QTimer(self, singleShot=True, interval=TICK_MS)
@@ -95,7 +94,6 @@ class Control(QObject):
         """Reads the past in the background, and starts the node where that is wanted; a pause that was ordered
         before still holds then."""
         self._recall()
-        self._end_trial()
         if learn and self._choices.memory.asked and self._choices["learn_at_start"]:
             self._launch()
 
@@ -124,6 +122,12 @@ class Control(QObject):
         self._launch()
         self._link.tell(command="resume")
 
+    def insist(self) -> None:
+        """Learns for a while whatever else runs on this computer."""
+        self._remember(asked=True)
+        self._launch()
+        self._link.tell(command="insist", seconds=INSIST_S)
+
     def pause(self) -> None:
         """Until `start`. The trainer ends and its memory is free."""
         self._order(command="pause")
@@ -141,9 +145,6 @@ class Control(QObject):
     def set_rule(self, key: str, value: object) -> None:
         """A setting of app.node.preferences. Raises PreferenceError, and OSError where it cannot be saved."""
         check(key, value)
-        if key == _WHEN_IDLE and self.view.trial_until is not None:
-            self._remember(trial_until=None)
-            self._change(trial_until=None)
         if self._link.running:
             self._link.tell(command="settings", changed={key: value})
         else:
@@ -197,7 +198,6 @@ class Control(QObject):
                 reason=tr("Shoal waits until you start it.") if state is State.PAUSED else view.reason,
                 solo=view.solo,
                 rules=view.rules,
-                trial_until=view.trial_until,
                 swarm=view.swarm,
                 models=view.models,
                 pack=view.pack,
@@ -224,24 +224,10 @@ class Control(QObject):
         with contextlib.suppress(OSError):
             self._choices.put("company", company)
         self._invite = invite
-        if not self._choices.memory.asked:
-            self._begin_trial()
+        first = not self._choices.memory.asked
         self.start()
-
-    def _begin_trial(self) -> None:
-        if not self.view.rules.get(_WHEN_IDLE):
-            return
-        with contextlib.suppress(OSError):
-            self.set_rule(_WHEN_IDLE, False)
-            until = self._clock() + TRIAL_S
-            self._remember(trial_until=until)
-            self._change(trial_until=until)
-
-    def _end_trial(self) -> None:
-        until = self._choices.memory.trial_until
-        if until is not None and self._clock() >= until:
-            with contextlib.suppress(OSError):
-                self.set_rule(_WHEN_IDLE, True)
+        if first:
+            self.insist()
 
     def _launch(self) -> None:
         """Sees to it that a node runs, with the options of now."""
@@ -352,7 +338,6 @@ class Control(QObject):
         self._soon()
 
     def _new_minute(self) -> None:
-        self._end_trial()
         self._fold.tick(self._clock())
         self._soon()
 

@@ -93,8 +93,6 @@ class View(Value, frozen=True):
     """What the node's rules say; None while no node runs."""
     rules: dict[str, Any] = {}
     """The settings of app.node.preferences, by key."""
-    trial_until: float | None = None
-    """Up to then it learns also while somebody uses the computer, because its owner has just begun."""
     problem: Problem | None = None
     news: str = ""
     """The node's latest sentence for its owner."""

@@ -89,10 +89,12 @@ class Desktop:
         self._login = Login(home)
         actions = Actions(
             start=self.control.start,
+            insist=self.control.insist,
             pause=self.control.pause,
             snooze=self.control.snooze,
             finish=self.control.finish,
             go=lambda key: self.window.go(key),
+            show_rule=lambda key: self.window.show_rule(key),
             set_choice=self._set,
             learn=self.control.learn,
             alone=self._leave,

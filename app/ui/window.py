@@ -130,6 +130,11 @@ class Window(QMainWindow):
                 before.left()
             page.arrived()
 
+    def show_rule(self, key: str) -> None:
+        """The settings, at one of them."""
+        self.go("settings")
+        self._pages["settings"].show_setting(key)  # type: ignore[attr-defined]
+
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if _dropped(event):
             event.acceptProposedAction()
@@ -228,7 +233,7 @@ class Window(QMainWindow):
 
     def _main_button(self) -> QAbstractButton | None:
         """The only one of its kind in sight; none where there are several."""
-        shown = [one for one in self._stack.currentWidget().findChildren(QPushButton) if one.isVisible()]
+        shown = [one for one in self._pages[self.page].findChildren(QPushButton) if one.isVisible()]
         main = [one for one in shown if one.property("look") in ("primary", "large") and one.isEnabled()]
         return main[0] if len(main) == 1 else None
 

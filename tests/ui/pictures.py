@@ -26,6 +26,8 @@ from tests.ui import engine_views, views
 def actions(folder: Path) -> Actions:
     return Actions(
         start=lambda: None,
+        insist=lambda: None,
+        show_rule=lambda _: None,
         pause=lambda: None,
         snooze=lambda _: None,
         finish=lambda: None,
@@ -64,6 +66,7 @@ def scenes(home: Path | None) -> list[tuple[str, str, View]]:
         ("overview-problem", "overview", views.failed()),
         ("overview-paused", "overview", views.odd()["paused"]),
         ("overview-in-use", "overview", views.odd()["in use"]),
+        ("overview-busy", "overview", views.odd()["busy"]),
         ("overview-trial", "overview", views.odd()["trial"]),
         ("overview-first", "overview", views.odd()["first"]),
         ("models", "models", views.learning(models=unbroken(views.holdings()))),

@@ -29,6 +29,8 @@ class Actions:
 
     start: Callable[[], None]
     """Contributes from now on, as the rules allow."""
+    insist: Callable[[], None]
+    """Learns for a while whatever else runs on this computer."""
     pause: Callable[[], None]
     snooze: Callable[[float | None], None]
     """For so many seconds, or until tomorrow."""
@@ -42,6 +44,8 @@ class Actions:
     """With an invite, or with "" wherever a swarm is found."""
     go: Callable[[str], None]
     """To another page, by its key."""
+    show_rule: Callable[[str], None]
+    """The settings, at the setting of this key."""
     set_choice: Callable[[str, object], None]
     """Raises OSError where it cannot be saved, and AutostartError for starting at login."""
     set_rule: Callable[[str, object], None]

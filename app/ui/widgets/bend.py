@@ -60,7 +60,7 @@ class Bend(QHBoxLayout):
 
     def _shown(self) -> list[QLayoutItem]:
         items = (self.itemAt(at) for at in range(self.count()))
-        return [item for item in items if not item.isEmpty()]
+        return [item for item in items if item is not None and not item.isEmpty()]
 
 
 def _tall(item: QLayoutItem, width: int) -> int:
