@@ -1,4 +1,5 @@
-"""What the owner told the node to do: pause, snooze, finish, learn anyway. Kept over restarts, apart from the settings."""
+"""What the owner told the node to do: pause, snooze, finish, learn anyway. Kept over restarts, apart from the
+settings."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 class Snooze(msgspec.Struct, frozen=True):
-    """Or another order that ends by itself. From and until when, both in seconds since 1970, as the clock said when it was ordered."""
+    """Or another order that ends by itself. From and until when, both in seconds since 1970, as the clock said
+    when it was ordered."""
 
     began: float
     until: float

@@ -18,7 +18,7 @@ from app.node.setting import Setting, misfit
 
 FILE = "settings.json"
 ONE_APP = 1.5
-"""Cores that an ordinary app keeps busy, with what belongs to it, without anybody minding us at low priority."""
+"""Cores that an ordinary app keeps busy, with what belongs to it; at low priority nobody minds us beside it."""
 
 WHEN, MUCH = "When to learn", "How much of the computer"
 GB = 10**9
