@@ -14,7 +14,7 @@ class Bend(QHBoxLayout):
 
     def __init__(self, *items: Item, gap: int = 8, least: int = 0) -> None:
         super().__init__()
-        self._least = least
+        self._least, self._bends = least, False
         self.setSpacing(gap)
         self.setContentsMargins(0, 0, 0, 0)
         for item in items:
@@ -34,7 +34,8 @@ class Bend(QHBoxLayout):
         return QSize(wide, super().minimumSize().height())
 
     def hasHeightForWidth(self) -> bool:
-        return True
+        """Only as a column: what has one is never less high than it would like to be."""
+        return self._bends or bool(super().hasHeightForWidth())
 
     def heightForWidth(self, width: int) -> int:
         if not self.bent(width):
@@ -47,7 +48,10 @@ class Bend(QHBoxLayout):
         return self.heightForWidth(width)
 
     def setGeometry(self, area: QRect) -> None:
-        if not self.bent(area.width()):
+        if self.bent(area.width()) != self._bends:
+            self._bends = not self._bends
+            self.invalidate()
+        if not self._bends:
             super().setGeometry(area)
             return
         QLayout.setGeometry(self, area)

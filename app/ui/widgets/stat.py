@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QFrame, QSizePolicy
 
-from app.ui.widgets.pieces import Elided, Label, column
+from app.ui.widgets.bend import Bend
+from app.ui.widgets.pieces import Elided, Label, column, row
+
+GAP, NARROW = 16, 700
 
 
 class Stat(QFrame):
     def __init__(self) -> None:
         super().__init__()
         self.setProperty("look", "card")
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(150)
         self._name, self._figure, self._meaning = (
-            Label("", "caption", wrap=True),
+            Label("", "caption"),
             Elided("", "figure"),
             Elided("", "faint"),
         )
@@ -27,3 +30,9 @@ class Stat(QFrame):
         self._figure.say(figure)
         self._meaning.say(meaning)
         self.setAccessibleName(f"{name}: {figure}, {meaning}")
+
+
+def stats_row(*stats: Stat) -> Bend:
+    """Four beside each other, or two above two where there is less room."""
+    half = len(stats) // 2
+    return Bend(row(*stats[:half], gap=GAP), row(*stats[half:], gap=GAP), gap=GAP, least=NARROW)
