@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -19,6 +19,7 @@ from app.node.library import history_of
 from app.node.preferences import Preferences, check
 from app.node.records import Round
 from app.node.snapshot import SwarmView
+from app.sapo.questions import Coordinates
 from app.ui.choices import Choices
 from app.ui.engine_pack import EnginePack
 from app.ui.fold import Fold, FoldError
@@ -155,6 +156,10 @@ class Control(QObject):
         """The library was read anew, or a download went on."""
         self._change(models=models)
 
+    def show_questions(self, texts: Mapping[Coordinates, str]) -> None:
+        """Texts of more questions are known."""
+        self._change(questions=texts)
+
     def show_renewal(self, renewal: Renewal) -> None:
         """What is known of new versions has changed."""
         self._change(renewal=renewal)
@@ -198,6 +203,7 @@ class Control(QObject):
                 reason=tr("Shoal waits until you start it.") if state is State.PAUSED else view.reason,
                 solo=view.solo,
                 rules=view.rules,
+                questions=view.questions,
                 swarm=view.swarm,
                 models=view.models,
                 pack=view.pack,

@@ -46,6 +46,7 @@ def actions(tmp_path: Path, asked: list[object]) -> Actions:
     return Actions(
         start=lambda: asked.append("start"),
         insist=lambda: asked.append("insist"),
+        want_questions=lambda places: asked.append(("questions", *places)),
         show_rule=lambda key: asked.append(("rule", key)),
         pause=lambda: asked.append("pause"),
         snooze=lambda seconds: asked.append(("snooze", seconds)),
@@ -71,6 +72,7 @@ def one_window(light: Theme, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         Actions(
             start=_nothing,
             insist=_nothing,
+            want_questions=_nothing,
             show_rule=_nothing,
             pause=_nothing,
             snooze=_nothing,

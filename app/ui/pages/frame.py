@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
+from app.sapo.questions import Coordinates
 from app.ui.choices import Choices
 from app.ui.model import View
 from app.ui.theme import Theme
@@ -46,6 +47,8 @@ class Actions:
     """To another page, by its key."""
     show_rule: Callable[[str], None]
     """The settings, at the setting of this key."""
+    want_questions: Callable[[Iterable[Coordinates]], None]
+    """The texts of these; they come with a View."""
     set_choice: Callable[[str, object], None]
     """Raises OSError where it cannot be saved, and AutostartError for starting at login."""
     set_rule: Callable[[str, object], None]
