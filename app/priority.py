@@ -9,21 +9,30 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 NICE = 10
 
 
-def step_back() -> None:
-    """Low priority for this process and those it will start."""
+def step_back(others: Iterable[int] = ()) -> None:
+    """Low priority for this process, those it will start, and others that run already."""
+    for process in {os.getpid(), *others}:
+        _lower(process)
+
+
+def _lower(process: int) -> None:
     if os.name == "nt":
         import psutil
 
         with contextlib.suppress(psutil.Error, OSError):
-            psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
+            psutil.Process(process).nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
         return
     with contextlib.suppress(OSError):
-        os.nice(max(0, NICE - os.nice(0)))
+        os.setpriority(os.PRIO_PROCESS, process, max(NICE, os.getpriority(os.PRIO_PROCESS, process)))
+        group = Path(f"/proc/{process}/autogroup")
+        if process != os.getpid() and os.getsid(process) == process and group.exists():
+            group.write_text(str(NICE), encoding="ascii")
 
 
 def settle(group: Path = Path("/proc/self/autogroup")) -> None:

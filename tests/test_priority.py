@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from app.priority import NICE
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="niceness is POSIX")
 
 GROUP = Path("/proc/self/autogroup")
@@ -53,3 +55,13 @@ def test_the_kernel_believes_it() -> None:
         [sys.executable, "-c", code], check=True, capture_output=True, text=True, start_new_session=True
     )
     assert int(done.stdout.split()[-1]) >= 10
+
+
+def test_step_back_reaches_processes_that_run_already() -> None:
+    code = "from app.priority import step_back; import sys; step_back([int(sys.argv[1])])"
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True
+    ) as other:
+        subprocess.run([sys.executable, "-c", code, str(other.pid)], check=True)
+        assert os.getpriority(os.PRIO_PROCESS, other.pid) >= NICE
+        other.communicate(b"\n")

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from app import remedy
 from app.arguments import whole
+from app.desktop.own import own_processes
 from app.home import home as data_folder
 from app.node import commands, events, settings, solo
 from app.node.attached import SnapshotLines, listen
@@ -138,7 +139,7 @@ def main(args: argparse.Namespace) -> int:
         own = identity(home, args.seed)
         live = sys.stderr.isatty() and not (args.json and output.isatty()) and not args.snapshots
         write = events.JsonLines(output, args.snapshots) if args.json or args.snapshots else None
-        if args.snapshots:
+        if args.snapshots and not args.rules:
             step_back()
 
         def tell(event: events.Event) -> None:
@@ -170,6 +171,7 @@ def main(args: argparse.Namespace) -> int:
                 node.obey,
                 node.hear,
                 by_hand=not args.snapshots,
+                step_back=(lambda: step_back(own_processes())) if args.snapshots else None,
             )
         view: View | None = None
         if live:

@@ -19,9 +19,10 @@ _CONSERVED = os.name == "posix" and Path("/proc/self/stat").exists()
 
 
 class CpuOfOthers:
-    """All that the system did, less what we did, since the last reading.
+    """All that the system did at ordinary priority, less what we did, since the last reading.
 
-    Without the subtraction a node would take its own training for somebody else's work and never run.
+    Without the subtraction a node would take its own training for somebody else's work and never run. What runs
+    at low priority gives way by itself, as we do: nobody waits for it.
     """
 
     name = "processor load of others"
@@ -43,7 +44,7 @@ class CpuOfOthers:
         times = psutil.cpu_times()
         everything = sum(times) - getattr(times, "guest", 0.0) - getattr(times, "guest_nice", 0.0)
         unused = times.idle + getattr(times, "iowait", 0.0) + getattr(times, "steal", 0.0)
-        return everything - unused, everything, own
+        return everything - unused - getattr(times, "nice", 0.0), everything, own
 
 
 def own_s(before: dict[int, float], now: dict[int, float], conserved: bool) -> float:
@@ -72,12 +73,15 @@ def share_of_others(busy_s: float, all_s: float, ours_s: float) -> float:
 
 
 def _spent(pid: int) -> float | None:
+    """Seconds at ordinary priority, of a process and of its children that have ended. At low priority only what
+    the system itself did counts, as in the system's own books."""
     try:
-        return float(
-            sum(psutil.Process(pid).cpu_times()[:4])
-        )  # user, system, and the same two of ended children
+        process = psutil.Process(pid)
+        user, system, of_children, system_of_children = process.cpu_times()[:4]
+        low = os.name == "posix" and process.nice() > 0
     except psutil.Error:
         return None
+    return float(system + system_of_children + (0.0 if low else user + of_children))
 
 
 class MemoryFree:

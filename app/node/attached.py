@@ -4,8 +4,8 @@ out   {"event":"snapshot","snapshot":{..}}     whenever it changed, large parts 
       {"event":"round",..} and "probe"         whole, as they have just been written into the history
 in    {"command":"stop"}                       and the others of app.node.commands
 
-It ends when its input does, however the window went, and it works at low priority, as does the trainer that it
-starts.
+It ends when its input does, however the window went, and it works at low priority unless its owner insists, as
+does the trainer that it starts.
 """
 
 from __future__ import annotations

@@ -158,3 +158,6 @@ LOAD = (
     ),
 )
 """Looked at after the idle time."""
+HARMFUL = tuple(cause for cause in LOAD if cause.reason in (Reason.MEMORY, Reason.HOT))
+"""What also an owner who insists is spared: programs that are killed, and a computer that burns. That it may be
+so, where it cannot be known, does not count then."""

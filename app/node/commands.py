@@ -6,6 +6,7 @@
 {"command":"pause"}  {"command":"resume"}          with rules: until resumed; resuming also ends a snooze
 {"command":"snooze","seconds":3600}                with rules
 {"command":"snooze","tomorrow":true}
+{"command":"insist","seconds":600}                 with rules: so long it learns whatever else runs
 {"command":"contribute_when_idle","on":true}
 {"command":"dial","to":"quiet"}
 {"command":"settings","changed":{"idle_s":300}}    keys and values of app.node.preferences; all or none of them
@@ -62,6 +63,10 @@ class SnoozeFor(_Command, frozen=True, tag="snooze"):
             raise ValueError("a snooze has an end")
 
 
+class Insist(_Command, frozen=True, tag="insist"):
+    seconds: float
+
+
 class WhenIdle(_Command, frozen=True, tag="contribute_when_idle"):
     on: bool
 
@@ -74,7 +79,7 @@ class Change(_Command, frozen=True, tag="settings"):
     changed: dict[str, Any]
 
 
-Command = Stop | Finish | Begin | Pause | Resume | SnoozeFor | WhenIdle | Turn | Change
+Command = Stop | Finish | Begin | Pause | Resume | SnoozeFor | Insist | WhenIdle | Turn | Change
 
 _NO_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _commands: msgspec.json.Decoder[Command] = msgspec.json.Decoder(Command)

@@ -26,6 +26,8 @@ from app.node.thinning import thin
 
 ORDERS = "orders.json"
 PERIOD_S = 1.0
+FIRST_ORDERS_S = 5.0
+"""In which the window's first orders come in."""
 THINNING_S = 1800.0
 
 
@@ -48,7 +50,8 @@ class Provider(Protocol):
 class Governor:
     """Runs beside one node, in its event loop. `open_facts` gets what says a sentence to the owner, from any
     thread; `obey` gets every ruling that differs from the one before, and `tell` the events. `by_hand`: a
-    person started this node where nobody could resume it, which is an order to run."""
+    person started this node where nobody could resume it, which is an order to run. `step_back` lowers the
+    node's priority for good, as soon as it is clear that its owner does not insist."""
 
     def __init__(
         self,
@@ -57,6 +60,7 @@ class Governor:
         obey: Callable[[Ruling], None],
         tell: Callable[[events.Event], None],
         by_hand: bool = False,
+        step_back: Callable[[], None] | None = None,
     ) -> None:
         self._home, self._orders_path = home, home / ORDERS
         self._open_facts, self._obey, self._tell = open_facts, obey, tell
@@ -69,6 +73,7 @@ class Governor:
             self._orders = Orders()
             self._news.append("Started by hand, so the pause that was ordered before is over.")
         self._cap_changed = asyncio.Event()
+        self._step_back, self._began = step_back, Moment.now().steady
         self._decision: Decision | None = None
         self._ruling: Ruling | None = None
 
@@ -114,7 +119,9 @@ class Governor:
             case commands.Pause():
                 self._order(Orders(paused=True))
             case commands.Resume():
-                self._order(Orders())
+                self._order(Orders(insisted=self._orders.insisted))
+            case commands.Insist():
+                self._order(Orders(insisted=snooze_for(command.seconds, Moment.now())))
             case commands.Finish():
                 self._order(msgspec.structs.replace(self._orders, finish=True))
             case commands.SnoozeFor(seconds=None):
@@ -160,6 +167,10 @@ class Governor:
         settings = self._preferences.rules(self._orders)
         now = Moment.now()
         decision = self._decision = decide(now, facts, settings, self._decision)
+        insisted = decision.orders.insisted is not None
+        if self._step_back is not None and not insisted and now.steady - self._began > FIRST_ORDERS_S:
+            self._step_back()
+            self._step_back = None
         if decision.orders != self._orders:
             self._orders = decision.orders
             self._keep_orders()

@@ -1,4 +1,5 @@
-"""What the owner told the node to do: pause, snooze, finish. Kept over restarts, apart from the settings."""
+"""What the owner told the node to do: pause, snooze, finish, learn anyway. Kept over restarts, apart from the
+settings."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 class Snooze(msgspec.Struct, frozen=True):
-    """From and until when, both in seconds since 1970, as the clock said when it was ordered."""
+    """Or another order that ends by itself. From and until when, both in seconds since 1970, as the clock said
+    when it was ordered."""
 
     began: float
     until: float
@@ -56,6 +58,8 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
     paused: bool = False
     finish: bool = False
     snooze: Snooze | None = None
+    insisted: Snooze | None = None
+    """While this lasts it learns whatever else runs on the computer."""
 
     def round_finished(self) -> Orders:
         """To be called after every round: "finish" becomes "paused"."""

@@ -3,6 +3,7 @@ HOME/settings.json; what the owner ordered (pause, snooze) does not."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,50 @@ from app.common import files
 from app.node.causes import RuleSettings
 from app.node.effort import Dial
 from app.node.orders import Orders
+from app.node.reasons import Reason
 from app.node.schedule import parse
 from app.node.setting import Setting, misfit
 
 FILE = "settings.json"
+ONE_APP = 1.5
+"""Cores that an ordinary app keeps busy, with what belongs to it; at low priority nobody minds us beside it."""
 
 WHEN, MUCH = "When to learn", "How much of the computer"
 GB = 10**9
+
+RULE_OF = {
+    Reason.OUTSIDE_HOURS: "hours",
+    Reason.ON_BATTERY: "on_battery",
+    Reason.POWER_UNKNOWN: "on_battery",
+    Reason.SAVER: "with_saver",
+    Reason.SAVER_UNKNOWN: "with_saver",
+    Reason.IN_USE: "contribute_when_idle",
+    Reason.USE_UNKNOWN: "contribute_when_idle",
+    Reason.EXCLUSIVE_APP: "exclusive_apps",
+    Reason.APPS_UNKNOWN: "exclusive_apps",
+    Reason.FULL_SCREEN: "during_full_screen",
+    Reason.SCREEN_UNKNOWN: "during_full_screen",
+    Reason.MEMORY: "memory_limit",
+    Reason.MEMORY_UNKNOWN: "memory_limit",
+    Reason.HOT: "temperature_limit_c",
+    Reason.HEAT_UNKNOWN: "temperature_limit_c",
+    Reason.CPU: "cpu_limit",
+    Reason.CPU_UNKNOWN: "cpu_limit",
+    Reason.GPU: "gpu_limit",
+    Reason.GPU_UNKNOWN: "gpu_limit",
+}
+"""The setting that changes why it waits. Quiet after a disturbance has none."""
+
+
+def lenient(cores: int) -> int:
+    """Percent of all cores that other apps may use: one busy app, on a computer that has the cores for it a
+    quarter.
+
+    >>> [lenient(cores) for cores in (1, 2, 4, 8, 64)]
+    [100, 75, 38, 25, 25]
+    """
+    return min(100, max(25, round(100 * ONE_APP / cores)))
+
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
@@ -99,13 +137,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         key="cpu_limit",
         kind="number",
-        default=25,
+        default=lenient(os.cpu_count() or 1),
         least=1,
         most=100,
         unit="%",
         group=WHEN,
-        label="Give way when others use the processor",
-        help="From this share of all cores on, used by other programs, it waits. 100 switches this off.",
+        label="Give way when other apps are busy",
+        help="Pause when other apps use more than this much of the processor. 100 switches this off.",
         words="cpu load busy others processor",
     ),
     Setting(

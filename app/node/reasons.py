@@ -27,71 +27,80 @@ class Reason(Enum):
     SNOOZED = "snoozed", "Snoozed by you until {until}.", "snoozed until {until}"
     OUTSIDE_HOURS = (
         "outside_hours",
-        "Waiting: outside the hours you set, until {until}.",
+        "Outside the hours you set. Starts {until}.",
         "outside your hours, until {until}",
     )
-    ON_BATTERY = "on_battery", "Waiting: the computer runs on its battery.", "on battery"
+    ON_BATTERY = "on_battery", "Waiting until you plug the computer in.", "on battery"
     POWER_UNKNOWN = (
         "power_unknown",
-        "Waiting: Shoal cannot tell whether the computer is plugged in.",
+        "Can't tell if the computer is plugged in, so it waits.",
         "power supply unknown",
     )
-    SAVER = "saver", "Waiting: the battery saver is on.", "battery saver"
+    SAVER = "saver", "Waiting until the battery saver is off.", "battery saver"
     SAVER_UNKNOWN = (
         "saver_unknown",
-        "Waiting: Shoal cannot tell whether the battery saver is on.",
+        "Can't tell if the battery saver is on, so it waits.",
         "battery saver unknown",
     )
-    IN_USE = "in_use", "Waiting: you are using this computer (idle {have} of {need}).", "idle {have} of {need}"
+    IN_USE = (
+        "in_use",
+        "Taking a break while you work. Resumes after {need} without a key press.",
+        "idle {have} of {need}",
+    )
     USE_UNKNOWN = (
         "use_unknown",
-        "Waiting: Shoal cannot tell whether somebody uses this computer.",
+        "Can't tell if you're at the computer, so it waits.",
         "use of the computer unknown",
     )
-    EXCLUSIVE_APP = "exclusive_app", "Waiting: {app} is running.", "{app} is running"
+    EXCLUSIVE_APP = "exclusive_app", "Giving way to {app}.", "{app} is running"
     APPS_UNKNOWN = (
         "apps_unknown",
-        "Waiting: Shoal cannot tell which programs are running.",
+        "Can't tell which programs are running, so it waits.",
         "running programs unknown",
     )
     FULL_SCREEN = (
         "full_screen",
-        "Waiting: a program fills the screen or keeps it awake.",
+        "Giving way: an app fills the screen or keeps it awake.",
         "full-screen program",
     )
     SCREEN_UNKNOWN = (
         "screen_unknown",
-        "Waiting: Shoal cannot tell whether a program fills the screen.",
+        "Can't tell if an app fills the screen, so it waits.",
         "full-screen program unknown",
     )
-    MEMORY = "memory", "Waiting: other programs need the memory.", "memory is short"
+    MEMORY = "memory", "Giving way: other apps need the memory.", "memory is short"
     MEMORY_UNKNOWN = (
         "memory_unknown",
-        "Waiting: Shoal cannot tell how much memory is free.",
+        "Can't tell how much memory is free, so it waits.",
         "free memory unknown",
     )
-    HOT = "hot", "Waiting: the computer is hot.", "too hot"
+    HOT = "hot", "Cooling down: the computer is hot.", "too hot"
     HEAT_UNKNOWN = (
         "heat_unknown",
-        "Waiting: Shoal cannot tell how hot the computer is.",
+        "Can't tell how hot the computer is, so it waits.",
         "temperature unknown",
     )
-    CPU = "cpu", "Waiting: other programs use {percent} % of the processor.", "others use the processor"
+    CPU = "cpu", "Giving way: other apps are busy ({percent} %).", "others use the processor"
     CPU_UNKNOWN = (
         "cpu_unknown",
-        "Waiting: Shoal cannot tell how busy other programs are.",
+        "Can't tell how busy other apps are, so it waits.",
         "processor load unknown",
     )
-    GPU = "gpu", "Waiting: other programs use {percent} % of the graphics card.", "others use the graphics card"
+    GPU = (
+        "gpu",
+        "Giving way: other apps keep the graphics card busy ({percent} %).",
+        "others use the graphics card",
+    )
     GPU_UNKNOWN = (
         "gpu_unknown",
-        "Waiting: Shoal cannot tell how busy the graphics card is.",
+        "Can't tell how busy the graphics card is, so it waits.",
         "graphics card load unknown",
     )
     SETTLING = (
         "settling",
-        "Waiting until it has been quiet for a while (quiet {have} of {need}).",
+        "Almost there: starts after {need} of quiet.",
         "quiet {have} of {need}",
     )
     FINISHING = "finishing", "Finishing this round, then stopping.", "finishing this round"
+    ANYWAY = "anyway", "Keeps learning while you work until {until}.", "learning until {until}"
     RUNNING = "running", "Learning.", "learning"

@@ -16,7 +16,7 @@ import msgspec
 
 from app.common.text import stopwatch
 from app.desktop.facts import Facts
-from app.node.causes import LOAD, POWER, Cause, RuleSettings
+from app.node.causes import HARMFUL, LOAD, POWER, Cause, RuleSettings
 from app.node.effort import EFFORTS, Effort
 from app.node.orders import Moment, Orders, Snooze
 from app.node.reasons import Reason
@@ -42,6 +42,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     snooze: Snooze | None = None
     snooze_end: float = -inf
     """Of the last snooze that was ordered, also when it is over."""
+    insisted: Snooze | None = None
+    insisted_end: float = -inf
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,11 +86,13 @@ def decide(now: Moment, facts: Facts, settings: RuleSettings, before: Decision |
     obstacle = next(_obstacles(now, facts, settings, orders, memory, ran), None)
     effort = EFFORTS[settings.dial]
     if obstacle is None:
+        reason, until, values = _going(now, settings, orders, memory)
         return Decision(
             run=True,
-            reason=Reason.FINISHING if orders.finish else Reason.RUNNING,
-            until=settings.schedule.next_change(now.wall, now.zone),
+            reason=reason,
+            until=until,
             effort=effort,
+            values=values,
             orders=orders,
             memory=memory,
         )
@@ -103,6 +107,18 @@ def decide(now: Moment, facts: Facts, settings: RuleSettings, before: Decision |
     )
 
 
+def _going(
+    now: Moment, settings: RuleSettings, orders: Orders, memory: Memory
+) -> tuple[Reason, float | None, Mapping[str, str]]:
+    """Reason, end and values of a node that runs."""
+    if orders.insisted is not None:
+        until = now.wall + memory.insisted_end - now.steady
+        reason = Reason.FINISHING if orders.finish else Reason.ANYWAY
+        return reason, until, {"until": now.shown(until)}
+    reason = Reason.FINISHING if orders.finish else Reason.RUNNING
+    return reason, settings.schedule.next_change(now.wall, now.zone), {}
+
+
 def _obstacles(
     now: Moment, facts: Facts, settings: RuleSettings, orders: Orders, memory: Memory, ran: bool
 ) -> Iterator[Obstacle]:
@@ -112,6 +128,10 @@ def _obstacles(
     if orders.snooze is not None:
         until = now.wall + memory.snooze_end - now.steady
         yield Obstacle(Reason.SNOOZED, until, {"until": now.shown(until)})
+    if orders.insisted is not None:
+        yield from _in_the_way(HARMFUL, now, facts, settings, memory, ran)
+        yield from _settling(HARMFUL, now, memory, ran)
+        return
     if not settings.schedule.open(now.wall, now.zone):
         opens = settings.schedule.next_change(now.wall, now.zone)
         yield Obstacle(Reason.OUTSIDE_HOURS, opens, {"until": "…" if opens is None else now.shown(opens)})
@@ -126,9 +146,14 @@ def _obstacles(
                 Reason.IN_USE, until, {"have": stopwatch(idle_s), "need": stopwatch(settings.idle_s)}
             )
     yield from _in_the_way(LOAD, now, facts, settings, memory, ran)
+    yield from _settling((*POWER, *LOAD), now, memory, ran)
+
+
+def _settling(causes: tuple[Cause, ...], now: Moment, memory: Memory, ran: bool) -> Iterator[Obstacle]:
+    """After a disturbance the computer must stay quiet for a while."""
     quiet = [
         (memory.last[cause.reason] + cause.calm_s - now.steady, cause.calm_s)
-        for cause in (*POWER, *LOAD)
+        for cause in causes
         if cause.reason in memory.last
     ]
     left_s, calm_s = max(quiet, default=(0.0, 0.0))
@@ -168,16 +193,17 @@ def _remember(
     slept = not 0 <= now.steady - old.at <= GAP_S
     began: dict[Reason, float] = {}
     last: dict[Reason, float] = {}
+    orders, ends = _orders(now, settings.orders, old, ran)
     for cause in (*POWER, *LOAD):
         if not cause.wanted(settings):
             continue
         if cause.reason in old.last:
             last[cause.reason] = min(old.last[cause.reason], now.steady)
-        if cause.holds(facts, settings, eased) or any(facts.unknown(field) for field in cause.fields):
+        unknown = orders.insisted is None and any(facts.unknown(field) for field in cause.fields)
+        if unknown or cause.holds(facts, settings, eased):
             began[cause.reason] = min(old.began.get(cause.reason, now.steady), now.steady)
             if not ran or now.steady - began[cause.reason] >= cause.hold_s:
                 last[cause.reason] = now.steady
-    orders, snooze_end = _orders(now, settings.orders, old, ran)
     input_at = now.steady if slept or facts.idle_s is None else now.steady - facts.idle_s
     memory = Memory(
         at=now.steady,
@@ -186,25 +212,36 @@ def _remember(
         began=began,
         last=last,
         snooze=settings.orders.snooze,
-        snooze_end=snooze_end,
+        snooze_end=ends[0],
+        insisted=settings.orders.insisted,
+        insisted_end=ends[1],
     )
     return orders, memory
 
 
-def _orders(now: Moment, orders: Orders, old: Memory, ran: bool) -> tuple[Orders, float]:
-    """The orders as they stand now, and the end of the snooze on the steady clock.
-
-    A snooze is timed by the steady clock from the moment it is first seen, so that setting the clock neither
-    ends nor prolongs it.
-    """
+def _orders(now: Moment, orders: Orders, old: Memory, ran: bool) -> tuple[Orders, tuple[float, float]]:
+    """The orders as they stand now, and the ends of snooze and insistence on the steady clock."""
     if orders.finish and not ran:
         orders = Orders(paused=True, snooze=orders.snooze)
-    if orders.snooze is None:
-        return orders, -inf
-    if orders.snooze == old.snooze:
-        end = min(old.snooze_end, now.steady + orders.snooze.left_s(orders.snooze.began))
+    snoozed, snooze_end = _lasting(now, orders.snooze, old.snooze, old.snooze_end)
+    insisted, insisted_end = _lasting(now, orders.insisted, old.insisted, old.insisted_end)
+    if (snoozed, insisted) != (orders.snooze, orders.insisted):
+        orders = msgspec.structs.replace(orders, snooze=snoozed, insisted=insisted)
+    return orders, (snooze_end, insisted_end)
+
+
+def _lasting(
+    now: Moment, order: Snooze | None, known: Snooze | None, known_end: float
+) -> tuple[Snooze | None, float]:
+    """The order, unless it is over, and its end on the steady clock.
+
+    It is timed by the steady clock from the moment it is first seen, so that setting the clock neither ends nor
+    prolongs it.
+    """
+    if order is None:
+        return None, -inf
+    if order == known:
+        end = min(known_end, now.steady + order.left_s(order.began))
     else:
-        end = now.steady + orders.snooze.left_s(now.wall)
-    if end <= now.steady:
-        return msgspec.structs.replace(orders, snooze=None), end
-    return orders, end
+        end = now.steady + order.left_s(now.wall)
+    return (order if end > now.steady else None), end

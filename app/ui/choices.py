@@ -177,8 +177,6 @@ class Memory(msgspec.Struct, kw_only=True):
     version: int = 1
     asked: bool = False
     """Whether the person has ever started learning."""
-    trial_until: float | None = None
-    """See app.ui.control.TRIAL_S; seconds since 1970."""
     updates_asked: bool = False
     """Whether the person has said if Shoal may look for new versions."""
     updates_hidden: str = ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -19,6 +19,7 @@ from app.node.library import history_of
 from app.node.preferences import Preferences, check
 from app.node.records import Round
 from app.node.snapshot import SwarmView
+from app.sapo.questions import Coordinates
 from app.ui.choices import Choices
 from app.ui.engine_pack import EnginePack
 from app.ui.fold import Fold, FoldError
@@ -33,11 +34,11 @@ from engines.models.catalogue import STARTER
 TICK_MS = 200
 """Pages are redrawn at most this often."""
 MINUTE_MS = 60_000
-TRIAL_S = 600.0
-"""So long the very first start learns also while its owner looks on: nobody should have to leave to see it."""
+INSIST_S = 600.0
+"""So long an owner who insists is obeyed, as at the very first start: nobody should have to leave to see it
+learn, or to close other apps."""
 READING_S = 5.0
 """So long the window's end waits for a history that is still being read."""
-_WHEN_IDLE = "contribute_when_idle"
 
 
 class Control(QObject):
@@ -69,7 +70,6 @@ class Control(QObject):
                 reason=waits,
                 solo=choices["company"] == "alone",
                 rules=Preferences(home).values,
-                trial_until=memory.trial_until,
             )
         )
         self._tick = QTimer(self, singleShot=True, interval=TICK_MS)
@@ -95,7 +95,6 @@ class Control(QObject):
         """Reads the past in the background, and starts the node where that is wanted; a pause that was ordered
         before still holds then."""
         self._recall()
-        self._end_trial()
         if learn and self._choices.memory.asked and self._choices["learn_at_start"]:
             self._launch()
 
@@ -124,6 +123,12 @@ class Control(QObject):
         self._launch()
         self._link.tell(command="resume")
 
+    def insist(self) -> None:
+        """Learns for a while whatever else runs on this computer."""
+        self._remember(asked=True)
+        self._launch()
+        self._link.tell(command="insist", seconds=INSIST_S)
+
     def pause(self) -> None:
         """Until `start`. The trainer ends and its memory is free."""
         self._order(command="pause")
@@ -141,9 +146,6 @@ class Control(QObject):
     def set_rule(self, key: str, value: object) -> None:
         """A setting of app.node.preferences. Raises PreferenceError, and OSError where it cannot be saved."""
         check(key, value)
-        if key == _WHEN_IDLE and self.view.trial_until is not None:
-            self._remember(trial_until=None)
-            self._change(trial_until=None)
         if self._link.running:
             self._link.tell(command="settings", changed={key: value})
         else:
@@ -153,6 +155,10 @@ class Control(QObject):
     def show_models(self, models: Holdings) -> None:
         """The library was read anew, or a download went on."""
         self._change(models=models)
+
+    def show_questions(self, texts: Mapping[Coordinates, str]) -> None:
+        """Texts of more questions are known."""
+        self._change(questions=texts)
 
     def show_renewal(self, renewal: Renewal) -> None:
         """What is known of new versions has changed."""
@@ -197,7 +203,7 @@ class Control(QObject):
                 reason=tr("Shoal waits until you start it.") if state is State.PAUSED else view.reason,
                 solo=view.solo,
                 rules=view.rules,
-                trial_until=view.trial_until,
+                questions=view.questions,
                 swarm=view.swarm,
                 models=view.models,
                 pack=view.pack,
@@ -224,24 +230,10 @@ class Control(QObject):
         with contextlib.suppress(OSError):
             self._choices.put("company", company)
         self._invite = invite
-        if not self._choices.memory.asked:
-            self._begin_trial()
+        first = not self._choices.memory.asked
         self.start()
-
-    def _begin_trial(self) -> None:
-        if not self.view.rules.get(_WHEN_IDLE):
-            return
-        with contextlib.suppress(OSError):
-            self.set_rule(_WHEN_IDLE, False)
-            until = self._clock() + TRIAL_S
-            self._remember(trial_until=until)
-            self._change(trial_until=until)
-
-    def _end_trial(self) -> None:
-        until = self._choices.memory.trial_until
-        if until is not None and self._clock() >= until:
-            with contextlib.suppress(OSError):
-                self.set_rule(_WHEN_IDLE, True)
+        if first:
+            self.insist()
 
     def _launch(self) -> None:
         """Sees to it that a node runs, with the options of now."""
@@ -352,7 +344,6 @@ class Control(QObject):
         self._soon()
 
     def _new_minute(self) -> None:
-        self._end_trial()
         self._fold.tick(self._clock())
         self._soon()
 

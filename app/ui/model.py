@@ -6,6 +6,7 @@ text of a question) is optional, and a page says so instead of inventing it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
@@ -14,6 +15,7 @@ import msgspec
 from app.node.records import GroupRow, Happening, Probe, Round, Run
 from app.node.snapshot import Phase as Step
 from app.node.snapshot import Ruling, SwarmView
+from app.sapo.questions import Coordinates
 from app.ui.engine_pack import EnginePack
 from app.ui.holdings import Holdings
 from app.ui.persona import Persona
@@ -91,10 +93,10 @@ class View(Value, frozen=True):
     """When that ends by itself."""
     ruling: Ruling | None = None
     """What the node's rules say; None while no node runs."""
+    questions: Mapping[Coordinates, str] = {}
+    """Texts of questions, where they were made again."""
     rules: dict[str, Any] = {}
     """The settings of app.node.preferences, by key."""
-    trial_until: float | None = None
-    """Up to then it learns also while somebody uses the computer, because its owner has just begun."""
     problem: Problem | None = None
     news: str = ""
     """The node's latest sentence for its owner."""

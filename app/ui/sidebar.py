@@ -11,13 +11,18 @@ from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QSizePolicy, QWidge
 
 from app.ui.model import State, View
 from app.ui.pages import words
+from app.ui.pages.exchange import breakable
 from app.ui.theme import Theme
 from app.ui.theme.palette import BODY
 from app.ui.theme.theme import font
 from app.ui.widgets.icons import drawn
-from app.ui.widgets.pieces import Label, column, row
+from app.ui.widgets.pieces import Label, boxed, column, row
 
-WIDTH = 212
+WIDTH, FOLDED = 212, 60
+_BESIDE = 48
+"""What a page's name leaves to its drawing and the margins."""
+_LONGEST_WORD = 18
+"""Characters, of a path for example, that fit into a line."""
 
 
 class Place(QAbstractButton):
@@ -26,7 +31,7 @@ class Place(QAbstractButton):
     def __init__(self, theme: Theme, icon: str, text: str, near: Callable[[int], None]) -> None:
         super().__init__()
         self._theme, self._icon, self._near = theme, icon, near
-        self._by_key = False
+        self._by_key = self._folded = False
         self.setText(text)
         self.setAccessibleName(text)
         self.setCheckable(True)
@@ -36,7 +41,13 @@ class Place(QAbstractButton):
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
 
     def sizeHint(self) -> QSize:
-        return QSize(WIDTH - 24, 36)
+        return QSize(36 if self._folded else _BESIDE + self.fontMetrics().horizontalAdvance(self.text()), 36)
+
+    def fold(self, folded: bool) -> None:
+        """Only the drawing, and the name as a tip."""
+        self._folded = folded
+        self.setToolTip(self.text() if folded else "")
+        self.updateGeometry()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         """The ring is for those who came by keyboard."""
@@ -67,12 +78,18 @@ class Place(QAbstractButton):
             painter.drawRoundedRect(area, 8, 8)
         name = "accent" if on else "text_soft"
         icon = drawn(self._icon, getattr(colours.palette, name), 18, 18, self.devicePixelRatioF())
-        painter.drawPixmap(12, round((self.height() - 18) / 2), icon)
+        left = round((self.width() - 18) / 2) if self._folded else 12
+        painter.drawPixmap(left, round((self.height() - 18) / 2), icon)
+        if self._folded:
+            painter.end()
+            return
         painter.setPen(colours.colour("text" if on else "text_soft"))
         weight = font(BODY).Weight.DemiBold if on else font(BODY).Weight.Medium
         painter.setFont(font(BODY, weight))
         painter.drawText(
-            QRectF(40, 0, self.width() - 48, self.height()), int(Qt.AlignmentFlag.AlignVCenter), self.text()
+            QRectF(40, 0, self.width() - _BESIDE, self.height()),
+            int(Qt.AlignmentFlag.AlignVCenter),
+            self.text(),
         )
         painter.end()
 
@@ -137,19 +154,24 @@ class Sidebar(QWidget):
         self._keys = [key for key, _, _ in places]
         self._group = QButtonGroup(self)
         self._mark = Label("")
-        name = Label("Shoal", "heading")
+        self._name = Label("Shoal", "heading")
         inside = column(gap=2, margins=(12, 18, 12, 14))
-        inside.addLayout(row(self._mark, name, 1, gap=9, margins=(8, 0, 0, 14)))
+        self._top = row(self._mark, self._name, 1, gap=9)
+        inside.addLayout(self._top)
         for at, (_, icon, title) in enumerate(places):
             place = Place(theme, icon, title, self._near)
             self._group.addButton(place, at)
             inside.addWidget(place)
         inside.addStretch(1)
-        self._dot, self._state, self._detail = Dot(theme), Label("", "strong"), Label("", "faint", wrap=True)
-        below = row(self._dot, column(self._state, self._detail, gap=3), gap=9, margins=(10, 6, 4, 4), fill=1)
+        self._dot, self._state = Dot(theme), Label("", "strong", wrap=True)
+        self._detail = Label("", "faint", wrap=True)
+        self._said = boxed(column(self._state, self._detail, gap=3))
+        below = row(self._dot, self._said, gap=9, margins=(10, 6, 4, 4), fill=1)
         below.setAlignment(self._dot, Qt.AlignmentFlag.AlignTop)
         inside.addLayout(below)
         self.setLayout(inside)
+        self._folded: bool | None = None
+        self.fold(False)
         self._group.idClicked.connect(lambda at: self.chosen.emit(self._keys[at]))
         theme.changed.connect(self._draw)
         self._draw()
@@ -157,12 +179,29 @@ class Sidebar(QWidget):
     def choose(self, key: str) -> None:
         self._group.button(self._keys.index(key)).setChecked(True)
 
+    def fold(self, folded: bool) -> None:
+        """Drawings only, where the window is narrow."""
+        if folded == self._folded:
+            return
+        self._folded = folded
+        self.setFixedWidth(FOLDED if folded else WIDTH)
+        self._name.setVisible(not folded)
+        self._said.setVisible(not folded)
+        self._top.setContentsMargins(3 if folded else 8, 0, 0, 14)
+        for place in self._group.buttons():
+            assert isinstance(place, Place)
+            place.fold(folded)
+
     def show_view(self, view: View) -> None:
         self._dot.say(view.state)
         self._state.say(words.state_name(view.state))
         self._state.setVisible(not words.held(view))
         plain = words.working(view) and view.round and not words.finishing(view)
-        self._detail.say(words.round_line(view) if plain else words.reason(view, time.time()))
+        detail = words.round_line(view) if plain else words.reason(view, time.time())
+        self._detail.say(breakable(detail, _LONGEST_WORD))
+        said = [words.state_name(view.state), detail]
+        self._dot.setToolTip("\n".join(said))
+        self._dot.setAccessibleName(". ".join(said))
 
     def _near(self, step: int) -> None:
         at = (self._group.checkedId() + step) % len(self._keys)

@@ -36,6 +36,7 @@ from app.ui.logs import close_window_log, keep_window_log
 from app.ui.model import Problem, View
 from app.ui.packing import Packing
 from app.ui.pages.frame import Actions
+from app.ui.questions import Questions
 from app.ui.single import Single
 from app.ui.texts import tr
 from app.ui.theme import Theme
@@ -83,16 +84,21 @@ class Desktop:
         self.identity.changed.connect(self.control.show_persona)
         self.identity.resting.connect(self.control.rest)
         self.identity.awake.connect(self.control.wake)
+        self.questions = Questions()
+        self.questions.changed.connect(self.control.show_questions)
         self._leaving = False
         self.again: list[str] | None = None
         """Options of the window that is to be opened when this one has ended."""
         self._login = Login(home)
         actions = Actions(
             start=self.control.start,
+            insist=self.control.insist,
             pause=self.control.pause,
             snooze=self.control.snooze,
             finish=self.control.finish,
             go=lambda key: self.window.go(key),
+            want_questions=self.questions.want,
+            show_rule=lambda key: self.window.show_rule(key),
             set_choice=self._set,
             learn=self.control.learn,
             alone=self._leave,
@@ -201,6 +207,7 @@ class Desktop:
         self.fetching.close()
         self.updating.close()
         self.identity.close()
+        self.questions.close()
         if self.packing is not None:
             self.packing.close()
         self.control.close()

@@ -6,17 +6,28 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
+from PySide6.QtCore import QByteArray, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
     QDropEvent,
     QHideEvent,
+    QKeyEvent,
     QKeySequence,
+    QResizeEvent,
     QShortcut,
     QShowEvent,
 )
-from PySide6.QtWidgets import QMainWindow, QMessageBox, QStackedWidget, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QLineEdit,
+    QMainWindow,
+    QMessageBox,
+    QPushButton,
+    QStackedWidget,
+    QToolButton,
+    QWidget,
+)
 
 from app.ui.model import State, View
 from app.ui.pages import words
@@ -29,8 +40,13 @@ from app.ui.widgets.pieces import row
 from engines.models.gguf_shelf import is_gguf
 
 SECOND_MS = 1000
-_LEAST = (760, 520)
+LEAST = (760, 520)
+"""The smallest window in which every page works."""
 _FIRST = (1180, 780)
+_SHARE = 0.92
+"""Of the screen, that the window takes at most when it opens: its frame and a panel need the rest."""
+_FOLDS = 1000
+"""Narrower than this the side bar shows drawings only."""
 
 
 def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], Page]]]:
@@ -70,8 +86,8 @@ class Window(QMainWindow):
         self._view = View()
         self.setWindowTitle("Shoal")
         self.setWindowIcon(picture_icon("shoal"))
-        self.setMinimumSize(*_LEAST)
-        self.resize(*_FIRST)
+        self.setMinimumSize(*LEAST)
+        self.resize(first_size(QSize(*_FIRST), self._room().size()))
         self._makers = {key: make for key, _, _, make in pages(theme)}
         self._pages: dict[str, Page] = {}
         self._stack = QStackedWidget()
@@ -114,6 +130,11 @@ class Window(QMainWindow):
                 before.left()
             page.arrived()
 
+    def show_rule(self, key: str) -> None:
+        """The settings, at one of them."""
+        self.go("settings")
+        self._pages["settings"].show_setting(key)  # type: ignore[attr-defined]
+
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if _dropped(event):
             event.acceptProposedAction()
@@ -145,6 +166,15 @@ class Window(QMainWindow):
     def restore_place(self, text: str) -> None:
         if text:
             self.restoreGeometry(QByteArray.fromBase64(text.encode()))
+        if self.isMaximized() or self.isFullScreen():
+            return
+        room = self._room()
+        self.resize(first_size(self.size(), room.size()))
+        at = self.frameGeometry()
+        at.moveLeft(max(room.left(), min(at.left(), room.right() - at.width())))
+        at.moveTop(max(room.top(), min(at.top(), room.bottom() - at.height())))
+        if text:
+            self.move(at.topLeft())
 
     def bring(self) -> None:
         """In front of everything, also when it was closed or minimised."""
@@ -187,6 +217,30 @@ class Window(QMainWindow):
         else:
             event.ignore()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._sidebar.fold(self.width() < _FOLDS)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter presses the button that has the focus, or else the one that the page is about."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            focused = self.focusWidget()
+            aimed = focused if isinstance(focused, QPushButton | QToolButton) else self._main_button()
+            if aimed is not None and not isinstance(focused, QLineEdit):
+                aimed.click()
+                return
+        super().keyPressEvent(event)
+
+    def _main_button(self) -> QAbstractButton | None:
+        """The only one of its kind in sight; none where there are several."""
+        shown = [one for one in self._pages[self.page].findChildren(QPushButton) if one.isVisible()]
+        main = [one for one in shown if one.property("look") in ("primary", "large") and one.isEnabled()]
+        return main[0] if len(main) == 1 else None
+
+    def _room(self) -> QRect:
+        """Of the screen, without its panels."""
+        return self.screen().availableGeometry()
+
     def _keep_time(self) -> None:
         """A second's hand, only while somebody looks and something changes with time."""
         wanted = self.isVisible() and self._view.state in (State.LEARNING, State.STARTING, State.WAITING)
@@ -199,6 +253,15 @@ class Window(QMainWindow):
 
     def _toggle(self) -> None:
         (self._actions.pause if words.contributes(self._view) else self._actions.start)()
+
+
+def first_size(wanted: QSize, room: QSize) -> QSize:
+    """What a window opens with: what it wants, or the greater part of a smaller screen.
+
+    >>> first_size(QSize(1180, 780), QSize(1280, 720)).toTuple()
+    (1177, 662)
+    """
+    return wanted.boundedTo(QSize(int(_SHARE * room.width()), int(_SHARE * room.height())))
 
 
 def _dropped(event: QDropEvent) -> list[str]:

@@ -98,16 +98,18 @@ BURN = "import time\nend = time.monotonic() + 60\nwhile time.monotonic() < end: 
 
 
 @pytest.fixture
-def burner() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that takes a whole core."""
-    process = subprocess.Popen([sys.executable, "-c", BURN])
+def burner(request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that takes a whole core, with so much niceness more than this one."""
+    process = subprocess.Popen(["nice", "-n", str(request.param), sys.executable, "-c", BURN])
     yield process
     process.kill()
     process.wait()
 
 
-def test_our_own_work_is_nobody_elses(burner: subprocess.Popen[bytes]) -> None:
-    """The same second, seen by who started the work and by who did not: they differ by about one core."""
+@pytest.mark.parametrize("burner", [0, 5], indirect=True)
+def test_our_own_work_is_nobody_elses_and_low_priority_disturbs_nobody(burner: subprocess.Popen[bytes]) -> None:
+    """The same second, seen by who started the work and by who did not: they differ by about one core, or not
+    at all where the work gives way by itself."""
     cores = psutil.cpu_count() or 1
     ours, theirs = CpuOfOthers(), CpuOfOthers(own=lambda: {os.getpid()} - {burner.pid})
     ours.read(), theirs.read()
@@ -119,12 +121,15 @@ def test_our_own_work_is_nobody_elses(burner: subprocess.Popen[bytes]) -> None:
         time.sleep(0.1)
     without, with_it = ours.read(), theirs.read()
     core_share = 1.0 / (time.monotonic() - began) / cores
-    assert with_it - without == pytest.approx(core_share, rel=0.35)
+    low = psutil.Process(burner.pid).nice() > 0
+    assert with_it - without == pytest.approx(0.0 if low else core_share, abs=0.35 * core_share)
 
 
 def test_work_of_a_child_that_ended_is_still_ours() -> None:
     if not Path("/proc/self/stat").exists():
         pytest.skip("only Linux hands a child's time on to its parent")
+    if os.nice(0) > 0:
+        pytest.skip("at low priority the system books no time that counts")
     source = CpuOfOthers(own=lambda: {os.getpid()})  # the child itself is never seen
     source.read()
     before = source._taken()[2]

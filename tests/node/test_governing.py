@@ -51,6 +51,29 @@ def numbers(bench: Bench) -> list[int]:
     return [number for (number,) in rows(bench, "SELECT round FROM rounds ORDER BY round")]
 
 
+def test_an_owner_who_insists_is_obeyed_in_use_and_priority_falls_afterwards(
+    hasty: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(governing, "FIRST_ORDERS_S", 0.0)
+    lowered: list[bool] = []
+
+    async def script() -> None:
+        async with ruled(hasty, IN_USE) as run:
+            run.governor._step_back = lambda: lowered.append(True)
+            run.governor.do(commands.Insist(seconds=600.0))
+            await run.another_round()
+            ruling = run.node.snapshot.ruling
+            assert (ruling.run, ruling.reason) == (True, "anyway") and not lowered
+            assert orders(hasty).insisted is not None
+            run.governor.do(commands.Resume())
+            assert orders(hasty).insisted is not None, "going on takes nothing back"
+            run.governor.do(commands.Pause())
+            await run.paused()
+            assert orders(hasty) == Orders(paused=True) and lowered == [True]
+
+    asyncio.run(script())
+
+
 def test_it_gives_way_to_its_owner_and_goes_on_with_the_next_round(hasty: Bench) -> None:
     async def script() -> None:
         async with ruled(hasty) as run:

@@ -12,7 +12,7 @@ from app.common import files
 from app.node.causes import RuleSettings
 from app.node.effort import Dial
 from app.node.orders import Orders
-from app.node.preferences import DEFAULTS, SETTINGS, PreferenceError, Preferences, check
+from app.node.preferences import DEFAULTS, SETTINGS, PreferenceError, Preferences, check, lenient
 from app.node.schedule import parse
 
 
@@ -30,7 +30,8 @@ def test_every_setting_has_all_that_a_person_needs() -> None:
 
 
 def test_the_defaults_are_those_of_the_rules(tmp_path: Path) -> None:
-    assert Preferences(tmp_path).rules(Orders()) == RuleSettings()
+    limit = None if lenient(os.cpu_count() or 1) == 100 else lenient(os.cpu_count() or 1) / 100
+    assert Preferences(tmp_path).rules(Orders()) == RuleSettings(cpu_limit=limit)
     assert not list(tmp_path.iterdir())
 
 

@@ -15,6 +15,7 @@ from app.desktop.facts import FIELDS, Facts
 from app.node.causes import CALM_S, HOLD_S, LOAD, MEMORY_CALM_S, POWER, RuleSettings
 from app.node.effort import EFFORTS, Dial
 from app.node.orders import Moment, Orders, Snooze, snooze_for, snooze_until_tomorrow
+from app.node.preferences import RULE_OF, SETTINGS
 from app.node.reasons import Reason
 from app.node.rules import GAP_S, Decision, decide
 from app.node.schedule import Schedule, Window, parse, written
@@ -120,6 +121,8 @@ def test_every_reason_is_reached_and_has_its_texts() -> None:
     owner.asked(facts(on_battery=True))
     reached = [decide(at(0), seen, chosen, None) for _, seen, chosen in OBSTACLES]
     reached += [owner.goes_on(1), owner.goes_on(CALM_S), decide(at(0), CALM, wishes(orders=Orders()), None)]
+    owner.orders(insisted=Snooze(WALL, WALL + 600))
+    reached.append(owner.goes_on(1))
     owner.orders(finish=True)
     reached.append(owner.goes_on(1))
     assert {decision.reason for decision in reached} == set(Reason)
@@ -324,6 +327,47 @@ def test_a_snooze_that_makes_no_sense_is_over(nonsense: Snooze) -> None:
     assert decide(at(0), CALM, wishes(orders=Orders(snooze=nonsense)), None).run
 
 
+INSISTED = Orders(insisted=Snooze(WALL, WALL + 600))
+BUSY = facts(idle_s=0.0, cpu_others=1.0, gpu_others=1.0, on_battery=True, saver=True, full_screen=True)
+
+
+def test_an_owner_who_insists_waits_for_nothing_but_harm() -> None:
+    owner = Owner(wishes(orders=INSISTED))
+    began = owner.asked(BUSY)
+    assert began.run and began.reason is Reason.ANYWAY and began.until == WALL + 600
+    assert began.sentence == "Keeps learning while you work until 12:10."
+    assert owner.goes_on(60, Facts()).run, "what is not known does not count"
+    assert owner.goes_on(3, facts(memory_free=0.01)).reason is Reason.MEMORY
+    assert owner.goes_on(10).reason is Reason.SETTLING, "memory that stopping freed says little"
+    over = owner.goes_on(600, BUSY, step=10)
+    assert not over.run and over.reason is Reason.ON_BATTERY and over.orders.insisted is None
+
+
+@pytest.mark.parametrize("reason", [reason for reason in Reason if reason in RULE_OF])
+def test_insisting_ends_every_wait_whose_rule_spares_only_the_owner(reason: Reason) -> None:
+    for obstacle, seen, chosen in OBSTACLES:
+        if obstacle is reason:
+            insisted = msgspec.structs.replace(chosen, orders=INSISTED)
+            ruled = decide(at(0), seen, insisted, None)
+            assert ruled.run is (reason not in (Reason.MEMORY, Reason.HOT)), ruled.reason
+
+
+@pytest.mark.parametrize("jump", [-400 * 86400.0, 7200.0])
+def test_setting_the_clock_does_not_prolong_insisting(jump: float) -> None:
+    owner = Owner(wishes(orders=INSISTED))
+    owner.goes_on(300, BUSY, step=10)
+    owner.clock_set_by = jump
+    assert owner.goes_on(280, BUSY, step=10).run
+    assert not owner.goes_on(30, BUSY, step=10).run
+
+
+def test_every_wait_has_a_rule_that_can_be_changed() -> None:
+    keys = {setting.key for setting in SETTINGS}
+    assert set(RULE_OF.values()) <= keys
+    own = {Reason.PAUSED, Reason.SNOOZED, Reason.SETTLING, Reason.FINISHING, Reason.ANYWAY, Reason.RUNNING}
+    assert set(Reason) - set(RULE_OF) == own
+
+
 def test_orders_are_kept_as_json() -> None:
     orders = Orders(finish=True, snooze=Snooze(WALL, WALL + 60))
     assert msgspec.json.decode(msgspec.json.encode(orders), type=Orders) == orders
@@ -379,7 +423,7 @@ def test_a_schedule_follows_the_clock_on_the_wall(
 def test_a_schedule_opens_and_closes_a_node() -> None:
     hours = wishes(schedule=parse("wed 12:30-13:00"))
     closed = decide(at(0), CALM, hours, None)
-    assert closed.sentence == "Waiting: outside the hours you set, until 12:30."
+    assert closed.sentence == "Outside the hours you set. Starts 12:30."
     opened = decide(at(1800), CALM, hours, closed)
     assert opened.reason is Reason.IN_USE  # nobody asked for half an hour: the computer slept
     running = decide(at(1800), CALM, hours, None)

@@ -45,6 +45,9 @@ def actions(tmp_path: Path, asked: list[object]) -> Actions:
 
     return Actions(
         start=lambda: asked.append("start"),
+        insist=lambda: asked.append("insist"),
+        want_questions=lambda places: asked.append(("questions", *places)),
+        show_rule=lambda key: asked.append(("rule", key)),
         pause=lambda: asked.append("pause"),
         snooze=lambda seconds: asked.append(("snooze", seconds)),
         finish=lambda: asked.append("finish"),
@@ -68,6 +71,9 @@ def one_window(light: Theme, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         light,
         Actions(
             start=_nothing,
+            insist=_nothing,
+            want_questions=_nothing,
+            show_rule=_nothing,
             pause=_nothing,
             snooze=_nothing,
             finish=_nothing,

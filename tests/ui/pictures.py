@@ -26,6 +26,9 @@ from tests.ui import engine_views, views
 def actions(folder: Path) -> Actions:
     return Actions(
         start=lambda: None,
+        insist=lambda: None,
+        want_questions=lambda _: None,
+        show_rule=lambda _: None,
         pause=lambda: None,
         snooze=lambda _: None,
         finish=lambda: None,
@@ -64,6 +67,7 @@ def scenes(home: Path | None) -> list[tuple[str, str, View]]:
         ("overview-problem", "overview", views.failed()),
         ("overview-paused", "overview", views.odd()["paused"]),
         ("overview-in-use", "overview", views.odd()["in use"]),
+        ("overview-busy", "overview", views.odd()["busy"]),
         ("overview-trial", "overview", views.odd()["trial"]),
         ("overview-first", "overview", views.odd()["first"]),
         ("models", "models", views.learning(models=unbroken(views.holdings()))),
@@ -104,12 +108,13 @@ def prepare(scene: str, window: Window) -> None:
         assert isinstance(page, Overview)
         page._welcome._show(page._welcome._what)
         page._welcome._with_engine(page._welcome._to_machine)
-    elif scene.startswith("welcome-"):
+    elif scene.startswith("welcome"):
         assert isinstance(page, Overview)
         welcome = page._welcome
         welcome.trial.findings, welcome.trial.stage = views.FINDINGS, Stage.DONE
         welcome.trial.changed.emit()
-        welcome._show(welcome._machine if scene == "welcome-machine" else welcome._company)
+        steps = {"welcome": welcome._what, "welcome-machine": welcome._machine}
+        welcome._show(steps.get(scene, welcome._company))
 
 
 def main(folder: Path, width: int, height: int, home: Path | None = None) -> None:

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from app.node import commands
 from app.node.preferences import PreferenceError, Preferences
 from app.ui.choices import Choices
-from app.ui.control import TRIAL_S, Control
+from app.ui.control import INSIST_S, Control
 from app.ui.link import Link, problem
 from app.ui.model import Problem, State
 
@@ -151,6 +151,7 @@ def test_what_is_ordered_reaches_the_node_and_its_process_stays(
     control.set_rule("dial", "quiet")
     wanted = [
         dict(command="resume"),
+        dict(command="insist", seconds=INSIST_S),
         dict(command="pause"),
         dict(command="snooze", seconds=3600.0),
         dict(command="snooze", tomorrow=True),
@@ -182,7 +183,7 @@ def test_who_leaves_the_swarm_is_alone_whatever_the_node_before_still_says(
     qtbot.waitUntil(lambda: link.pid not in (0, before), timeout=PATIENCE_MS)
     qtbot.waitUntil(lambda: control.view.state is State.LEARNING, timeout=PATIENCE_MS)
     assert control.view.solo and control.view.swarm is None
-    assert [one["command"] for one in heard(tmp_path)] == ["resume"], "a pause would have stayed one"
+    assert [one["command"] for one in heard(tmp_path)] == ["resume", "insist"], "a pause would have stayed one"
     control.close()
     control.leave()
     assert control.view.swarm is None and not link.running
@@ -193,36 +194,22 @@ def heard(folder: Path) -> list[object]:
     return [json.loads(line) for line in file.read_bytes().splitlines()] if file.exists() else []
 
 
-def test_the_first_start_learns_for_a_while_also_in_use(
+def test_the_very_first_start_insists_and_later_ones_do_not(
     make: Callable[[str], Link], tmp_path: Path, qtbot: QtBot
 ) -> None:
-    now = [1000.0]
-    first = Control(tmp_path, Choices(tmp_path), make(GOOD), clock=lambda: now[0])
+    first = Control(tmp_path, Choices(tmp_path), make(GOOD))
     first.learn("alone")
-    assert Preferences(tmp_path).values["contribute_when_idle"] is False
-    assert first.view.trial_until == 1000.0 + TRIAL_S
+    qtbot.waitUntil(lambda: len(heard(tmp_path)) == 2, timeout=PATIENCE_MS)
+    assert heard(tmp_path) == [{"command": "resume"}, {"command": "insist", "seconds": INSIST_S}]
     first.close()
-    now[0] += TRIAL_S + 1  # the window was closed meanwhile
-    later = Control(tmp_path, Choices(tmp_path), make(GOOD), clock=lambda: now[0])
-    later.open()
-    assert Preferences(tmp_path).values["contribute_when_idle"] is True
-    assert later.view.trial_until is None
-    later.learn("others")  # only the very first time
-    assert later.view.trial_until is None
+    (tmp_path / "heard").unlink()
+    later = Control(tmp_path, Choices(tmp_path), make(GOOD))
+    later.learn("alone")
+    qtbot.waitUntil(lambda: bool(heard(tmp_path)), timeout=PATIENCE_MS)
+    later.insist()
+    qtbot.waitUntil(lambda: len(heard(tmp_path)) == 2, timeout=PATIENCE_MS)
+    assert [one["command"] for one in heard(tmp_path)] == ["resume", "insist"]
     later.close()
-
-
-def test_an_own_choice_ends_the_trial_and_stays(
-    make: Callable[[str], Link], tmp_path: Path, qtbot: QtBot
-) -> None:
-    now = [1000.0]
-    control = Control(tmp_path, Choices(tmp_path), make(GOOD), clock=lambda: now[0])
-    control.learn("alone")
-    control.set_rule("contribute_when_idle", False)
-    now[0] += TRIAL_S + 1
-    control._new_minute()
-    assert control.view.rules["contribute_when_idle"] is False
-    control.close()
 
 
 def test_with_learning_at_start_switched_off_nothing_starts(

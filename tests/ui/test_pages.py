@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QLabel,
     QLineEdit,
+    QPlainTextEdit,
     QSlider,
     QSpinBox,
     QWidget,
@@ -81,7 +82,8 @@ def test_the_overview_needs_no_scrolling_on_a_small_laptop(qtbot: QtBot, window:
     QApplication.processEvents()
     area = window._pages["overview"]
     qtbot.waitUntil(lambda: area.widget().width() == area.viewport().width(), timeout=30_000)
-    assert area.widget().minimumSizeHint().height() <= area.viewport().height()
+    QApplication.processEvents()
+    assert area.widget().height() <= area.viewport().height()
 
 
 @pytest.mark.parametrize("scene", ["new", "full", "together", "failed"])
@@ -396,17 +398,16 @@ def test_the_privacy_page_says_what_leaves_and_stops_it(
     assert "Nothing" in texts(page).splitlines() and not switch.isChecked()
     together = views.together()
     assert together.swarm is not None
-    long = Message(at=views.NOW, outgoing=True, kind="pub", size=9000, text="x" * 9000)
+    long = Message(at=views.NOW + 1, outgoing=True, kind="pub", size=9000, text="x" * 9000)
     swarm = views.msgspec.structs.replace(together.swarm, messages=(*together.swarm.messages, long))
     page.show_view(views.msgspec.structs.replace(together, swarm=swarm))
-    said = texts(page)
+    said = texts(page).replace("\u200b", "")
     assert "Answers to puzzles, 1.8 MB an hour" in said and "2.3 MB" in said and switch.isChecked()
     assert "wss" not in said.splitlines()[1] and "shoal.example.org" in said
-    assert "x" * 9000 not in said and "x" * 600 in said
-    shown(page)["Show all of it"].click()
-    assert "x" * 9000 in texts(page)
+    page._rows[0]._exact.click()
+    assert [one.toPlainText() for one in page.findChildren(QPlainTextEdit)] == ["x" * 9000]
     shown(page)["Received"].click()
-    assert "x" * 600 not in texts(page) and "others' puzzles and answers" in texts(page)
+    assert "others' puzzles and answers" in texts(page)
     switch.click()
     assert asked == ["alone"]
     page.show_view(views.msgspec.structs.replace(together, state=State.PAUSED, ruling=None))

@@ -233,7 +233,9 @@ def test_the_tray_shows_states_by_shape_and_says_why(
     texts["Contribute when idle"].trigger()
     assert asked[-1] == "start"
     tray.show_view(views.odd()["in use"])
-    assert "idle 2:13 of 3:00" in tray._icon.toolTip() and texts["Contribute when idle"].isChecked()
+    assert (
+        "Taking a break while you work." in tray._icon.toolTip() and texts["Contribute when idle"].isChecked()
+    )
 
 
 def test_starting_at_login_is_off_and_starts_this_very_shoal(tmp_path: Path) -> None:

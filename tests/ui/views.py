@@ -248,7 +248,7 @@ def together(peers: int = 14) -> View:
 
 def ruling(reason: Reason, **values: str) -> Ruling:
     return Ruling(
-        run=reason in (Reason.RUNNING, Reason.FINISHING),
+        run=reason in (Reason.RUNNING, Reason.FINISHING, Reason.ANYWAY),
         reason=reason.value,
         sentence=reason.sentence.format_map(values),
         short=reason.short.format_map(values),
@@ -417,7 +417,8 @@ def odd() -> dict[str, View]:
         "snoozed": learning(state=State.PAUSED, step=None, ruling=ruling(Reason.SNOOZED, until="Sat 22:00")),
         "in use": learning(state=State.WAITING, step=None, ruling=in_use()),
         "finishing": learning(ruling=ruling(Reason.FINISHING)),
-        "trial": learning(trial_until=NOW + 600),
+        "trial": learning(ruling=ruling(Reason.ANYWAY, until="14:10")),
+        "busy": learning(0, state=State.WAITING, step=None, ruling=ruling(Reason.CPU, percent="51")),
         "unknown reason": learning(
             state=State.WAITING, step=None, ruling=msgspec.structs.replace(ruling(Reason.HOT), reason="new")
         ),

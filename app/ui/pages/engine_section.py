@@ -8,6 +8,7 @@ from app.packs.events import Offered, Pack
 from app.ui.engine_pack import EnginePack
 from app.ui.texts import number, size, tr
 from app.ui.widgets import engine_words as words
+from app.ui.widgets.bend import Bend
 from app.ui.widgets.engine_actions import EngineActions
 from app.ui.widgets.pieces import Label, boxed, button, column, progress_bar, row, rule
 
@@ -35,7 +36,7 @@ class EngineSection(QWidget):
         self._others = column(gap=8)
         self._rows: list[QWidget] = []
         self._shown: list[tuple[Offered, int]] = []
-        doing = row(self._retry, self._cancel, self._repair, self._back, self._folder, 1, self._remove, gap=8)
+        doing = Bend(self._retry, self._cancel, self._repair, self._back, self._folder, 1, self._remove, gap=8)
         self.setLayout(
             column(
                 Label(tr("Engine"), "heading"),

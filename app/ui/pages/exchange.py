@@ -203,13 +203,13 @@ class Verdict(QWidget):
         show_verdict(self._theme, self._sign, self._verdict, self._solved)
 
 
-def breakable(text: str) -> str:
-    """Words longer than any line may be broken, where a label would grow wider than the window.
+def breakable(text: str, longest: int = _LONGEST_WORD) -> str:
+    """Words longer than `longest` characters may be broken, where a label would grow wider than the window.
 
     >>> breakable("a " + 3 * "x" ).isprintable(), len(breakable(100 * "x"))
     (True, 102)
     """
-    return re.sub(rf"\S{{{_LONGEST_WORD}}}", "\\g<0>\u200b", text)
+    return re.sub(rf"\S{{{longest}}}", "\\g<0>\u200b", text)
 
 
 def show_verdict(theme: Theme, sign: Label, words: Label, solved: bool | None) -> None:

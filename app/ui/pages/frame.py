@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
+from app.sapo.questions import Coordinates
 from app.ui.choices import Choices
 from app.ui.model import View
 from app.ui.theme import Theme
+from app.ui.widgets.bend import Bend
 from app.ui.widgets.engine_actions import EngineActions
 from app.ui.widgets.identity_actions import IdentityActions
 from app.ui.widgets.model_actions import ModelActions
@@ -28,6 +30,8 @@ class Actions:
 
     start: Callable[[], None]
     """Contributes from now on, as the rules allow."""
+    insist: Callable[[], None]
+    """Learns for a while whatever else runs on this computer."""
     pause: Callable[[], None]
     snooze: Callable[[float | None], None]
     """For so many seconds, or until tomorrow."""
@@ -41,6 +45,10 @@ class Actions:
     """With an invite, or with "" wherever a swarm is found."""
     go: Callable[[str], None]
     """To another page, by its key."""
+    show_rule: Callable[[str], None]
+    """The settings, at the setting of this key."""
+    want_questions: Callable[[Iterable[Coordinates]], None]
+    """The texts of these; they come with a View."""
     set_choice: Callable[[str, object], None]
     """Raises OSError where it cannot be saved, and AutostartError for starting at login."""
     set_rule: Callable[[str, object], None]
@@ -74,8 +82,7 @@ class Page(QScrollArea):
         inside.setProperty("look", "page")
         inside.setMaximumWidth(WIDEST)
         self.title.setMinimumHeight(36)
-        top = row(self.title, 1)
-        top.addLayout(self.header)
+        top = Bend(self.title, 1, self.header, gap=8)
         whole = column(top, gap=18, margins=(32, 22, 32, 28))
         whole.addLayout(self.body, 1)
         inside.setLayout(whole)

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QDialog, QFrame, QGridLayout, QMessageBox, QPlainT
 
 from app.ui.persona import Persona
 from app.ui.texts import tr
+from app.ui.widgets.bend import Bend
 from app.ui.widgets.identity_actions import IdentityActions
 from app.ui.widgets.pieces import Elided, Label, button, column, row, rule
 
@@ -38,7 +39,7 @@ class IdentitySection(QWidget):
                 self._trouble,
                 self._words,
                 rule(),
-                row(self._show, self._restore, 1, self._new, gap=8),
+                Bend(self._show, self._restore, 1, self._new, gap=8),
                 gap=12,
             )
         )

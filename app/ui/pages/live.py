@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
+import msgspec
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import (
@@ -21,8 +23,10 @@ from PySide6.QtWidgets import (
 from app.common.text import safe, safe_line
 from app.node.records import GroupRow
 from app.sapo.families import FAMILIES
+from app.sapo.questions import Coordinates
 from app.ui.model import View
 from app.ui.pages import words
+from app.ui.pages.exchange import breakable
 from app.ui.pages.frame import Actions, Page
 from app.ui.texts import counted, tr
 from app.ui.theme import Theme
@@ -40,7 +44,7 @@ _ROOT = QModelIndex()
 class Live(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Live"))
-        self._view = View()
+        self._view = self._told = View()
         self._source = Segments([(ALL, tr("All")), (OWN, tr("Own")), (PEERS, tr("Peers"))], tr("Whose answers"))
         self._source.chosen.connect(lambda _: self._filter())
         self._family = Picker(theme, tr("Family of puzzles"))
@@ -84,14 +88,18 @@ class Live(Page):
         self.add(self._stack, 1)
 
     def show_view(self, view: View) -> None:
-        if view.groups is self._view.groups and view.groups:
+        old, self._told = self._told, view
+        if view.groups is old.groups and view.questions is old.questions and view.groups:
             return
+        if unknown := [one.coordinates for one in view.groups if one.question is None]:
+            self.ask.want_questions(unknown)
+            view = msgspec.structs.replace(view, groups=tuple(map(partial(asked, view.questions), view.groups)))
         self._source.setVisible(bool(view.groups))
         self._family.setVisible(bool(view.groups))
         self._view = view
         known = {self._family.itemData(at) for at in range(self._family.count())}
-        for name in sorted({group.family for group in view.groups} - known, key=_title):
-            self._family.addItem(_title(name), name)
+        for name in sorted({group.family for group in view.groups} - known, key=family_title):
+            self._family.addItem(family_title(name), name)
         self._filter()
 
     def _filter(self) -> None:
@@ -108,7 +116,7 @@ class Live(Page):
         follow = chosen is None or at.row() == 0
         self._groups.show_groups(kept)
         if kept:
-            row_ = 0 if follow or chosen not in kept else kept.index(chosen)
+            row_ = 0 if follow or chosen is None else _place(chosen, kept)
             self._list.setCurrentIndex(self._groups.index(row_))
         self._show_detail()
 
@@ -138,7 +146,7 @@ class Groups(QAbstractListModel):
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         group = self._groups[index.row()]
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return ", ".join((_title(group.family), gist(group), verdict(group), who(group)))
+            return ", ".join((family_title(group.family), gist(group), verdict(group), who(group)))
         return None
 
 
@@ -178,7 +186,7 @@ class GroupPainter(QStyledItemDelegate):
             painter,
             inner,
             0,
-            _title(group.family),
+            family_title(group.family),
             "text",
             font(BODY, font(BODY).Weight.DemiBold),
             who(group),
@@ -268,7 +276,7 @@ class Detail(QFrame):
         if group is None or group == self._group:
             return
         self._group = group
-        self._title.say(_title(group.family))
+        self._title.say(family_title(group.family))
         self._who.look("chip" if group.peer is None else "chip-peer")
         self._who.say(who(group))
         family, when = FAMILIES.get(group.family), words.moment(group.at, time.time())
@@ -276,7 +284,7 @@ class Detail(QFrame):
         level = tr("Level {n} of {all}", n=group.level + 1, all=len(family.levels)) if known and family else ""
         self._level.say("  ·  ".join(filter(None, (level, tr("round {n}", n=group.round), when))))
         self._question.setVisible(group.question is not None)
-        self._question.say(group.question or "")
+        self._question.say(breakable(group.question or ""))
         self._verdict.say(verdict(group))
         answers = list(zip(group.completions_G, group.rewards_G, strict=True))
         while len(self._rows) < len(answers):
@@ -310,7 +318,7 @@ class AnswerRow(QFrame):
 
     def say(self, text: str, solved: bool) -> None:
         self._solved = solved
-        self._text.say(safe(text) or tr("(empty)"))
+        self._text.say(breakable(safe(text)) or tr("(empty)"))
         self._sign.setAccessibleName(tr("right") if solved else tr("wrong"))
         self.setAccessibleName(f"{self._sign.accessibleName()}: {self._text.text()}")
         self._draw()
@@ -327,10 +335,23 @@ class AnswerRow(QFrame):
         )
 
 
+def asked(texts: Mapping[Coordinates, str], group: GroupRow) -> GroupRow:
+    """With its question, where that is known."""
+    if group.question is not None or group.coordinates not in texts:
+        return group
+    return msgspec.structs.replace(group, question=texts[group.coordinates])
+
+
+def _place(group: GroupRow, among: Sequence[GroupRow]) -> int:
+    """Where a group stands now, 0 where it is gone."""
+    known = (group.round, group.coordinates, group.peer)
+    found = (at for at, one in enumerate(among) if (one.round, one.coordinates, one.peer) == known)
+    return next(found, 0)
+
+
 def gist(group: GroupRow) -> str:
-    """The question on one line; without its text, the first answer."""
-    said = group.question if group.question is not None else next(iter(group.completions_G), "")
-    return safe_line(said)
+    """The question on one line; nothing while its text is not known."""
+    return safe_line(group.question or "")
 
 
 def verdict(group: GroupRow) -> str:
@@ -342,5 +363,5 @@ def who(group: GroupRow) -> str:
     return tr("this computer") if group.peer is None else group.peer
 
 
-def _title(name: str) -> str:
+def family_title(name: str) -> str:
     return tr(FAMILIES[name].title) if name in FAMILIES else name

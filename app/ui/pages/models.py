@@ -13,8 +13,8 @@ from app.ui.pages.frame import Actions, Page
 from app.ui.texts import counted, size, tr
 from app.ui.theme import Theme
 from app.ui.widgets.model_row import ModelRow
-from app.ui.widgets.pieces import IconButton, Label, card, column, row
-from app.ui.widgets.stat import Stat
+from app.ui.widgets.pieces import IconButton, Label, card, column
+from app.ui.widgets.stat import Stat, stats_row
 
 _RUNS = (State.LEARNING, State.STARTING, State.WAITING)
 
@@ -32,7 +32,7 @@ class Models(Page):
         self.header.addWidget(add)
         self._stats = [Stat() for _ in range(4)]
         self._stat_row = QWidget()
-        self._stat_row.setLayout(row(*self._stats, gap=16))
+        self._stat_row.setLayout(stats_row(*self._stats))
         self._problem = Label("", "bad", wrap=True)
         self._said = Label("", "good", wrap=True)
         self._reading = Label(tr("Looking at what is here."), "soft")

@@ -7,16 +7,21 @@ import contextlib
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QLabel, QMenu, QPushButton, QWidget
 
+from app.node.causes import HARMFUL
 from app.node.effort import Dial
+from app.node.preferences import RULE_OF
 from app.ui.model import State, Step, View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions
 from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.tray import pauses
+from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Elided, Label, Segments, Switch, button, column, progress_bar, row, rule
 
 _WHEN_IDLE = "contribute_when_idle"
+SPARED = {cause.reason for cause in HARMFUL}
+"""An owner who insists waits for these all the same."""
 
 
 class Now(QFrame):
@@ -30,6 +35,9 @@ class Now(QFrame):
         room.setRetainSizeWhenHidden(True)
         self._bar.setSizePolicy(room)
         self._start = button(tr("Start learning"), actions.start, "primary")
+        self._anyway = button(tr("Learn now anyway"), actions.insist, "primary", tr("For the next ten minutes"))
+        self._rule_button = button(tr("Change this rule"), self._show_rule, "flat")
+        self._rule = ""
         self._pause = QPushButton(tr("Pause"))
         self._pause.setCursor(Qt.CursorShape.PointingHandCursor)
         menu = QMenu(self._pause)
@@ -41,11 +49,11 @@ class Now(QFrame):
         self._cancel = button(tr("Cancel"), actions.pause, "", tr("Nothing is lost; it starts over next time"))
         self._held = Elided("", "strong")
         lead = row(self._round, self._step, self._held, gap=10, fill=(1, 2))
-        top = row(
-            column(lead, self._bar, self._why, gap=7), self._cancel, self._pause, self._start, gap=24, fill=0
-        )
-        for made in (self._cancel, self._pause, self._start):
-            top.setAlignment(made, Qt.AlignmentFlag.AlignVCenter)
+        why = row(self._why, self._rule_button, gap=6, fill=0)
+        does = row(self._anyway, self._cancel, self._pause, self._start)
+        top = Bend(column(lead, self._bar, why, gap=7), does, gap=24, least=560)
+        top.setStretch(0, 1)
+        top.setAlignment(does, Qt.AlignmentFlag.AlignVCenter)
         self._contribute = Switch(theme, tr("Contribute when idle"))
         self._contribute.toggled.connect(lambda on: (actions.start if on else actions.pause)())
         self._also = Switch(theme, tr("Also while I use this computer"))
@@ -59,7 +67,8 @@ class Now(QFrame):
             tr("Effort"),
         )
         self._dial.chosen.connect(lambda value: self._put("dial", value))
-        switches = row(*self._named(self._contribute), 1, *self._named(self._also), 1, self._dial, gap=6)
+        named = [row(*self._named(switch), gap=6) for switch in (self._contribute, self._also)]
+        switches = Bend(named[0], 1, named[1], 1, self._dial, gap=6)
         self.setLayout(column(top, rule(), switches, gap=11, margins=(20, 14, 16, 10)))
 
     def show_view(self, view: View, now: float) -> None:
@@ -81,6 +90,11 @@ class Now(QFrame):
         self._cancel.setVisible(wanted and placing)
         self._pause.setVisible(wanted and not placing)
         self._start.setVisible(not wanted)
+        waits = held and view.state is State.WAITING
+        reason = words.known_reason(view) if waits else None
+        self._rule = RULE_OF.get(reason, "") if reason is not None else ""
+        self._rule_button.setVisible(bool(self._rule))
+        self._anyway.setVisible(waits and reason not in SPARED)
         self._start.setText(tr("Resume") if words.held(view) else tr("Start learning"))
         self._start.setEnabled(view.state is not State.STOPPING)
         self._finish.setEnabled(view.state is State.LEARNING and not words.finishing(view))
@@ -99,11 +113,8 @@ class Now(QFrame):
         if view.step is Step.PLACING and view.state is State.LEARNING:
             return tr("A minute or two, once for each model: it tries a few puzzles of every kind.")
         if words.held(view):
-            kept = tr("The memory is free, and everything learned is kept.")
-            return kept if view.state is State.PAUSED else tr("It goes on by itself.")
-        if view.state is State.LEARNING and view.trial_until is not None and view.trial_until > now:
-            end = words.clock(view.trial_until, now)
-            return tr("{sentence} Until {time} also while you use the computer.", sentence=sentence, time=end)
+            kept = tr("Memory is free; everything learned is kept.")
+            return kept if view.state is State.PAUSED else tr("It resumes by itself.")
         return sentence
 
     def _show_progress(self, view: View, now: float) -> None:
@@ -121,6 +132,10 @@ class Now(QFrame):
         else:
             self._bar.setRange(0, 1000)
             self._bar.setValue(0)
+
+    def _show_rule(self) -> None:
+        if self._rule:
+            self._actions.show_rule(self._rule)
 
     def _put(self, key: str, value: object) -> None:
         with contextlib.suppress(OSError):  # what was not kept goes back with the next view

@@ -13,8 +13,8 @@ from app.ui.pages.welcome import Welcome
 from app.ui.texts import ago, counted, number, percent, span, tr
 from app.ui.theme import Theme
 from app.ui.widgets.curve import Curve
-from app.ui.widgets.pieces import Elided, Label, Notice, boxed, button, row
-from app.ui.widgets.stat import Stat
+from app.ui.widgets.pieces import Elided, Label, Notice, boxed, button
+from app.ui.widgets.stat import Stat, stats_row
 from app.ui.widgets.update_card import UpdateLine
 
 SETTLED_S = 2 * 3600.0
@@ -38,7 +38,7 @@ class Overview(Page):
         self._now = Now(theme, actions)
         self._curve = Curve(theme)
         self._stats = [Stat() for _ in range(4)]
-        self._stat_row = boxed(row(*self._stats, gap=16))
+        self._stat_row = boxed(stats_row(*self._stats))
         self._foot = Elided("", "faint")
         self.add(self._notice)
         self.add(self._update)
@@ -59,7 +59,7 @@ class Overview(Page):
         self._update.show_renewal(view.renewal, question=_settled(view, now))
         self._welcome.show_view(view)
         self._welcome.setVisible(fresh)
-        for part in (self._curve, self._stat_row):
+        for part in (self.title, self._curve, self._stat_row):
             part.setVisible(not fresh)
         self._foot.setVisible(not fresh and bool(view.news))
         self._now.setVisible(not fresh and not lacking and view.problem is None)

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
-from PySide6.QtCore import QUrl
-from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFrame
+from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtGui import QDesktopServices, QTextOption
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from app.common.text import safe
+from app.node.records import GroupRow
 from app.swarm.ledger import Message
+from app.ui.exchanged import groups
 from app.ui.model import View
 from app.ui.pages import words
+from app.ui.pages.exchange import breakable
 from app.ui.pages.frame import Actions, Page
+from app.ui.pages.live import AnswerRow, asked, family_title, gist, verdict, who
 from app.ui.renewal import Stage
-from app.ui.texts import number, size, tr
+from app.ui.texts import counted, number, size, tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL
 from app.ui.theme.theme import mono
+from app.ui.widgets.bend import Bend
 from app.ui.widgets.icons import drawn
 from app.ui.widgets.pieces import Elided, Label, Segments, Switch, boxed, button, card, column, row, rule
 from app.ui.widgets.stat import Stat
 
 _MESSAGES = 20
-_FIRST_PART = 700
-"""Characters of a long message that are shown before somebody asks for all."""
+_GROUPS, _ANSWERS = 8, 16
+"""Of one message, that are shown to people; word for word there is more."""
 BOTH, SENT, RECEIVED = "both", "sent", "received"
 
 
@@ -77,7 +83,7 @@ class Privacy(Page):
         top = row(self._sign, column(self._answer, self._why, gap=6), gap=18, fill=1)
         said = column(
             Label(tr("Learn with others"), "strong"),
-            Label(tr("Off: every connection is closed at once, and none is opened again."), "soft", wrap=True),
+            Label(tr("Turn off to disconnect right away."), "soft", wrap=True),
             gap=3,
         )
         stop = row(said, self._switch, gap=24, fill=0)
@@ -89,9 +95,12 @@ class Privacy(Page):
         self._which = Segments(
             [(BOTH, tr("All")), (SENT, tr("Sent")), (RECEIVED, tr("Received"))], tr("Which messages to show")
         )
-        self._which.chosen.connect(lambda _: self._show_messages())
+        self._which.chosen.connect(lambda _: self._close_rows())
+        self._newer = button(tr("Show newer messages"), self._close_rows, "flat", tr("Closes what is open"))
+        self._newer.hide()
+        self._frozen: tuple[Message, ...] = ()
         self._none = Label("", "soft", wrap=True)
-        head = row(Label(tr("Last messages, word for word"), "heading"), 1, self._which)
+        head = Bend(Label(tr("Last messages"), "heading"), 1, self._newer, self._which)
         inside = column(head, self._none, self._messages, gap=12, margins=(24, 20, 24, 20))
         return card(inside, padding=None)
 
@@ -111,16 +120,27 @@ class Privacy(Page):
         swarm, which = self._view.swarm, self._which.value
         self._list.setVisible(swarm is not None)
         every: tuple[Message, ...] = swarm.messages if swarm else ()
+        if any(line.open for line in self._rows):  # nothing moves under somebody who reads
+            every = self._frozen
+        newer = swarm is not None and every is not swarm.messages and every != swarm.messages
+        self._newer.setVisible(newer)
+        self._frozen = every
         wanted = [one for one in every if which == BOTH or one.outgoing is (which == SENT)][-_MESSAGES:]
         self._none.setVisible(not wanted)
         self._none.say(tr("No message yet since learning was started."))
         while len(self._rows) < len(wanted):
-            self._rows.append(MessageRow())
+            self._rows.append(MessageRow(self.theme, self.ask))
+            self._rows[-1].opened.connect(self._show_messages)
             self._messages.addWidget(self._rows[-1])
         for at, line in enumerate(self._rows):
             line.setVisible(at < len(wanted))
             if at < len(wanted):
-                line.say(wanted[-1 - at])
+                line.say(wanted[-1 - at], self._view)
+
+    def _close_rows(self) -> None:
+        for line in self._rows:
+            line.close_again()
+        self._show_messages()
 
     def _turn(self, on: bool) -> None:
         self.ask.learn("others") if on else self.ask.alone()
@@ -246,44 +266,127 @@ def meaning(message: Message) -> str:
 
 
 class MessageRow(QFrame):
-    """One message as it went over the line."""
+    """One message: for people what it says, and on request word for word what went over the line. `opened`
+    tells that somebody has begun, or ended, to read it."""
 
-    def __init__(self) -> None:
+    opened = Signal()
+
+    def __init__(self, theme: Theme, ask: Actions) -> None:
         super().__init__()
         self.setProperty("look", "quiet")
+        self._theme, self._ask = theme, ask
         self._way, self._kind, self._size = Label("", "chip"), Label("", "strong"), Label("", "faint")
-        self._text = Label("", wrap=True)
-        self._text.setStyleSheet(f'font-family: "{mono(SMALL).family()}"; font-size: {SMALL}px;')
-        self._message: Message | None = None
-        self._all = False
-        self._more = button("", self._toggle, "flat")
-        self.setLayout(
-            column(
-                row(self._way, self._kind, 1, self._size),
-                self._text,
-                row(self._more, 1),
-                gap=6,
-                margins=(14, 10, 14, 10),
-            )
+        self._gist, self._groups = Elided("", "soft"), column(gap=14)
+        self._verbatim: QPlainTextEdit | None = None
+        self._answers = button(tr("Show the answers"), self._toggle_answers, "flat")
+        self._exact = button(tr("Word for word"), self._toggle_exact, "flat")
+        for one in (self._answers, self._exact):
+            one.setCheckable(True)
+        self._inside = column(
+            row(self._way, self._kind, 1, self._size),
+            self._gist,
+            self._groups,
+            row(self._answers, self._exact, 1, gap=6),
+            gap=6,
+            margins=(14, 10, 14, 8),
         )
+        self.setLayout(self._inside)
+        self.message: Message | None = None
+        self._read: list[GroupRow] = []
+        self._shown: list[tuple[GroupRow, GroupPart]] = []
 
-    def say(self, message: Message) -> None:
-        if message is not self._message and message != self._message:
-            self._message, self._all = message, False
+    @property
+    def open(self) -> bool:
+        return self._answers.isChecked() or self._exact.isChecked()
+
+    def close_again(self) -> None:
+        for one in (self._answers, self._exact):
+            if one.isChecked():
+                one.click()
+
+    def say(self, message: Message, view: View) -> None:
+        if message is not self.message and message != self.message:
+            self.message, self._read = message, groups(message)
             self._way.look("chip" if message.outgoing else "chip-peer")
             self._way.say(tr("sent") if message.outgoing else tr("received"))
             self._kind.say(meaning(message))
-            self._write(message)
+            self.setAccessibleName(f"{self._way.text()}: {self._kind.text()}")
+            self._answers.setVisible(bool(self._read))
         self._size.say(f"{size(message.size)}  ·  {words.moment(message.at, time.time())}")
+        texts = {one.coordinates: one.question for one in view.groups if one.question} | dict(view.questions)
+        self._gist.tell(_gist([asked(texts, one) for one in self._read]))
+        for group, part in self._shown:
+            part.show_group(asked(texts, group))
 
-    def _toggle(self) -> None:
-        self._all = not self._all
-        if self._message is not None:
-            self._write(self._message)
+    def _toggle_answers(self) -> None:
+        wanted = self._read[:_GROUPS] if self._answers.isChecked() else []
+        for _, part in self._shown:
+            part.hide()
+            part.deleteLater()
+        self._shown = [(group, GroupPart(self._theme)) for group in wanted]
+        for group, part in self._shown:
+            part.show_group(group)
+            self._groups.addWidget(part)
+        self._ask.want_questions([group.coordinates for group, _ in self._shown])
+        self._answers.setText(tr("Hide the answers") if wanted else tr("Show the answers"))
+        self.opened.emit()
 
-    def _write(self, message: Message) -> None:
-        text = safe(message.text)
-        long = len(text) > _FIRST_PART
-        self._text.say(text if self._all or not long else text[:_FIRST_PART] + " …")
-        self._more.setVisible(long)
-        self._more.setText(tr("Show less") if self._all else tr("Show all of it"))
+    def _toggle_exact(self) -> None:
+        """The field is made when it is wanted: twenty of them would cost more memory than the page."""
+        if self._verbatim is not None:
+            self._verbatim.hide()
+            self._verbatim.deleteLater()
+            self._verbatim = None
+        if self._exact.isChecked() and self.message is not None:
+            self._verbatim = _verbatim(safe(self.message.text))
+            self._inside.addWidget(self._verbatim)
+        self.opened.emit()
+
+
+class GroupPart(QWidget):
+    """A question and the answers to it, as people read them."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._title, self._question = Label("", "strong"), Label("", wrap=True)
+        self._question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._rows = column(gap=6)
+        self.setLayout(column(self._title, self._question, self._rows, gap=6))
+
+    def show_group(self, group: GroupRow) -> None:
+        author = "" if group.peer is None else who(group)
+        self._title.say("  ·  ".join(filter(None, (family_title(group.family), author, _claimed(group)))))
+        self._question.tell(breakable(safe(group.question or "")))
+        if self._rows.count() == 0:
+            for text, solved in zip(group.completions_G[:_ANSWERS], group.rewards_G, strict=False):
+                line = AnswerRow(self._theme)
+                line.say(text, bool(solved))
+                self._rows.addWidget(line)
+
+
+def _gist(read: Sequence[GroupRow]) -> str:
+    """What groups are about, in a line."""
+    if len(read) == 1:
+        group = read[0]
+        return "  ·  ".join(filter(None, (family_title(group.family), gist(group), _claimed(group))))
+    families = ", ".join(dict.fromkeys(family_title(group.family) for group in read))
+    said = counted("{n} puzzle: {families}", "{n} puzzles: {families}", len(read), families=families)
+    return said if read else ""
+
+
+def _claimed(group: GroupRow) -> str:
+    """A peer's verdict is its own; this computer checks before it learns."""
+    said = verdict(group)
+    return said if group.peer is None else tr("{verdict}, it says", verdict=said)
+
+
+def _verbatim(text: str) -> QPlainTextEdit:
+    made = QPlainTextEdit(text)
+    made.setReadOnly(True)
+    made.setAccessibleName(tr("The message, word for word"))
+    made.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
+    made.setStyleSheet(f'font-family: "{mono(SMALL).family()}"; font-size: {SMALL}px;')
+    made.setFixedHeight(180)
+    made.setTabChangesFocus(True)
+    return made

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QFrame, QLineEdit, QVBoxLayout, QWidget
 
 from app import remedy
@@ -78,6 +78,13 @@ class SettingsPage(Page):
                 line.show_value(view.rules[line.key])
             elif line.key == "updates":
                 line.show_value(view.renewal.wanted)
+
+    def show_setting(self, key: str) -> None:
+        """Scrolls to a setting, and puts the keyboard there."""
+        self._find.clear()
+        line = next(line for _, line in self._lines if line.key == key)
+        QTimer.singleShot(0, lambda: self.ensureWidgetVisible(line, 0, 80))  # when everything has its place
+        line.focus()
 
     def _add_group(self, group: str, settings: list[Setting]) -> QVBoxLayout:
         inside: QVBoxLayout = column(Label(tr(group), "heading"), gap=14)
@@ -195,6 +202,9 @@ class SettingRow(QWidget):
         if value != self._kept:
             self._kept = value
             self._editor.show(value)
+
+    def focus(self) -> None:
+        self._editor.widget.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def _try(self, value: Any) -> None:
         if value == self._kept:

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 from app.node import belongings, leaving
 from app.ui.pages.frame import Actions
 from app.ui.texts import mark, size, tr
+from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Elided, Label, button, column, row, rule
 
 _LABELS = {
@@ -44,7 +45,7 @@ class Storage(QWidget):
         self._counted.told.connect(self._show)
         head = row(self._where, self._total, gap=16)
         head.setStretch(0, 1)
-        buttons = row(
+        buttons = Bend(
             button(tr("Open folder"), self._open),
             button(tr("Move …"), self._move),
             1,

@@ -25,7 +25,7 @@ from app.ui.widgets.pieces import (
     search,
     stack,
 )
-from app.ui.widgets.stat import Stat
+from app.ui.widgets.stat import Stat, stats_row
 from app.ui.widgets.table import Column, Rows, Table
 
 
@@ -67,7 +67,7 @@ class SwarmPage(Page):
         self._peers = stack(self._nobody, self._table)
         table = card(column(head, self._peers, gap=4, margins=(2, 0, 2, 10), fill=1), padding=None)
         self._stack = stack(
-            Alone(theme, actions), boxed(column(self._relay, row(*self._stats, gap=16), table, gap=16, fill=2))
+            Alone(theme, actions), boxed(column(self._relay, stats_row(*self._stats), table, gap=16, fill=2))
         )
         self.add(self._stack, 1)
 

@@ -41,11 +41,11 @@ def reason(view: View, now: float) -> str:
         return ruled(ruling)
     match view.state:
         case State.NEW:
-            return tr("Nothing runs until you start it.")
+            return tr("Ready when you are.")
         case State.STARTING:
-            return tr("The model is being loaded.")
+            return tr("Loading the model.")
         case State.LEARNING if view.solo:
-            return tr("Learning alone. Nothing leaves this computer.")
+            return tr("Learning on its own. Nothing leaves this computer.")
         case State.LEARNING:
             return tr("Learning with others.")
         case State.WAITING if view.until is not None:
@@ -63,6 +63,12 @@ def ruled(ruling: Ruling) -> str:
     """A ruling's sentence in the person's language; a reason of a newer node as that node says it."""
     known = next((reason for reason in Reason if reason.value == ruling.reason), None)
     return tr(known.sentence, **ruling.values) if known is not None else ruling.sentence
+
+
+def known_reason(view: View) -> Reason | None:
+    """What the rules say, as far as this window knows the reason."""
+    said = view.ruling.reason if view.ruling is not None else ""
+    return next((reason for reason in Reason if reason.value == said), None)
 
 
 def held(view: View) -> bool:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QFrame, QSizePolicy
 
-from app.ui.widgets.pieces import Elided, Label, column
+from app.ui.widgets.bend import Bend
+from app.ui.widgets.pieces import Elided, Label, column, row
+
+GAP, NARROW = 16, 700
 
 
 class Stat(QFrame):
@@ -27,3 +30,9 @@ class Stat(QFrame):
         self._figure.say(figure)
         self._meaning.say(meaning)
         self.setAccessibleName(f"{name}: {figure}, {meaning}")
+
+
+def stats_row(*stats: Stat) -> Bend:
+    """Four beside each other, or two above two where there is less room."""
+    half = len(stats) // 2
+    return Bend(row(*stats[:half], gap=GAP), row(*stats[half:], gap=GAP), gap=GAP, least=NARROW)

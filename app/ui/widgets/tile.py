@@ -54,8 +54,13 @@ class Spark(QWidget):
         super().__init__()
         self._theme = theme
         self._values: Sequence[float] = ()
-        self.setFixedSize(72, 30)
+        self.setFixedHeight(30)
+        self.setMinimumWidth(44)
+        self.setMaximumWidth(72)
         theme.changed.connect(self.update)
+
+    def sizeHint(self) -> QSize:
+        return QSize(72, 30)
 
     def say(self, values: Sequence[float]) -> None:
         self._values = values if len(values) <= 72 else values[:: math.ceil(len(values) / 72)]
@@ -169,7 +174,7 @@ def _change(family: Family) -> str:
 class Tiles(QWidget):
     """Tiles in as many columns as there is room for."""
 
-    def __init__(self, theme: Theme, least: int = 236) -> None:
+    def __init__(self, theme: Theme, least: int = 244) -> None:
         super().__init__()
         self._theme, self._least = theme, least
         self._tiles: list[Tile] = []

@@ -1,0 +1,72 @@
+"""A row that becomes a column where there is no room for it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRect, QSize
+from PySide6.QtWidgets import QHBoxLayout, QLayout, QLayoutItem, QWidget
+
+from app.ui.widgets.pieces import Item
+
+
+class Bend(QHBoxLayout):
+    """`least`: narrower than this, in pixels, the row bends; at the latest where its items would be cut. In the
+    column everything is as wide as it may be, and stretches are left out."""
+
+    def __init__(self, *items: Item, gap: int = 8, least: int = 0) -> None:
+        super().__init__()
+        self._least, self._bends = least, False
+        self.setSpacing(gap)
+        self.setContentsMargins(0, 0, 0, 0)
+        for item in items:
+            if isinstance(item, QWidget):
+                self.addWidget(item)
+            elif isinstance(item, QLayout):
+                self.addLayout(item)
+            else:
+                self.addStretch(item)
+
+    def bent(self, width: int) -> bool:
+        """Whether it is a column when it is this wide."""
+        return width < max(self._least, super().minimumSize().width())
+
+    def minimumSize(self) -> QSize:
+        wide = max((item.minimumSize().width() for item in self._shown()), default=0)
+        return QSize(wide, super().minimumSize().height())
+
+    def hasHeightForWidth(self) -> bool:
+        """Only as a column: what has one is never less high than it would like to be."""
+        return self._bends or bool(super().hasHeightForWidth())
+
+    def heightForWidth(self, width: int) -> int:
+        if not self.bent(width):
+            tall = super().heightForWidth(width) if super().hasHeightForWidth() else -1
+            return tall if tall >= 0 else super().sizeHint().height()
+        shown = self._shown()
+        return sum(_tall(item, width) for item in shown) + self.spacing() * max(0, len(shown) - 1)
+
+    def minimumHeightForWidth(self, width: int) -> int:
+        return self.heightForWidth(width)
+
+    def setGeometry(self, area: QRect) -> None:
+        if self.bent(area.width()) != self._bends:
+            self._bends = not self._bends
+            self.invalidate()
+        if not self._bends:
+            super().setGeometry(area)
+            return
+        QLayout.setGeometry(self, area)
+        top = area.top()
+        for item in self._shown():
+            tall = _tall(item, area.width())
+            wide = min(area.width(), item.maximumSize().width())
+            item.setGeometry(QRect(area.left(), top, wide, tall))
+            top += tall + self.spacing()
+
+    def _shown(self) -> list[QLayoutItem]:
+        items = (self.itemAt(at) for at in range(self.count()))
+        return [item for item in items if item is not None and not item.isEmpty()]
+
+
+def _tall(item: QLayoutItem, width: int) -> int:
+    tall = item.heightForWidth(min(width, item.maximumSize().width())) if item.hasHeightForWidth() else -1
+    return tall if tall >= 0 else item.sizeHint().height()

@@ -1,0 +1,149 @@
+"""Every page works at every size of window that there may be, in every language: controls are seen, named and
+reached by Tab, texts are whole, and Enter presses what the page is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QLocale, QSize, Qt, QTranslator
+from PySide6.QtWidgets import QApplication, QPushButton
+from pytestqt.qtbot import QtBot
+
+from app.ui.language import speak
+from app.ui.model import View
+from app.ui.pages.overview import Overview
+from app.ui.theme import Theme
+from app.ui.widgets.pieces import Switch, field
+from app.ui.window import LEAST, Window, first_size
+from tests.ui import pictures, views
+from tests.ui.geometry import faults
+
+SCREENS = [(1280, 720), (1366, 768)]
+SIZES = [first_size(QSize(1180, 780), QSize(*screen)).toTuple() for screen in SCREENS] + [LEAST]
+SCENES = {name: (page, view) for name, page, view in pictures.scenes(None) if name != "models-crammed"}
+SCENES["overview-failed"] = ("overview", views.failed())
+
+
+@pytest.fixture(scope="module", params=["en", "de"])
+def spoken(
+    request: pytest.FixtureRequest, qapp: QApplication, light: Theme, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Window]:
+    """A window in each language, with a home of its own."""
+    before = set(qapp.findChildren(QTranslator))
+    speak(qapp, request.param)
+    made = Window(light, pictures.actions(tmp_path_factory.mktemp("home")))
+    made.show()
+    yield made
+    made.close()
+    for translator in set(qapp.findChildren(QTranslator)) - before:
+        qapp.removeTranslator(translator)
+    QLocale.setDefault(QLocale.system())
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: "{}x{}".format(*size))
+def test_nothing_is_out_of_reach_or_cut(spoken: Window, size: tuple[int, int]) -> None:
+    spoken.resize(*size)
+    found = []
+    for scene, (page, view) in SCENES.items():
+        _show(spoken, scene, page, view)
+        found += [f"{scene}: {fault}" for fault in faults(spoken)]
+    assert not found, "\n".join(found)
+    assert spoken.size().toTuple() == size
+
+
+@pytest.mark.parametrize("size", SIZES[:2], ids=lambda size: "{}x{}".format(*size))
+@pytest.mark.parametrize("scene", ["welcome", "welcome-machine", "welcome-company"])
+def test_the_first_steps_need_no_scrolling_on_a_small_screen(
+    spoken: Window, scene: str, size: tuple[int, int]
+) -> None:
+    spoken.resize(*size)
+    _show(spoken, scene, *SCENES[scene])
+    for one in spoken.findChildren(QPushButton):
+        if one.isVisible() and one.property("look") in ("large", "second"):
+            bottom = one.mapTo(spoken, one.rect().bottomLeft()).y()
+            assert bottom < spoken.height(), one.text()
+
+
+def test_a_focused_step_is_scrolled_to(spoken: Window) -> None:
+    """The smallest window shows only a part of a step; the button that the keyboard is on is in it."""
+    spoken.resize(*LEAST)
+    _show(spoken, "welcome-machine", *SCENES["welcome-machine"])
+    page = spoken._pages["overview"]
+    assert isinstance(page, Overview)
+    page._welcome._to_company()
+    QApplication.processEvents()
+    button = page._welcome._company._start
+    assert button.hasFocus() and not button.visibleRegion().isEmpty()
+
+
+def test_the_helper_finds_what_is_wrong(qtbot: QtBot, light: Theme) -> None:
+    """It is no use if it cannot fail."""
+    window = QPushButton("a frame")
+    qtbot.addWidget(window)
+    window.resize(200, 100)
+    beside = QPushButton("beside", window)
+    beside.move(180, 10)
+    cut = QPushButton("much more text than there is room for", window)
+    cut.setGeometry(0, 40, 60, 30)
+    nameless = field("", "")
+    nameless.setParent(window)
+    deaf = Switch(light, "deaf")
+    deaf.setParent(window)
+    deaf.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+    window.show()
+    said = "\n".join(faults(window))
+    assert "'beside' is cut off" in said and "'much more text than there is room for' is cut:" in said
+    assert "has no name" in said and "'deaf' is not reached by Tab" in said
+
+
+@pytest.mark.parametrize("room", [*SCREENS, (1440, 900), (2560, 1440), (800, 600)])
+def test_a_window_opens_within_its_screen(room: tuple[int, int]) -> None:
+    wanted = QSize(1180, 780)
+    size = first_size(wanted, QSize(*room))
+    assert size.width() <= 0.92 * room[0] and size.height() <= 0.92 * room[1]
+    assert size == wanted or room[0] < 1283 or room[1] < 848
+
+
+def test_a_place_of_a_larger_screen_is_fitted_into_this_one(qtbot: QtBot, light: Theme, tmp_path: Path) -> None:
+    room = QApplication.primaryScreen().availableGeometry()
+    first = Window(light, pictures.actions(tmp_path))
+    qtbot.addWidget(first)
+    first.show()
+    first.setGeometry(300, 400, 3000, 2000)
+    place = first.saved_place()
+    again = Window(light, pictures.actions(tmp_path))
+    qtbot.addWidget(again)
+    again.restore_place(place)
+    again.show()
+    assert again.width() <= max(0.92 * room.width(), LEAST[0]) and again.height() <= 0.92 * room.height()
+    assert room.contains(again.frameGeometry().topLeft())
+
+
+def test_enter_presses_what_has_the_focus_and_else_what_the_page_is_about(qtbot: QtBot, window: Window) -> None:
+    pressed: list[str] = []
+    window.show_view(View(home="/tmp"))
+    page = window._pages["overview"]
+    assert isinstance(page, Overview)
+    welcome = page._welcome
+    welcome._show(welcome._what)
+    QApplication.processEvents()
+    qtbot.keyClick(welcome._what._on, Qt.Key.Key_Return)
+    assert welcome._steps.currentWidget() is welcome._machine
+    welcome.trial.stop(wait=True)
+    welcome._to_company()
+    for one in welcome.findChildren(QPushButton):
+        one.clicked.connect(lambda _=False, one=one: pressed.append(one.text()))
+    radio = welcome._company._options._group.buttons()[1]
+    radio.setFocus()
+    qtbot.keyClick(radio, Qt.Key.Key_Enter)
+    assert pressed == [welcome._company._start.text()]
+
+
+def _show(window: Window, scene: str, page: str, view: View) -> None:
+    window.show_view(view)
+    window.go(page)
+    pictures.prepare(scene, window)
+    for _ in range(12):  # a change of size goes through one layout after another
+        QApplication.processEvents()
