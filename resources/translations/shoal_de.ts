@@ -2001,20 +2001,20 @@
    <translation>Neu messen</translation>
   </message>
   <message>
-   <source>The starter, at once</source>
-   <translation>Das Startmodell, sofort</translation>
+   <source>Starter (recommended)</source>
+   <translation>Starter (empfohlen)</translation>
   </message>
   <message>
-   <source>Small, comes with Shoal, and can be seen to learn within minutes on any computer.</source>
-   <translation>Klein, kommt mit Shoal, und auf jedem Computer sieht man es in Minuten lernen.</translation>
+   <source>Built in. Only speaks puzzle, and gets visibly better within minutes on any computer.</source>
+   <translation>Eingebaut. Kann nur Rätsel und wird auf jedem Computer in Minuten sichtbar besser.</translation>
   </message>
   <message>
-   <source>A larger one</source>
-   <translation>Ein größeres</translation>
+   <source>A bigger model</source>
+   <translation>Ein größeres Modell</translation>
   </message>
   <message>
-   <source>Knows more, learns more slowly, and is downloaded first.</source>
-   <translation>Weiß mehr, lernt langsamer und wird erst heruntergeladen.</translation>
+   <source>Talks and knows more. Learns slower. Download needed.</source>
+   <translation>Unterhält sich und weiß mehr. Lernt langsamer. Muss heruntergeladen werden.</translation>
   </message>
   <message>
    <source>Go on</source>

@@ -182,6 +182,12 @@ def test_the_picker_chooses_what_is_here_and_fetches_what_is_not(
     assert "sees your IP address" in texts(picker)
     press(qtbot, picker, "Download")
     assert asked[1:] == [("get", QWEN)]
+    picker.show_holdings(views.holdings(queue=()))
+    press(qtbot, picker, "Cancel")
+    assert asked.pop() == ("cancel", "Qwen/Qwen2.5-0.5B-Instruct")
+    press(qtbot, picker, "Qwen3 0.6B")
+    press(qtbot, picker, "Download")
+    assert asked.pop() == ("get", QWEN)
     made = views.holdings(fetch=None, queue=())
     assert made.library is not None
     here = tuple(
