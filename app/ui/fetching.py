@@ -4,6 +4,7 @@ agreed to it."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from app.node.library import Library
 from app.ui.child import Child
 from app.ui.choices import Choices
 from app.ui.holdings import Fetch, Holdings
-from app.ui.texts import tr
+from app.ui.texts import percent, tr
 from engines.models.gguf_shelf import is_gguf
 
 MAX_LINE = 2**22
@@ -41,11 +42,13 @@ class Fetching(QObject):
         self._reader.ended.connect(self._has_read)
         self._getter.line.connect(self._heard)
         self._getter.ended.connect(self._fetched)
+        self._doer.line.connect(self._told)
         self._doer.ended.connect(self._did)
         self._again = False
         self._asked = False
         self._sentence = ""
         self._doing: tuple[str, str] = ("", "")
+        self._told_last: dict[str, Any] = {}
         self._tick = QTimer(self, singleShot=True, interval=TICK_MS)
         self._tick.timeout.connect(lambda: self.changed.emit(self.holdings))
 
@@ -99,6 +102,11 @@ class Fetching(QObject):
         """Takes a folder of the person's own into the list."""
         self._do("add", folder, ["models", "get", folder])
 
+    def export(self, name: str, form: str, to: str) -> None:
+        """Writes what a model has learned, for other programs, into the new folder `to`."""
+        self._do("export", name, ["export", to, "--format", form, "--model", name, "--json"])
+        self._change(said=tr("Exporting …"))
+
     def keep_token(self, token: str) -> None:
         """Hands the access token to the keyring."""
         self._do("token", "", ["models", "token"], token.strip().encode() + b"\n")
@@ -128,15 +136,31 @@ class Fetching(QObject):
     def _do(self, what: str, name: str, arguments: list[str], line: bytes = b"") -> None:
         if self._doer.running:
             return
-        self._doing = (what, name)
+        self._doing, self._told_last = (what, name), {}
         self._change(problem="", said="", failed={k: v for k, v in self.holdings.failed.items() if k != name})
         self._doer.start([*arguments, "--home", str(self._home)], self._log)
         if line:
             self._doer.write(line)
 
+    def _told(self, line: bytes) -> None:
+        """What an export says; removing and the like say nothing that is needed."""
+        with contextlib.suppress(msgspec.MsgspecError):
+            self._told_last = msgspec.json.decode(line, type=dict[str, Any])
+        if self._doing[0] == "export" and (share := self._told_last.get("share")) is not None:
+            self._change(said=tr("Exporting, {share}", share=percent(float(share))))
+
+    def _exported(self, code: int) -> None:
+        if code == 0:
+            self._change(said=tr("Exported to {folder}", folder=self._told_last.get("folder", "")))
+        else:
+            ended = tr("The export ended unexpectedly; the log under Settings says why.")
+            self._change(said="", problem=str(self._told_last.get("sentence", ended)))
+
     def _did(self, code: int) -> None:
         what, name = self._doing
-        if code == 0:
+        if what == "export":
+            self._exported(code)
+        elif code == 0:
             said = tr("The access token is in the keyring.") if what == "token" else ""
             if what == "remove" and name == self.holdings.chosen:
                 self.choose("starter")

@@ -115,6 +115,7 @@ class Desktop:
                 remove=self.fetching.remove,
                 choose=self._learn_with,
                 add_folder=self.fetching.add_folder,
+                export=self.fetching.export,
                 keep_token=self.fetching.keep_token,
                 host=self.fetching.host,
             ),

@@ -228,8 +228,24 @@
    <translation>Liest {name}.</translation>
   </message>
   <message>
+   <source>The export ended unexpectedly; the log under Settings says why.</source>
+   <translation>Der Export brach ab; das Protokoll unter Einstellungen sagt, warum.</translation>
+  </message>
+  <message>
    <source>The download ended unexpectedly; what has come is kept.</source>
    <translation>Das Herunterladen brach unerwartet ab; was schon da ist, bleibt.</translation>
+  </message>
+  <message>
+   <source>Exporting …</source>
+   <translation>Exportiert …</translation>
+  </message>
+  <message>
+   <source>Exporting, {share}</source>
+   <translation>Exportiert, {share}</translation>
+  </message>
+  <message>
+   <source>Exported to {folder}</source>
+   <translation>Exportiert nach {folder}</translation>
   </message>
   <message>
    <source>The access token is in the keyring.</source>
@@ -1985,20 +2001,20 @@
    <translation>Neu messen</translation>
   </message>
   <message>
-   <source>The starter, at once</source>
-   <translation>Das Startmodell, sofort</translation>
+   <source>Starter (recommended)</source>
+   <translation>Starter (empfohlen)</translation>
   </message>
   <message>
-   <source>Small, comes with Shoal, and can be seen to learn within minutes on any computer.</source>
-   <translation>Klein, kommt mit Shoal, und auf jedem Computer sieht man es in Minuten lernen.</translation>
+   <source>Built in. Only speaks puzzle, and gets visibly better within minutes on any computer.</source>
+   <translation>Eingebaut. Kann nur Rätsel und wird auf jedem Computer in Minuten sichtbar besser.</translation>
   </message>
   <message>
-   <source>A larger one</source>
-   <translation>Ein größeres</translation>
+   <source>A bigger model</source>
+   <translation>Ein größeres Modell</translation>
   </message>
   <message>
-   <source>Knows more, learns more slowly, and is downloaded first.</source>
-   <translation>Weiß mehr, lernt langsamer und wird erst heruntergeladen.</translation>
+   <source>Talks and knows more. Learns slower. Download needed.</source>
+   <translation>Unterhält sich und weiß mehr. Lernt langsamer. Muss heruntergeladen werden.</translation>
   </message>
   <message>
    <source>Go on</source>
@@ -2712,6 +2728,10 @@
    <translation>Endgültig löschen</translation>
   </message>
   <message>
+   <source>A new folder is made in</source>
+   <translation>Ein neuer Ordner entsteht in</translation>
+  </message>
+  <message>
    <source>Access token, hf_…</source>
    <translation>Zugangstoken, hf_…</translation>
   </message>
@@ -2722,6 +2742,14 @@
   <message>
    <source>Keep the token</source>
    <translation>Token behalten</translation>
+  </message>
+  <message>
+   <source>The whole model as GGUF, for LM Studio, Ollama and llama.cpp</source>
+   <translation>Das ganze Modell als GGUF, für LM Studio, Ollama und llama.cpp</translation>
+  </message>
+  <message>
+   <source>What it learned as a LoRA adapter (PEFT)</source>
+   <translation>Was es gelernt hat, als LoRA-Adapter (PEFT)</translation>
   </message>
   <message>
    <source>Use this</source>

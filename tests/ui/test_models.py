@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QLabel, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 from safetensors.numpy import save
 
 from app.node.library import Model
+from app.ui.child import Child
 from app.ui.choices import Choices
 from app.ui.control import Control
 from app.ui.fetching import Fetching
@@ -44,7 +45,7 @@ def asking(asked: list[object]) -> ModelActions:
     def noted(what: str) -> object:
         return lambda *values: asked.append((what, *values))
 
-    names = ("refresh", "get", "cancel", "remove", "choose", "add_folder", "keep_token")
+    names = ("refresh", "get", "cancel", "remove", "choose", "add_folder", "export", "keep_token")
     return ModelActions(**{name: noted(name) for name in names})  # type: ignore[arg-type]
 
 
@@ -181,6 +182,12 @@ def test_the_picker_chooses_what_is_here_and_fetches_what_is_not(
     assert "sees your IP address" in texts(picker)
     press(qtbot, picker, "Download")
     assert asked[1:] == [("get", QWEN)]
+    picker.show_holdings(views.holdings(queue=()))
+    press(qtbot, picker, "Cancel")
+    assert asked.pop() == ("cancel", "Qwen/Qwen2.5-0.5B-Instruct")
+    press(qtbot, picker, "Qwen3 0.6B")
+    press(qtbot, picker, "Download")
+    assert asked.pop() == ("get", QWEN)
     made = views.holdings(fetch=None, queue=())
     assert made.library is not None
     here = tuple(
@@ -322,6 +329,55 @@ def test_another_model_has_another_past_and_another_node(tmp_path: Path, qtbot: 
         assert "--model" not in first and second.endswith("--model Some/Model")
     finally:
         control.close()
+
+
+def test_what_was_learned_is_taken_along(
+    qtbot: QtBot, page: Models, asked: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look(page, views.holdings(fetch=None, queue=()))
+    assert "Export: Starter" in shown(page) and "Export: Qwen3 0.6B" not in shown(page)
+    gguf, peft = page._rows[SMALLER]._export.menu().actions()
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "")
+    gguf.trigger()
+    assert asked == []
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "/home/ada")
+    gguf.trigger()
+    peft.trigger()
+    into = "/home/ada/SmolLM2-135M-Instruct-shoal-40-"
+    assert asked == [
+        ("export", SMALLER, "merged-gguf", f"{into}merged-gguf"),
+        ("export", SMALLER, "peft", f"{into}peft"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("program", "said", "problem"),
+    [
+        ('print(\'{"event":"exported","folder":"/home/ada/x"}\')', "Exported to /home/ada/x", ""),
+        (
+            'print(\'{"event":"refused","sentence":"There is no room."}\')\nraise SystemExit(1)',
+            "",
+            "There is no room.",
+        ),
+        ("raise SystemExit(1)", "", "The export ended unexpectedly; the log under Settings says why."),
+    ],
+)
+def test_an_export_is_a_process_that_says_how_it_went(
+    qtbot: QtBot, tmp_path: Path, program: str, said: str, problem: str
+) -> None:
+    script = tmp_path / "export.py"
+    script.write_text(f'print(\'{{"event":"progress","share":0.5}}\', flush=True)\n{program}\n')
+    fetching = Fetching(tmp_path, Choices(tmp_path), lambda: Child(2**16, [str(script)]))
+    seen: list[str] = []
+    fetching.changed.connect(lambda holdings: seen.append(holdings.said))
+    try:
+        fetching.export("starter", "peft", str(tmp_path / "out"))
+        qtbot.waitUntil(
+            lambda: (fetching.holdings.said, fetching.holdings.problem) == (said, problem), timeout=PATIENCE_MS
+        )
+        assert any(one.startswith("Exporting, 50") for one in seen)
+    finally:
+        fetching.close()
 
 
 def dropped(window: QWidget, paths: list[Path]) -> bool:

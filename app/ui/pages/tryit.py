@@ -166,6 +166,7 @@ class TryIt(Page):
             self._question.clear()
         self._waiting[number] = self._exchange(safe(text), puzzle)
         self._waiting[number].wait(chosen(sides))
+        self._question.setFocus()
         self._show_stage()
 
     @property
@@ -285,6 +286,8 @@ class TryIt(Page):
         self._send.setEnabled(not busy and bool(self._question.toPlainText().strip()))
         self._draw_one.setEnabled(not busy)
         self._check.setEnabled(not busy)
+        if not busy and self._stop.hasFocus():
+            self._question.setFocus()
         self._stop.setVisible(busy)
         for part in (self._own, self._check):
             part.setVisible(puzzle is not None and not busy and not self._told)

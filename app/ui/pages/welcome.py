@@ -241,14 +241,14 @@ class Machine(QWidget):
         self._models = Options(tr("Model"))
         starter = Option(
             theme,
-            tr("The starter, at once"),
-            tr("Small, comes with Shoal, and can be seen to learn within minutes on any computer."),
+            tr("Starter (recommended)"),
+            tr("Built in. Only speaks puzzle, and gets visibly better within minutes on any computer."),
         )
         self._models.add(STARTER, starter)
         larger = Option(
             theme,
-            tr("A larger one"),
-            tr("Knows more, learns more slowly, and is downloaded first."),
+            tr("A bigger model"),
+            tr("Talks and knows more. Learns slower. Download needed."),
         )
         self._models.add(LARGER, larger)
         self._picker = ModelPicker(theme, actions.models)

@@ -26,6 +26,8 @@ class ModelActions:
     choose: Callable[[str], None] = _nothing
     """Learns with it; a node that runs changes over."""
     add_folder: Callable[[str], None] = _nothing
+    export: Callable[[str, str, str], None] = _nothing
+    """What a model has learned, in a format of `./shoal export`, into a new folder."""
     keep_token: Callable[[str], None] = _nothing
     host: Callable[[], str] = _hub
     """Where models come from: the hub, or the mirror of the settings."""

@@ -14,7 +14,7 @@ from app.ui.widgets import model_words as words
 from app.ui.widgets.model_actions import ModelActions
 from app.ui.widgets.model_row import Panel, can_be_had
 from app.ui.widgets.option import Radio
-from app.ui.widgets.pieces import Elided, Label, column, row
+from app.ui.widgets.pieces import Elided, Label, button, column, row
 
 
 class ModelPicker(QWidget):
@@ -37,11 +37,13 @@ class ModelPicker(QWidget):
         self._bar.setTextVisible(False)
         self._bar.setRange(0, 1000)
         self._bar.setAccessibleName(tr("Download"))
+        self._cancel = button(tr("Cancel"), self._end)
         self._failed = Label("", "bad", wrap=True)
         self._panel = Panel(self._close)
         self._panel.hide()
-        self.setLayout(column(self._list, self._bar, self._note, self._failed, self._panel, 1, gap=8))
-        for part in (self._bar, self._failed):
+        far = row(self._note, self._cancel, gap=8, fill=0)
+        self.setLayout(column(self._list, self._bar, far, self._failed, self._panel, 1, gap=8))
+        for part in (self._bar, self._cancel, self._failed):
             part.hide()
 
     def show_holdings(self, holdings: Holdings | None) -> None:
@@ -78,6 +80,7 @@ class ModelPicker(QWidget):
         fetch = holdings.fetch
         self._bar.setVisible(fetch is not None)
         self._note.setVisible(fetch is not None)
+        self._cancel.setVisible(fetch is not None)
         if fetch is not None:
             self._bar.setValue(round(1000 * fetch.have / fetch.total) if fetch.total else 0)
             self._note.say(fetch.note or words.progress(fetch))
@@ -107,6 +110,12 @@ class ModelPicker(QWidget):
     def _get(self, name: str) -> None:
         self._wanted = name
         self._ask.get(name)
+
+    def _end(self) -> None:
+        """Ends the download; what has come of it stays."""
+        self._wanted = ""
+        if self._holdings.fetch is not None:
+            self._ask.cancel(self._holdings.fetch.name)
 
     def _close(self) -> None:
         self._panel.hide()

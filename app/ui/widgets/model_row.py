@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QLineEdit, QProgressBar, QPushButton, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QLineEdit, QMenu, QProgressBar, QPushButton, QWidget
 
 from app.node.library import Model
 from app.ui.holdings import Fetch, Holdings
@@ -48,6 +49,14 @@ class ModelRow(QFrame):
         self._retry = self._button(tr("Retry"), self._try_again, "primary")
         self._cancel = self._button(tr("Cancel"), lambda: ask.cancel(self.name))
         self._delete = self._button(tr("Delete"), self._ask_delete, "flat")
+        self._export = self._button(tr("Export"), lambda: None, "flat")
+        menu = QMenu(self._export)
+        for form, text in (
+            ("merged-gguf", tr("The whole model as GGUF, for LM Studio, Ollama and llama.cpp")),
+            ("peft", tr("What it learned as a LoRA adapter (PEFT)")),
+        ):
+            menu.addAction(text).triggered.connect(lambda _=False, form=form: self._ask_export(form))
+        self._export.setMenu(menu)
         head = row(self._title, self._chip, gap=10)
         head.setStretch(0, 1)
         fit = row(self._fit, self._why, gap=8)
@@ -56,7 +65,7 @@ class ModelRow(QFrame):
         self._fit_line = QWidget()
         self._fit_line.setLayout(fit)
         said = column(head, self._about, self._facts, self._fit_line, self._begins, gap=4)
-        doing = row(self._delete, self._cancel, self._get, self._retry, self._use, gap=8)
+        doing = row(self._delete, self._export, self._cancel, self._get, self._retry, self._use, gap=8)
         top = row(said, gap=20)
         top.setStretch(0, 1)
         top.addLayout(doing)
@@ -104,6 +113,7 @@ class ModelRow(QFrame):
         deletable = model.installed or cut
         theirs = words.is_starter(model) or bool(model.program)
         self._delete.setVisible(deletable and not theirs and not busy)
+        self._export.setVisible(model.training is not None and model.training.rounds > 0 and model.installed)
         self._delete.setEnabled(not chosen)
         self._delete.setText(tr("Remove") if model.local else tr("Delete"))
         self._delete.setToolTip(tr("Choose another model to learn with first.") if chosen else "")
@@ -171,6 +181,13 @@ class ModelRow(QFrame):
         yes = tr("Remove from the list") if self._model.local else tr("Delete for good")
         self._panel.ask(words.deleting(self._model), yes, lambda: self._ask.remove(self.name), danger=True)
 
+    def _ask_export(self, form: str) -> None:
+        above = QFileDialog.getExistingDirectory(self, tr("A new folder is made in"), str(Path.home()))
+        training = self._model.training
+        if above and training is not None:
+            named = f"{Path(self.name).name.removesuffix('.gguf')}-shoal-{training.rounds}-{form}"
+            self._ask.export(self.name, form, str(Path(above) / named))
+
     def _ask_use(self) -> None:
         text = words.switching(self._model, self._running)
         self._panel.ask(text, tr("Learn with this"), lambda: self._ask.choose(self.name))
@@ -183,7 +200,7 @@ class ModelRow(QFrame):
 
     def _name_buttons(self) -> None:
         """Each says of which model, for those who hear it."""
-        for one in (self._use, self._get, self._retry, self._cancel, self._delete):
+        for one in (self._use, self._get, self._retry, self._cancel, self._delete, self._export):
             one.setAccessibleName(f"{one.text()}: {self._model.title}")
 
 
