@@ -1153,6 +1153,18 @@
    <translation>Lernen starten</translation>
   </message>
   <message>
+   <source>Learn now anyway</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>For the next ten minutes</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Change this rule</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Pause</source>
    <translation>Pause</translation>
   </message>
@@ -1181,20 +1193,16 @@
    <translation>Ein, zwei Minuten, einmal je Modell: Es probiert von jeder Art ein paar Rätsel.</translation>
   </message>
   <message>
-   <source>The memory is free, and everything learned is kept.</source>
-   <translation>Der Speicher ist frei, und alles Gelernte bleibt.</translation>
-  </message>
-  <message>
-   <source>{sentence} Until {time} also while you use the computer.</source>
-   <translation>{sentence} Bis {time} auch während du am Computer bist.</translation>
+   <source>Memory is free; everything learned is kept.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Resume</source>
    <translation>Weiter</translation>
   </message>
   <message>
-   <source>It goes on by itself.</source>
-   <translation>Es geht von selbst weiter.</translation>
+   <source>It resumes by itself.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Quiet</source>
@@ -1300,6 +1308,14 @@
    <translation>nicht verbunden</translation>
   </message>
   <message>
+   <source>{n} puzzle: {families}</source>
+   <translation type="unfinished" />
+  </message>
+  <message numerus="yes">
+   <source>{n} puzzles: {families}</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>in the last hour</source>
    <translation>in der letzten Stunde</translation>
   </message>
@@ -1316,6 +1332,14 @@
    <translation>Als Text, an {relay}, unterschrieben mit dem erdachten Namen {name}.</translation>
   </message>
   <message>
+   <source>{verdict}, it says</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>The message, word for word</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>What leaves this computer</source>
    <translation>Was diesen Computer verlässt</translation>
   </message>
@@ -1326,6 +1350,14 @@
   <message>
    <source>Which messages to show</source>
    <translation>Welche Nachrichten gezeigt werden</translation>
+  </message>
+  <message>
+   <source>Show newer messages</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Closes what is open</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Sent</source>
@@ -1404,16 +1436,24 @@
    <translation>Es gibt keine Telemetrie und kein Konto. Ob es ein neueres Shoal gibt, wird nur gefragt, wenn du es willst.</translation>
   </message>
   <message>
+   <source>Show the answers</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Word for word</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Open folder</source>
    <translation>Ordner öffnen</translation>
   </message>
   <message>
-   <source>Off: every connection is closed at once, and none is opened again.</source>
-   <translation>Aus: Jede Verbindung wird sofort geschlossen, und keine mehr geöffnet.</translation>
+   <source>Turn off to disconnect right away.</source>
+   <translation type="unfinished" />
   </message>
   <message>
-   <source>Last messages, word for word</source>
-   <translation>Die letzten Nachrichten im Wortlaut</translation>
+   <source>Last messages</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Looking for a swarm.</source>
@@ -1468,12 +1508,8 @@
    <translation>das Relay verabschiedet sich</translation>
   </message>
   <message>
-   <source>Show less</source>
-   <translation>Weniger zeigen</translation>
-  </message>
-  <message>
-   <source>Show all of it</source>
-   <translation>Alles zeigen</translation>
+   <source>Hide the answers</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Where everything is kept</source>
@@ -2189,16 +2225,16 @@
    <translation>Durch ein Problem angehalten</translation>
   </message>
   <message>
-   <source>Nothing runs until you start it.</source>
-   <translation>Nichts läuft, bis du es startest.</translation>
+   <source>Ready when you are.</source>
+   <translation type="unfinished" />
   </message>
   <message>
-   <source>The model is being loaded.</source>
-   <translation>Das Modell wird geladen.</translation>
+   <source>Loading the model.</source>
+   <translation type="unfinished" />
   </message>
   <message>
-   <source>Learning alone. Nothing leaves this computer.</source>
-   <translation>Lernt allein. Nichts verlässt diesen Computer.</translation>
+   <source>Learning on its own. Nothing leaves this computer.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Learning with others.</source>
@@ -3141,160 +3177,160 @@
    <translation>Ruhe bis {until}</translation>
   </message>
   <message>
-   <source>Waiting: outside the hours you set, until {until}.</source>
-   <translation>Wartet: außerhalb deiner Zeiten, bis {until}.</translation>
+   <source>Outside the hours you set. Starts {until}.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>outside your hours, until {until}</source>
    <translation>außerhalb deiner Zeiten, bis {until}</translation>
   </message>
   <message>
-   <source>Waiting: the computer runs on its battery.</source>
-   <translation>Wartet: Der Computer läuft mit Akku.</translation>
+   <source>Waiting until you plug the computer in.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>on battery</source>
    <translation>Akkubetrieb</translation>
   </message>
   <message>
-   <source>Waiting: Shoal cannot tell whether the computer is plugged in.</source>
-   <translation>Wartet: Shoal kann nicht erkennen, ob der Computer am Stromnetz hängt.</translation>
+   <source>Can't tell if the computer is plugged in, so it waits.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>power supply unknown</source>
    <translation>Stromversorgung unbekannt</translation>
   </message>
   <message>
-   <source>Waiting: the battery saver is on.</source>
-   <translation>Wartet: Der Energiesparmodus ist an.</translation>
+   <source>Waiting until the battery saver is off.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>battery saver</source>
    <translation>Energiesparmodus</translation>
   </message>
   <message>
-   <source>Waiting: Shoal cannot tell whether the battery saver is on.</source>
-   <translation>Wartet: Shoal kann nicht erkennen, ob der Energiesparmodus an ist.</translation>
+   <source>Can't tell if the battery saver is on, so it waits.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>battery saver unknown</source>
    <translation>Energiesparmodus unbekannt</translation>
   </message>
   <message>
-   <source>Waiting: you are using this computer (idle {have} of {need}).</source>
-   <translation>Wartet: Du bist am Computer (Leerlauf {have} von {need}).</translation>
+   <source>Taking a break while you work. Resumes after {need} without a key press.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>idle {have} of {need}</source>
    <translation>Leerlauf {have} von {need}</translation>
   </message>
   <message>
-   <source>Waiting: Shoal cannot tell whether somebody uses this computer.</source>
-   <translation>Wartet: Shoal kann nicht erkennen, ob jemand am Computer ist.</translation>
+   <source>Can't tell if you're at the computer, so it waits.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>use of the computer unknown</source>
    <translation>Benutzung unbekannt</translation>
   </message>
   <message>
-   <source>Waiting: {app} is running.</source>
-   <translation>Wartet: {app} läuft.</translation>
+   <source>Giving way to {app}.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>{app} is running</source>
    <translation>{app} läuft</translation>
   </message>
   <message>
-   <source>Waiting: Shoal cannot tell which programs are running.</source>
-   <translation>Wartet: Shoal kann nicht erkennen, welche Programme laufen.</translation>
+   <source>Can't tell which programs are running, so it waits.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>running programs unknown</source>
    <translation>laufende Programme unbekannt</translation>
   </message>
   <message>
-   <source>Waiting: a program fills the screen or keeps it awake.</source>
-   <translation>Wartet: Ein Programm füllt den Bildschirm oder hält ihn wach.</translation>
+   <source>Giving way: an app fills the screen or keeps it awake.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>full-screen program</source>
    <translation>Vollbildprogramm</translation>
   </message>
   <message>
-   <source>Waiting: Shoal cannot tell whether a program fills the screen.</source>
-   <translation>Wartet: Shoal kann nicht erkennen, ob ein Programm den Bildschirm füllt.</translation>
+   <source>Can't tell if an app fills the screen, so it waits.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>full-screen program unknown</source>
    <translation>Vollbild unbekannt</translation>
   </message>
   <message>
-   <source>Waiting: other programs need the memory.</source>
-   <translation>Wartet: Andere Programme brauchen den Speicher.</translation>
+   <source>Giving way: other apps need the memory.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>memory is short</source>
    <translation>Speicher knapp</translation>
   </message>
   <message>
-   <source>Waiting: Shoal cannot tell how much memory is free.</source>
-   <translation>Wartet: Shoal kann nicht erkennen, wie viel Speicher frei ist.</translation>
+   <source>Can't tell how much memory is free, so it waits.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>free memory unknown</source>
    <translation>freier Speicher unbekannt</translation>
   </message>
   <message>
-   <source>Waiting: the computer is hot.</source>
-   <translation>Wartet: Der Computer ist heiß.</translation>
+   <source>Cooling down: the computer is hot.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>too hot</source>
    <translation>zu heiß</translation>
   </message>
   <message>
-   <source>Waiting: Shoal cannot tell how hot the computer is.</source>
-   <translation>Wartet: Shoal kann nicht erkennen, wie heiß der Computer ist.</translation>
+   <source>Can't tell how hot the computer is, so it waits.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>temperature unknown</source>
    <translation>Temperatur unbekannt</translation>
   </message>
   <message>
-   <source>Waiting: other programs use {percent} % of the processor.</source>
-   <translation>Wartet: Andere Programme nutzen {percent} % des Prozessors.</translation>
+   <source>Giving way: other apps are busy ({percent} %).</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>others use the processor</source>
    <translation>Prozessor anderweitig genutzt</translation>
   </message>
   <message>
-   <source>Waiting: Shoal cannot tell how busy other programs are.</source>
-   <translation>Wartet: Shoal kann nicht erkennen, wie beschäftigt andere Programme sind.</translation>
+   <source>Can't tell how busy other apps are, so it waits.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>processor load unknown</source>
    <translation>Prozessorlast unbekannt</translation>
   </message>
   <message>
-   <source>Waiting: other programs use {percent} % of the graphics card.</source>
-   <translation>Wartet: Andere Programme nutzen {percent} % der Grafikkarte.</translation>
+   <source>Giving way: other apps keep the graphics card busy ({percent} %).</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>others use the graphics card</source>
    <translation>Grafikkarte anderweitig genutzt</translation>
   </message>
   <message>
-   <source>Waiting: Shoal cannot tell how busy the graphics card is.</source>
-   <translation>Wartet: Shoal kann nicht erkennen, wie beschäftigt die Grafikkarte ist.</translation>
+   <source>Can't tell how busy the graphics card is, so it waits.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>graphics card load unknown</source>
    <translation>Grafiklast unbekannt</translation>
   </message>
   <message>
-   <source>Waiting until it has been quiet for a while (quiet {have} of {need}).</source>
-   <translation>Wartet, bis es eine Weile ruhig war (ruhig {have} von {need}).</translation>
+   <source>Almost there: starts after {need} of quiet.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>quiet {have} of {need}</source>
@@ -3307,6 +3343,14 @@
   <message>
    <source>finishing this round</source>
    <translation>beendet diese Runde</translation>
+  </message>
+  <message>
+   <source>Keeps learning while you work until {until}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>learning until {until}</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Learning.</source>
@@ -3529,12 +3573,12 @@
    <translation>exklusiv programme spiele liste</translation>
   </message>
   <message>
-   <source>Give way when others use the processor</source>
-   <translation>Weichen, wenn andere den Prozessor brauchen</translation>
+   <source>Give way when other apps are busy</source>
+   <translation type="unfinished" />
   </message>
   <message>
-   <source>From this share of all cores on, used by other programs, it waits. 100 switches this off.</source>
-   <translation>Ab diesem Anteil aller Kerne, den andere Programme nutzen, wartet es. 100 schaltet das ab.</translation>
+   <source>Pause when other apps use more than this much of the processor. 100 switches this off.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>cpu load busy others processor</source>
