@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import sys
+import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Sequence
 from itertools import count
@@ -17,6 +18,7 @@ import msgspec
 
 from app import remedy
 from app.common.files import log_with_room
+from app.common.text import span
 from app.node import messages, solo
 from app.node.effort import Effort
 from app.node.errors import DiskFullError
@@ -27,6 +29,14 @@ from engines.opening import AUTO
 
 ROOT = Path(__file__).resolve().parents[2]
 TRAINER = (sys.executable, "-m", "app.node.trainer")
+SILENCE_S = 300.0
+"""A trainer that says nothing for so long hangs, or was stopped from outside; see `Link._patience_s`."""
+_SILENCES = 10.0
+"""Of the longest silence so far: a computer that is busy today has that much more time."""
+_OPENING = 6.0
+"""So many times the patience while a model is opened: it may be converted, or come from a slow disk."""
+_ORDINARY = 100_000_000
+"""Parameters up to which SILENCE_S holds; larger models have in proportion more."""
 _LAST_WORDS_S = 5.0
 """A trainer that closed its output but lives on is killed after this long."""
 
@@ -59,6 +69,8 @@ class Link:
         self._log = log
         self._note = note
         self._numbers = count(1)
+        self._parameters = 0
+        self._silence_s = 0.0
 
     @classmethod
     async def start(
@@ -110,7 +122,9 @@ class Link:
 
     async def open(self, model: Path, rank: int | None, seed: int) -> EngineInfo:
         request = messages.Open(number=next(self._numbers), model=str(model), rank=rank, seed=seed)
-        return (await self._ask(request, messages.Opened)).info
+        info = (await self._ask(request, messages.Opened)).info
+        self._parameters = info.parameters
+        return info
 
     async def sample(
         self,
@@ -169,7 +183,7 @@ class Link:
             self._process.stdin.write(messages.to_line(request))
             await self._process.stdin.drain()
             while True:
-                line = await self._process.stdout.readline()
+                line = await self._line(self._process.stdout, opening=isinstance(request, messages.Open))
                 if not line:
                     raise await self._death()
                 reply = messages.reply(line)
@@ -196,6 +210,23 @@ class Link:
         ) as error:  # ValueError: a line longer than the reader's limit
             await self.end(0.0)
             raise TrainerDied(f"The trainer could not be understood ({error})", _engine()) from error
+
+    async def _line(self, lines: asyncio.StreamReader, opening: bool) -> bytes:
+        """The next one. Raises TrainerDied, after killing it, when none comes for too long."""
+        patience, asked = self._patience_s(opening), time.monotonic()
+        try:
+            line = await asyncio.wait_for(lines.readline(), patience)
+        except TimeoutError:
+            await self.end(0.0)
+            raise TrainerDied(f"The trainer has not answered for {span(patience)}", _MEMORY) from None
+        if not opening:
+            self._silence_s = max(self._silence_s, time.monotonic() - asked)
+        return line
+
+    def _patience_s(self, opening: bool) -> float:
+        """Seconds between two lines after which a trainer is given up."""
+        least = SILENCE_S * (_OPENING if opening else max(1.0, self._parameters / _ORDINARY))
+        return max(least, _SILENCES * self._silence_s)
 
     async def _death(self) -> TrainerDied:
         await self.end(_LAST_WORDS_S)

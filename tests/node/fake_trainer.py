@@ -72,6 +72,7 @@ class FakeEngine:
         self, prompts_P: Sequence[Messages], n: int, max_tokens: int, seed: int, *, plain: bool = False
     ) -> list[list[Completion]]:
         _maybe("die while sampling", self.steps)
+        _maybe("hang while sampling", self.steps)
         if TROUBLE == "slow":
             time.sleep(0.3)
         random_ = random.Random(seed)
@@ -175,7 +176,7 @@ def _maybe(trouble: str, steps: int) -> None:
         if path.exists():
             return
         path.touch()
-    os.kill(os.getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGSTOP if what.startswith("hang") else signal.SIGKILL)
 
 
 if __name__ == "__main__":

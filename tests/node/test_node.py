@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.node import checkpoint, events
+from app.node import checkpoint, events, link
 from app.node import node as node_module
 from app.node.errors import NodeError
 from app.node.records import Probe, Round
@@ -157,6 +157,18 @@ def test_a_dead_trainer_costs_one_round(
     assert taken == counted > 0
     assert [kind for (kind,) in rows(bench, "SELECT kind FROM events")] == ["trainer_restarted"]
     assert not list(bench.checkpoints.glob(".*"))
+
+
+def test_a_trainer_that_hangs_is_noticed_and_started_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, no_waiting: None
+) -> None:
+    monkeypatch.setattr(link, "SILENCE_S", 4.0)
+    monkeypatch.setenv("FAKE_TROUBLE", f"hang while sampling @{tmp_path / 'marker'}")
+    seen = bench.run(rounds=3)
+    (restart,) = of(events.TrainerRestarted, seen)
+    assert restart.sentence.startswith("The trainer has not answered for 4 s; it is started again")
+    assert [event.round for event in of(Round, seen)] == [1, 2, 3]
+    assert bench.steps(3)[0] == bench.steps(3)[1]
 
 
 def test_a_trainer_that_always_dies_ends_the_node_with_a_sentence(
