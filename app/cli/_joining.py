@@ -20,13 +20,12 @@ import msgspec
 from app import remedy
 from app.arguments import whole
 from app.cli import _operator
+from app.common.secrets import PRIVATE
 from app.relay.access import MOST_WORK_BITS, WORK_BITS, Access, AccessError, Invited, Knowing, Listed, Open
 from app.swarm.invite import Invite, where
 from app.swarm.private import Private, new_words, unlock
 
 SWARM = "shoal"
-PRIVATE = "SHOAL_PRIVATE"
-"""Environment variable with a private swarm's six words or its access key."""
 ANYWHERE = "0.0.0.0"
 _MODES = ("open", "pow", "invite", "allowlist", "private")
 

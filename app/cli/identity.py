@@ -20,13 +20,14 @@ from typing import Any
 import msgspec
 
 from app import remedy
+from app.common.secrets import PASSPHRASE
 from app.home import home
 from app.node.errors import BusyError
 from app.node.format import check as check_format
 from app.node.format import stamp as stamp_format
 from app.node.home import folder, held
 from app.swarm.identity import WORDS, Identity, IdentityError
-from app.swarm.keeping import PASSPHRASE, Kept, Where, Whereabouts, keep, read_identity, whereabouts
+from app.swarm.keeping import Kept, Where, Whereabouts, keep, read_identity, whereabouts
 
 SUMMARY = "tell your name among other Shoals; show its recovery words, restore, export or renew it"
 

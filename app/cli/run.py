@@ -332,8 +332,8 @@ def _joins(args: argparse.Namespace) -> Joins:
 
 
 def _swarm(plan: settings.Settings, home: Path, joins: Joins) -> Swarm:
+    from app.common.secrets import PASSPHRASE
     from app.node.swarming import Swarming
-    from app.swarm.keeping import PASSPHRASE
 
     return Swarming(
         home,

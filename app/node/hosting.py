@@ -23,6 +23,7 @@ import msgspec
 
 from app.common import files
 from app.common.retry import Pace
+from app.common.secrets import PRIVATE
 from app.node.errors import NodeError
 from app.stopping import out_of_reach
 from app.swarm.invite import Invite, parse
@@ -144,10 +145,10 @@ class Hosting:
         command = [sys.executable, "-m", "app.cli", "relay", "--port", str(port), "--state", str(self._folder)]
         command += ["--until-stdin-closes", *(["--lan"] if self._lan else [])]
         environment = {**os.environ, "PYTHONPATH": _path()}
-        environment.pop("SHOAL_PRIVATE", None)
+        environment.pop(PRIVATE, None)
         if self._private is not None:
             command.append("--private")
-            environment["SHOAL_PRIVATE"] = self._private.token
+            environment[PRIVATE] = self._private.token
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             with files.log_with_room(self._log).open("ab") as log:

@@ -17,6 +17,7 @@ from typing import TypeVar
 import msgspec
 
 from app import remedy
+from app.common import secrets
 from app.common.files import log_with_room
 from app.common.text import span
 from app.node import messages, solo
@@ -90,7 +91,7 @@ class Link:
         `engine` is one of engines.opening.CHOICES, `home` the data folder, `share` what is left of the measured
         budget after deaths for want of memory."""
         environment = {
-            **os.environ,
+            **secrets.without(),
             **(solo.OFFLINE if alone else {}),
             **({EFFORT: msgspec.json.encode(effort).decode()} if effort is not None else {}),
             **({HOME: str(home)} if home is not None else {}),

@@ -276,7 +276,8 @@ class _Child:
             start_new_session=True,
             creationflags=flags,
             env={
-                **os.environ,
+                # No setting of ours, and so no secret: other programs can read what a process was given.
+                **{name: value for name, value in os.environ.items() if not name.startswith("SHOAL_")},
                 "PYTHONPATH": os.pathsep.join(paths),
                 "OMP_NUM_THREADS": "1",
                 "OPENBLAS_NUM_THREADS": "1",

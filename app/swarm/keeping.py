@@ -25,6 +25,7 @@ from keyring.backends.chainer import ChainerBackend
 
 from app import remedy
 from app.common import files
+from app.common.secrets import PASSPHRASE
 from app.swarm.identity import (
     Identity,
     IdentityError,
@@ -39,8 +40,6 @@ SERVICE = "Shoal"
 HUB_TOKEN = "Hugging Face access token"
 """The one other entry that Shoal keeps under that service (app/cli/_hub_token.py)."""
 RECORD = "identity.json"
-PASSPHRASE = "SHOAL_PASSPHRASE"
-"""Environment variable that opens a key's file, and encrypts one that is not."""
 PATIENCE_S = 60.0
 """How long a person may take with the keyring's own dialog before the node goes on without it."""
 

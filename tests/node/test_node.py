@@ -159,6 +159,20 @@ def test_a_dead_trainer_costs_one_round(
     assert not list(bench.checkpoints.glob(".*"))
 
 
+def test_processes_that_need_no_secret_have_none(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOAL_PASSPHRASE", "correct horse")
+    monkeypatch.setenv("SHOAL_PRIVATE", "six words")
+    held: list[dict[str, str]] = []
+
+    def look(event: events.Event) -> bool:
+        if isinstance(event, Round):
+            held.extend(child.environ() for child in psutil.Process().children())
+        return False
+
+    bench.run(look, rounds=1)
+    assert len(held) >= 2 and not any("SHOAL_PASSPHRASE" in one or "SHOAL_PRIVATE" in one for one in held)
+
+
 def test_a_trainer_that_hangs_is_noticed_and_started_again(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, no_waiting: None
 ) -> None:
