@@ -41,6 +41,7 @@ from app.ui.single import Single
 from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.theme.theme import Choice
+from app.ui.tips import PlainTips
 from app.ui.tray import Tray
 from app.ui.updating import Updating
 from app.ui.widgets.engine_actions import EngineActions
@@ -63,6 +64,8 @@ class Desktop:
         updating: Updating | None = None,
     ) -> None:
         self._application = application
+        self._tips = PlainTips()
+        application.installEventFilter(self._tips)
         self.choices = Choices(home)
         self.theme = Theme(application, theme or self.choices["theme"])
         self._link = link or Link(home)

@@ -9,6 +9,8 @@ import msgspec
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableView, QWidget
 
+from app.ui.tips import plain
+
 _Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
 
@@ -79,7 +81,7 @@ class Rows(QAbstractTableModel):
             return column.text(self._rows[index.row()])
         if role == Qt.ItemDataRole.ToolTipRole:
             text = column.text(self._rows[index.row()])
-            return text if len(text) > 40 else None
+            return plain(text) if len(text) > 40 else None
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignRight if column.right else Qt.AlignmentFlag.AlignLeft
             return int(side | Qt.AlignmentFlag.AlignVCenter)
