@@ -9,6 +9,7 @@ import msgspec
 from app.sapo import curriculum
 from app.sapo.curriculum import Curriculum, Tally
 from app.sapo.defences import Habits
+from app.sapo.forms import Pays
 from app.sapo.groups import ScoredGroup
 
 
@@ -20,6 +21,8 @@ class Learner(msgspec.Struct, frozen=True, kw_only=True):
     own_logprob: float | None = None
     habits: Habits | None = None
     """What own answers are like, against which peers' are held."""
+    pays: Pays = Pays()
+    """Which form own groups pay for; peers may not teach another."""
     steps: int = 0
 
 
