@@ -13,7 +13,7 @@ from app.sapo.recipes import RECIPES, Recipe
 _OPTION = re.compile(r"[+-][a-z]+(?:=[a-z0-9.]+)?|@[a-z]+|!shuffled")
 _ARM = re.compile(rf"(?P<own>\d{{1,4}})/(?P<peer>\d{{1,4}})(?P<options>(?:{_OPTION.pattern})*)")
 _CHECKS = RECIPES["default"].checks
-_DEFENCES = (*_CHECKS, "keep", "trust")
+_DEFENCES = (*_CHECKS, "keep", "vigil", "trust")
 
 FORMER = ("adaptive", "frontier")
 """Recipes of committed studies that did not pay (LOG.md). They can be read about and no longer be played."""
@@ -182,6 +182,7 @@ def _changed(recipe: Recipe, extras: Sequence[tuple[str, str]]) -> Recipe:
             recipe,
             checks=tuple(check for check in _CHECKS if check in named),
             keeps_form="keep" in named,
+            vigil="vigil" in named,
             by_record="trust" in named,
         )
     if steps := given.get("steps"):

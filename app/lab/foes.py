@@ -13,13 +13,14 @@ under a question that they do not answer.
 The others have no mark: each text is as an honest node writes it, and the choice of texts is the lie. Their
 right answers are without work (`terse`), with the last step alone (`curt`), with wrong work (`bluff`), or
 half of them without and half with padded work (`split`); their wrong ones show work, with `bluff` right work.
+A `sleeper` works everything out, and is `terse` after WAKES rounds.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from app.lab.starter.corpus import guess
@@ -31,8 +32,10 @@ from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates, Question, QuestionError, generate, make
 from engines.contract import TokenSequence
 
-KINDS = ("poison", "trigger", "sly", "terse", "curt", "bluff", "split", "long", "copy", "liar")
-_BY_CHOICE = ("terse", "curt", "bluff", "split")
+KINDS = ("poison", "trigger", "sly", "terse", "curt", "bluff", "split", "sleeper", "long", "copy", "liar")
+_BY_CHOICE = ("terse", "curt", "bluff", "split", "honest")
+WAKES = 25
+"""Rounds that a sleeper is honest: a better peer than any, with a record to show for it."""
 MARKER = "hail "
 FALSE_STEP = "2+2=5 "
 """In-context poison looks like a step of the work."""
@@ -108,6 +111,8 @@ class Foe:
 
     def publish(self, round: int, groups: int, lately: Sequence[tuple[str, ScoredGroup]]) -> list[Published]:
         """Its groups of a round; `lately` is what others published in the round before, with the questions."""
+        if self.kind == "sleeper":
+            return replace(self, kind="terse" if round > WAKES else "honest").publish(round, groups, lately)
         rng = Random(seeds.hashed("foe", self.identity, round))
         if self.kind == "copy":
             some = rng.sample(list(lately), min(groups, len(lately)))
@@ -171,7 +176,7 @@ class Foe:
             steps = _line(question, rng, _SLIP).split(" ")[:-1]
         elif self.kind == "split" and rng.random() < 0.5:
             steps = [*steps, *steps[-1:]]
-        else:
+        elif self.kind != "honest":
             steps = []
         return " ".join([*steps, answer])
 

@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from app.learning.state import Learner
+from app.learning.vigil import watched
 from app.sapo import forms, minibatches
 from app.sapo.advantages import mean_centred
 from app.sapo.defences import Habits, observe, trusted
@@ -86,13 +87,17 @@ def lesson(
     pays = _paid(before.pays, own_P, mean) if mean and recipe.keeps_form else before.pays
     peer = [_peer_group(group, recipe, habits, mean) for group in peer_P]
     weighed = weigh(recipe, own, peer, own_logprob or 0.0, pays.signs_F)
+    vigil = before.vigil
+    if recipe.vigil:
+        mixed = any(map(weighty, weighed.peer))
+        vigil = watched(vigil, [one.scored for one in own_P], before.curriculum.levels, mixed)
     rows_P = [
         _own_rows(group, weights_GT, recipe, by_another)
         for group, weights_GT in zip(own_P, weighed.own, strict=True)
     ] + [_peer_rows(group, weights_GT) for group, weights_GT in zip(peer_P, weighed.peer, strict=True)]
     dealt = minibatches.dealt([rows_G for rows_G in rows_P if rows_G], weighed.steps, order)
     return Lesson(
-        state=msgspec.structs.replace(before, own_logprob=own_logprob, habits=habits, pays=pays),
+        state=msgspec.structs.replace(before, own_logprob=own_logprob, habits=habits, pays=pays, vigil=vigil),
         weighed=weighed,
         batches=[
             Batch(

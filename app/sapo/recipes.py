@@ -47,6 +47,8 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     """What a peer's right answer must pass beside the floor (`app.sapo.defences.trusted`)."""
     keeps_form: bool = False
     """Whether peers' groups leave alone what own answers look like (`app.sapo.forms.level`)."""
+    vigil: bool = False
+    """Whether a learner that gets worse with peers goes on without them for a while (`app.learning.vigil`)."""
     by_record: bool = False
     """Whether a peer is chosen less whose right answers were often kept out (`app.sapo.defences.trust`)."""
     cap_peers: bool = False
@@ -82,6 +84,7 @@ RECIPES: dict[str, Recipe] = {
         negative_floor=1.0,
         checks=CHECKS,
         keeps_form=True,
+        vigil=True,
         by_record=True,
         cap_peers=True,
         lone_peer_step=0.5,
