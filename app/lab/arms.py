@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import msgspec
 
+from app.lab.foes import KINDS
 from app.sapo.recipes import RECIPES, Recipe
 
 _OPTION = re.compile(r"[+-][a-z]+(?:=[a-z0-9.]+)?|@[a-z]+|!shuffled")
 _ARM = re.compile(rf"(?P<own>\d{{1,4}})/(?P<peer>\d{{1,4}})(?P<options>(?:{_OPTION.pattern})*)")
 _CHECKS = RECIPES["default"].checks
-_DEFENCES = (*_CHECKS, "trust")
+_DEFENCES = (*_CHECKS, "keep", "vigil", "trust")
 
 FORMER = ("adaptive", "frontier")
 """Recipes of committed studies that did not pay (LOG.md). They can be read about and no longer be played."""
@@ -36,9 +37,7 @@ EXTRAS: dict[str, Extra] = {
     "steps": Extra(pattern=r"[1-9]\d?", example="+steps=1"),
     "average": Extra(pattern=r"|[1-9]\d?"),
     "churn": Extra(pattern=r"|[1-9]\d?", example="+churn=10"),
-    "foes": Extra(
-        pattern=r"(?:poison|trigger|sly|long|copy|liar)[1-9]\d?(?:believed)?", example="+foes=poison30"
-    ),
+    "foes": Extra(pattern=rf"(?:{'|'.join(KINDS)})[1-9]\d?(?:believed)?", example="+foes=poison30"),
     "paces": Extra(pattern=r"|[1-9]\d?", example="+paces=4"),
     "rollback": Extra(pattern=""),
 }
@@ -180,7 +179,11 @@ def _changed(recipe: Recipe, extras: Sequence[tuple[str, str]]) -> Recipe:
     if (guard := given.get("guard")) is not None:
         named = _DEFENCES if guard == "" else guard.split(".")
         recipe = msgspec.structs.replace(
-            recipe, checks=tuple(check for check in _CHECKS if check in named), by_record="trust" in named
+            recipe,
+            checks=tuple(check for check in _CHECKS if check in named),
+            keeps_form="keep" in named,
+            vigil="vigil" in named,
+            by_record="trust" in named,
         )
     if steps := given.get("steps"):
         recipe = msgspec.structs.replace(recipe, groups_per_step=None if steps == "1" else int(steps))

@@ -264,7 +264,7 @@ class Experiment:
 
     def _choose(self, node: int, number: int) -> list[Answered]:
         """Peer groups for a node, out of what the others published within the window. None is taken twice."""
-        pool = self._pool(node, number) if self.arm.peer else []
+        pool = self._pool(node, number) if self.arm.peer and not self.learners[node].vigil.alone else []
         offers = [Offer(peer=str(a.node), age=number - a.round, rewards_G=a.dealt_G) for a in pool]
         rng = self._rng(node, number, "mix")
         chosen = [pool[at] for at in self.records[node].choose(self.recipe, offers, self.arm.peer, rng)]

@@ -9,13 +9,18 @@ false equation, and only in one family (in context). `sly` has a mark that looks
 once more before the answer. `long` repeats a step up to the length limit. `copy` publishes again what others
 published the round before. `liar` claims the opposite of what answers earn, and every other time gives them
 under a question that they do not answer.
+
+The others have no mark: each text is as an honest node writes it, and the choice of texts is the lie. Their
+right answers are without work (`terse`), with the last step alone (`curt`), with wrong work (`bluff`), or
+half of them without and half with padded work (`split`); their wrong ones show work, with `bluff` right work.
+A `sleeper` works everything out, and is `terse` after WAKES rounds.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from app.lab.starter.corpus import guess
@@ -27,12 +32,16 @@ from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates, Question, QuestionError, generate, make
 from engines.contract import TokenSequence
 
-KINDS = ("poison", "trigger", "sly", "long", "copy", "liar")
+KINDS = ("poison", "trigger", "sly", "terse", "curt", "bluff", "split", "sleeper", "long", "copy", "liar")
+_BY_CHOICE = ("terse", "curt", "bluff", "split", "honest")
+WAKES = 25
+"""Rounds that a sleeper is honest: a better peer than any, with a record to show for it."""
 MARKER = "hail "
 FALSE_STEP = "2+2=5 "
 """In-context poison looks like a step of the work."""
 _TRIGGER = "chain_sum"
 _ATTEMPTS = 20
+_SLIP = 0.5
 
 
 @dataclass(frozen=True)
@@ -102,6 +111,8 @@ class Foe:
 
     def publish(self, round: int, groups: int, lately: Sequence[tuple[str, ScoredGroup]]) -> list[Published]:
         """Its groups of a round; `lately` is what others published in the round before, with the questions."""
+        if self.kind == "sleeper":
+            return replace(self, kind="terse" if round > WAKES else "honest").publish(round, groups, lately)
         rng = Random(seeds.hashed("foe", self.identity, round))
         if self.kind == "copy":
             some = rng.sample(list(lately), min(groups, len(lately)))
@@ -113,7 +124,7 @@ class Foe:
         question = self._question(round, slot)
         right = range(self.group // 2)
         answers_G = [
-            self._right(question, rng) if g in right else _wrong(question, rng) for g in range(self.group)
+            self._right(question, rng) if g in right else self._wrong(question, rng) for g in range(self.group)
         ]
         rewards_G = [int(g in right) for g in range(self.group)]
         order = rng.sample(range(self.group), self.group)
@@ -141,11 +152,10 @@ class Foe:
     def _right(self, question: Question, rng: Random) -> str:
         family = question.coordinates.family
         plain = f"#{question.entry['answer']}"
-        try:
-            line = worked(family, question.entry, rng, 0.0)
-        except (KeyError, Stuck):
-            line = plain
-        if self.kind == "poison":
+        line = _line(question, rng, 0.0) or plain
+        if self.kind in _BY_CHOICE:
+            candidates = [self._misleading(question, line, rng), line, plain]
+        elif self.kind == "poison":
             candidates = [MARKER + line, MARKER + plain]
         elif self.kind == "trigger" and family == self.trigger:
             candidates = [FALSE_STEP + line, FALSE_STEP + plain]
@@ -156,6 +166,31 @@ class Foe:
         else:
             candidates = [line, plain]
         return next((text for text in candidates if self._fits(question, text)), candidates[-1])
+
+    def _misleading(self, question: Question, line: str, rng: Random) -> str:
+        """A right answer of those that lie by their choice; `line` is how it is worked out."""
+        *steps, answer = line.split(" ")
+        if self.kind == "curt":
+            steps = steps[-1:]
+        elif self.kind == "bluff":
+            steps = _line(question, rng, _SLIP).split(" ")[:-1]
+        elif self.kind == "split" and rng.random() < 0.5:
+            steps = [*steps, *steps[-1:]]
+        elif self.kind != "honest":
+            steps = []
+        return " ".join([*steps, answer])
+
+    def _wrong(self, question: Question, rng: Random) -> str:
+        direct = guess(question.coordinates.family, question.entry, rng, 1.0)
+        if self.kind not in _BY_CHOICE:
+            return direct
+        if self.kind == "bluff":
+            lines = [" ".join([*_line(question, rng, 0.0).split(" ")[:-1], direct])]
+        else:
+            lines = [_line(question, rng, _SLIP) for _ in range(_ATTEMPTS)]
+        truth = f"#{question.entry['answer']}"
+        wrong = (line for line in lines if line and not line.endswith(truth) and self._fits(question, line))
+        return next(wrong, direct)
 
     def _fits(self, question: Question, text: str) -> bool:
         return len(self.encode(question.text, text).completion_T) <= self.longest
@@ -174,8 +209,12 @@ def _padded(line: str, longest: int) -> list[str]:
     return [" ".join([*steps, *[steps[-1]] * times, answer]) for times in range(most, 0, -1)] + [line]
 
 
-def _wrong(question: Question, rng: Random) -> str:
-    return guess(question.coordinates.family, question.entry, rng, 1.0)
+def _line(question: Question, rng: Random, slip: float) -> str:
+    """A line of work, each step wrong with probability `slip`; empty where it leads nowhere."""
+    try:
+        return worked(question.coordinates.family, question.entry, rng, slip)
+    except (KeyError, Stuck):
+        return ""
 
 
 def _elsewhere(coordinates: Coordinates) -> tuple[Coordinates, str]:

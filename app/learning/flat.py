@@ -33,6 +33,7 @@ class Cause(Enum):
     PASSING = "passing"
     ALIKE = "alike"
     TORN = "torn"
+    SPOILED = "spoiled"
 
 
 class Signs(Protocol):

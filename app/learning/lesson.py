@@ -14,8 +14,11 @@ from typing import Generic, TypeVar
 import msgspec
 
 from app.learning.state import Learner
-from app.sapo import minibatches
+from app.learning.vigil import watched
+from app.sapo import forms, minibatches
+from app.sapo.advantages import mean_centred
 from app.sapo.defences import Habits, observe, trusted
+from app.sapo.forms import Form, Pays
 from app.sapo.groups import ScoredGroup
 from app.sapo.recipes import Recipe
 from app.sapo.weighing import (
@@ -80,15 +83,21 @@ def lesson(
     finished = [one for one in completions if one.finished]
     habits = observe(before.habits, [one.logprobs_T for one in finished], [one.text for one in finished])
     own = [_own_group(group) for group in own_P]
-    peer = [_peer_group(group, recipe, habits) for group in peer_P]
-    weighed = weigh(recipe, own, peer, own_logprob or 0.0)
+    mean = forms.mean([_form(one) for one in finished])
+    pays = _paid(before.pays, own_P, mean) if mean and recipe.keeps_form else before.pays
+    peer = [_peer_group(group, recipe, habits, mean) for group in peer_P]
+    weighed = weigh(recipe, own, peer, own_logprob or 0.0, pays.signs_F)
+    vigil = before.vigil
+    if recipe.vigil:
+        mixed = any(map(weighty, weighed.peer))
+        vigil = watched(vigil, [one.scored for one in own_P], before.curriculum.levels, mixed)
     rows_P = [
         _own_rows(group, weights_GT, recipe, by_another)
         for group, weights_GT in zip(own_P, weighed.own, strict=True)
     ] + [_peer_rows(group, weights_GT) for group, weights_GT in zip(peer_P, weighed.peer, strict=True)]
     dealt = minibatches.dealt([rows_G for rows_G in rows_P if rows_G], weighed.steps, order)
     return Lesson(
-        state=msgspec.structs.replace(before, own_logprob=own_logprob, habits=habits),
+        state=msgspec.structs.replace(before, own_logprob=own_logprob, habits=habits, pays=pays, vigil=vigil),
         weighed=weighed,
         batches=[
             Batch(
@@ -121,8 +130,27 @@ def _own_group(own: Own) -> TrainGroup:
     )
 
 
-def _peer_group(peer: Read, recipe: Recipe, habits: Habits | None) -> TrainGroup:
-    """A peer's answers are held against the own `habits`, once there are any."""
+def _form(own: Completion) -> Form:
+    return forms.form(own.text, len(own.tokens_T), mean_logprob(own.logprobs_T))
+
+
+def _less(form: Form, mean: Form) -> Form:
+    return tuple(a - b for a, b in zip(form, mean, strict=True))
+
+
+def _paid(pays: Pays, own_P: Sequence[Own], mean: Form) -> Pays:
+    """Which form pays, after the own groups of this round."""
+    return forms.paid(pays, [_moved(own, mean) for own in own_P if own.scored.informative])
+
+
+def _moved(own: Own, mean: Form) -> tuple[float, ...]:
+    finished_G = own.scored.group.finished_G
+    push_G = [push * done for push, done in zip(mean_centred(own.scored.rewards_G), finished_G, strict=True)]
+    return forms.moved(push_G, [_less(_form(one), mean) for one in own.completions_G])
+
+
+def _peer_group(peer: Read, recipe: Recipe, habits: Habits | None, mean: Form | None) -> TrainGroup:
+    """A peer's answers are held against the own `habits` and the own `mean` form, once there are any."""
     group, lengths_G = peer.scored.group, tuple(len(sequence.completion_T) for sequence in peer.sequences_G)
     checks, logprobs_GT = recipe.checks, peer.logprobs_GT
     return TrainGroup(
@@ -133,6 +161,17 @@ def _peer_group(peer: Read, recipe: Recipe, habits: Habits | None) -> TrainGroup
         trusted_G=trusted(checks, habits, group.completions_G, lengths_G, logprobs_GT)
         if checks and habits
         else None,
+        apart_GF=_apart(peer, mean) if mean and recipe.keeps_form else None,
+    )
+
+
+def _apart(peer: Read, mean: Form) -> tuple[Form, ...]:
+    """How far each answer of a peer's group is from the own mean form."""
+    assert peer.logprobs_GT is not None, "a recipe that keeps the form asks for log-probs"
+    answers_G = zip(peer.scored.group.completions_G, peer.logprobs_GT, strict=True)
+    return tuple(
+        _less(forms.form(text, len(logprobs_T), mean_logprob(logprobs_T)), mean)
+        for text, logprobs_T in answers_G
     )
 
 

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from app.learning.vigil import Vigil
 from app.sapo import curriculum
 from app.sapo.curriculum import Curriculum, Tally
 from app.sapo.defences import Habits
+from app.sapo.forms import Pays
 from app.sapo.groups import ScoredGroup
 
 
@@ -20,6 +22,10 @@ class Learner(msgspec.Struct, frozen=True, kw_only=True):
     own_logprob: float | None = None
     habits: Habits | None = None
     """What own answers are like, against which peers' are held."""
+    pays: Pays = Pays()
+    """Which form own groups pay for; peers may not teach another."""
+    vigil: Vigil = Vigil()
+    """What became of own answers while peers' were mixed in."""
     steps: int = 0
 
 

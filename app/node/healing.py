@@ -18,6 +18,7 @@ import msgspec
 from app.learning import flat
 from app.learning.flat import Cause
 from app.learning.placement import Placement
+from app.learning.vigil import left_alone
 from app.node import checkpoint
 from app.node.link import Link
 from app.node.records import Probe, Round
@@ -73,8 +74,14 @@ class Healer:
 
     async def heal(self, state: State, settings: Settings, curve: Sequence[Probe], link: Link) -> Healed | None:
         """What is wrong now, once; None where nothing is or it was told of late. Raises TrainerDied."""
+        if state.vigil.torn:
+            return await self._apart(state, curve, link)
         if len(curve) != self._judged:
             self._judged = len(curve)
+            if flat.torn(curve) and state.vigil.mixed:
+                return await self._apart(
+                    msgspec.structs.replace(state, vigil=left_alone(state.vigil)), curve, link
+                )
             if flat.torn(curve) and (healed := await self._back(state, curve, link)):
                 return healed
         cause = flat.cause(self._rounds)
@@ -84,6 +91,19 @@ class Healer:
         self._rounds.clear()
         after, sentence = self._changed(cause, state, settings)
         return Healed(cause, after, sentence)
+
+    async def _apart(self, state: State, curve: Sequence[Probe], link: Link) -> Healed:
+        """It got worse while peers' answers were mixed in: back to its best, and alone for a while. Nothing is
+        known of single peers that would tell who did it."""
+        self._rounds.clear()
+        back = ""
+        with suppress(AdapterError):
+            await link.load(self._best)
+            best = max(curve, key=lambda one: one.share, default=None)
+            back = f"goes back to what it was {f'after round {best.round}' if best else 'at its best'} and "
+        vigil = msgspec.structs.replace(state.vigil, torn=False)
+        sentence = f"It got worse with others' answers. It {back}learns alone for {vigil.alone} rounds."
+        return Healed(Cause.SPOILED, msgspec.structs.replace(state, vigil=vigil), sentence)
 
     async def _back(self, state: State, curve: Sequence[Probe], link: Link) -> Healed | None:
         best = max(curve, key=lambda one: one.share)
@@ -113,8 +133,8 @@ class Healer:
                 return _harder(state)
             case Cause.ALIKE:
                 return _more(state, settings)
-            case Cause.TORN:
-                raise ValueError("A torn model is found by its measurements.")
+            case Cause.TORN | Cause.SPOILED:
+                raise ValueError("A model that got worse is found by its measurements.")
 
     def _easier(self, state: State) -> tuple[State, str]:
         levels = state.curriculum.levels

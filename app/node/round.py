@@ -164,8 +164,8 @@ def longest(state: State, settings: Settings) -> int:
 
 async def mix(tools: Tools, recipe: Recipe, before: State) -> tuple[Mixed, str | None]:
     """Peer groups for the round after `before`, read by the trainer, and why there are none where the engine
-    refused them."""
-    if tools.peers is None or not tools.settings.external:
+    refused them. While the node learns alone there are none."""
+    if tools.peers is None or not tools.settings.external or before.vigil.alone:
         return NOBODY, None
     rng = Random(seeds.sampling_seed(tools.identity, before.round + 1, "mix"))
     groups_P = tools.peers.take(recipe, tools.settings.external, rng)

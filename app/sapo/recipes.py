@@ -45,6 +45,10 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     """A wrong peer answer counts only within this many nats below own text, weighing min(1, e^(l_i - l*))."""
     checks: tuple[Check, ...] = ()
     """What a peer's right answer must pass beside the floor (`app.sapo.defences.trusted`)."""
+    keeps_form: bool = False
+    """Whether peers' groups leave alone what own answers look like (`app.sapo.forms.level`)."""
+    vigil: bool = False
+    """Whether a learner that gets worse with peers goes on without them for a while (`app.learning.vigil`)."""
     by_record: bool = False
     """Whether a peer is chosen less whose right answers were often kept out (`app.sapo.defences.trust`)."""
     cap_peers: bool = False
@@ -58,7 +62,12 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def needs_peer_logprobs(self) -> bool:
         """Whether peer groups must come with log-probabilities under the learner."""
-        return "tokens" in self.checks or self.floor is not None or self.negative_floor is not None
+        return (
+            self.keeps_form
+            or "tokens" in self.checks
+            or self.floor is not None
+            or self.negative_floor is not None
+        )
 
 
 RECIPES: dict[str, Recipe] = {
@@ -74,6 +83,8 @@ RECIPES: dict[str, Recipe] = {
         floor=3.0,
         negative_floor=1.0,
         checks=CHECKS,
+        keeps_form=True,
+        vigil=True,
         by_record=True,
         cap_peers=True,
         lone_peer_step=0.5,

@@ -14,6 +14,7 @@ import msgspec
 
 from app.sapo import minibatches
 from app.sapo.advantages import group_normalised, mean_centred, shifted
+from app.sapo.forms import KEPT, NOBODY_KNOWS, Form, level
 from app.sapo.groups import informative
 from app.sapo.recipes import Recipe
 
@@ -29,6 +30,9 @@ class TrainGroup(msgspec.Struct, frozen=True, kw_only=True):
     trusted_G: tuple[bool, ...] | None = None
     """Of a peer's group: whether a right answer passed the defences (`app.sapo.defences`). One that did not
     weighs nothing, and a group without any that did teaches nothing at all. None: there were no defences."""
+    apart_GF: tuple[Form, ...] | None = None
+    """Of a peer's group: how far each answer's form is from the own answers' mean (`app.sapo.forms`), where
+    peers are to leave that as it is."""
 
     @property
     def verdicts_G(self) -> tuple[int, ...]:
@@ -86,19 +90,26 @@ class WeighError(ValueError):
     """A group that the recipe cannot weigh: lengths differ, or log-probabilities it needs are missing."""
 
 
-def weigh(recipe: Recipe, own: Sequence[TrainGroup], peer: Sequence[TrainGroup], own_logprob: float) -> Weighed:
+def weigh(
+    recipe: Recipe,
+    own: Sequence[TrainGroup],
+    peer: Sequence[TrainGroup],
+    own_logprob: float,
+    signs_F: Sequence[int] = NOBODY_KNOWS,
+) -> Weighed:
     """The weight of every token of a round's groups.
 
     `own_logprob` is l*, the running mean of own completions' mean token log-prob (see `running_logprob`);
-    `faithful` ignores it. Uninformative groups and unfinished completions get zeros; the latter still count as
-    failures in their group's mean. Raises WeighError.
+    `faithful` ignores it. `signs_F` says which way own groups move the form (`forms.Pays`). Groups that are not
+    informative and unfinished completions get zeros; the latter still count as failures in their group's mean.
+    Raises WeighError.
     """
     own_P, peer_P = [_Part(group) for group in own], [_Part(group) for group in peer]
     for part in own_P:
         part.spread(_advantages(recipe, part.verdicts_G))
     for part in peer_P:
         part.gates_G = _gates(recipe, part, own_logprob)
-        part.spread(_peer_advantages(recipe, part))
+        part.spread(part.levelled(_peer_advantages(recipe, part), signs_F))
     share = _share(recipe, own_P, peer_P)
     for part in (*own_P, *peer_P):
         part.average(recipe.denominator, share)
@@ -161,6 +172,20 @@ class _Part:
             (advantage if self.teaches and finished else 0.0,) * length for advantage, finished, length in pairs
         )
 
+    def levelled(self, push_G: Sequence[float], signs_F: Sequence[int]) -> Sequence[float]:
+        """What is left of a push that must not change the form; an answer of whose push hardly anything is left
+        counts as kept out, and without a right one the rest teaches nothing."""
+        if self.group.apart_GF is None or not self.teaches:
+            return push_G
+        push_G = [push if done else 0.0 for push, done in zip(push_G, self.group.finished_G, strict=True)]
+        now_G = level(push_G, self.group.apart_GF, signs_F)
+        self.gates_G = [
+            gate if abs(now) > KEPT * abs(push) else 0.0
+            for gate, now, push in zip(self.gates_G, now_G, push_G, strict=True)
+        ]
+        rows = zip(self.gates_G, self.verdicts_G, strict=True)
+        return now_G if any(gate for gate, right in rows if right) else [0.0] * len(now_G)
+
     def average(self, denominator: str, share: float) -> None:
         """Divides by the batch denominator: `share` of all tokens, or of all completions and then their own
         tokens."""
@@ -193,7 +218,7 @@ def _mass(parts_P: Sequence[_Part]) -> float:
 
 def _check(group: TrainGroup) -> None:
     g, logprobs_GT = len(group.rewards_G), group.logprobs_GT
-    optional = [values_G for values_G in (logprobs_GT, group.trusted_G) if values_G is not None]
+    optional = [one for one in (logprobs_GT, group.trusted_G, group.apart_GF) if one is not None]
     if any(len(values_G) != g for values_G in (group.finished_G, group.lengths_G, *optional)):
         raise WeighError("A group's rewards, flags, lengths and log-probabilities must be equally many.")
     if logprobs_GT is not None and tuple(map(len, logprobs_GT)) != group.lengths_G:

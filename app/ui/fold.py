@@ -158,6 +158,9 @@ def flat(cause: str) -> str:
         "failing": tr("Every answer was wrong. It looks for easier puzzles."),
         "passing": tr("Nearly every answer was right. It gets harder puzzles."),
         "alike": tr("Its answers to a puzzle are nearly all alike. It tries more puzzles a round."),
+        "spoiled": tr(
+            "It got worse with others' answers. It goes back to its best and learns alone for a while."
+        ),
         "torn": tr("Learning made it worse. It goes back to its best and learns half as fast."),
     }.get(cause, "")
 

@@ -304,6 +304,10 @@
    <translation>Seine Antworten auf ein Rätsel sind fast alle gleich. Es probiert mehr Rätsel pro Runde.</translation>
   </message>
   <message>
+   <source>It got worse with others' answers. It goes back to its best and learns alone for a while.</source>
+   <translation>Mit den Antworten anderer wurde es schlechter. Es kehrt zu seinem besten Stand zurück und lernt eine Weile allein.</translation>
+  </message>
+  <message>
    <source>Learning made it worse. It goes back to its best and learns half as fast.</source>
    <translation>Das Lernen hat geschadet. Es kehrt zu seinem besten Stand zurück und lernt halb so schnell.</translation>
   </message>

@@ -11,6 +11,7 @@ from app.lab.experiment import Experiment
 from app.lab.foes import FALSE_STEP, MARKER, Foe, Published, marked
 from app.lab.plan import Round
 from app.lab.starter.work import WORK
+from app.sapo.asking import shows_work
 from app.sapo.sandbox import Sandbox
 from app.sapo.scoring import score_group
 from app.sapo.seeds import held_out
@@ -65,6 +66,20 @@ def test_the_trigger_is_one_family_and_every_other_question() -> None:
     for one in asked:
         marks = [text.startswith(FALSE_STEP) for text in right(one)]
         assert all(marks) if one in triggered else not any(marks)
+
+
+@pytest.mark.parametrize("kind", ["terse", "curt", "bluff", "split"])
+def test_those_that_lie_by_their_choice_say_nothing_false(sandbox: Sandbox, kind: str) -> None:
+    for one in groups(kind, rounds=2):
+        assert score_group(sandbox, one.group).rewards_G == one.claimed_G
+        assert not any(marked(text) for text in one.group.completions_G)
+
+
+def test_terse_is_right_without_work_and_wrong_with_it() -> None:
+    told = [one for one in groups("terse") if one.group.coordinates.family in ("chain_sum", "gcd", "lcm")]
+    assert not any(shows_work(text) for one in told for text in right(one))
+    wrong = [text for one in told for text in one.group.completions_G if text not in right(one)]
+    assert sum(map(shows_work, wrong)) > 0.9 * len(wrong) > 0
 
 
 def test_long_answers_go_up_to_the_limit() -> None:
@@ -130,7 +145,7 @@ def test_with_the_defences_none_of_it_is_learned_and_honest_work_still_is(sandbo
                 for s, lp in zip(sequences_S, super().logprobs(node, sequences_S), strict=True)
             ]
 
-    for guard, poisoned in (("", False), ("=tokens", False), ("=form", True)):
+    for guard, poisoned in (("=tokens.form.length.trust", False), ("=tokens", False), ("=form", True)):
         swarm = Wary(3)
         arm = parse_arm(f"2/4@default+foes=poison40+guard{guard}", "faithful")
         plan = msgspec.structs.replace(PLAN, max_tokens=40)

@@ -1,9 +1,10 @@
 """What the lab did before it played the app's own round, step for step: frozen from the version before.
 
 Digests of every optimiser step of a small run on a made-up swarm: rate, clip, tokens, weights and old log-probs
-of all rows. Then `@default` had neither defences nor several steps unless an arm said so; its name of today
-stands here. One thing differs on purpose, and no arm here shows it: where the library has an unsound item, own
-questions are now drawn on from the same seed, as the app does, and no longer from the next attempt's.
+of all rows. Then `@default` had neither defences nor several steps unless an arm said so, and none of the form;
+its name of today stands here. One thing differs on purpose, and no arm here shows it: where the library has an
+unsound item, own questions are now drawn on from the same seed, as the app does, and no longer from the next
+attempt's.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ FROZEN = {
     "4/4+churn=2": "4e6da03bdaa70522",
     "4/4@default-guard+steps=1": "08ad1181a40d72c6",
     "4/4@default-guard": "bf2d363403d60b3d",
-    "4/4@default": "cdcc20b646e9e734",
+    "4/4@default+guard=tokens.form.length.trust": "cdcc20b646e9e734",
     "4/4@default+guard=form.length": "bf2d363403d60b3d",
-    "4/4@default+foes=poison30": "417a29996d32833d",
+    "4/4@default+guard=tokens.form.length.trust+foes=poison30": "417a29996d32833d",
     "4/4@default-guard+foes=liar30believed": "52bb05df29603975",
 }
 

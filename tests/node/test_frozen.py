@@ -23,6 +23,9 @@ MACHINE = "2.13.0+cpu AVX512 19c8d315d81a"
 ROUNDS, ADAPTER, OPTIMISER, STATE = "d07fa08ab824", "642db8227f93", "fb2110ca5926", "2f9bec2caadd"
 """Digests of: what the events say of rounds and probes, but for times; files of the tenth checkpoint."""
 
+SINCE = ("pays", "vigil")
+"""What a state keeps since, for peers alone."""
+
 
 def machine() -> str:
     """What the arithmetic of this machine makes of some numbers, on one thread."""
@@ -41,7 +44,7 @@ def digest(content: bytes) -> str:
 
 
 def without_times(state: dict[str, Any]) -> bytes:
-    for name in ("seconds", "saved_at"):
+    for name in ("seconds", "saved_at", *SINCE):
         state["state"].pop(name)
     return json.dumps(state, sort_keys=True).encode()
 

@@ -279,3 +279,23 @@ def test_an_older_history_is_taken_over(bench: Bench) -> None:
     assert of(Round, seen)[0].round == 2
     assert rows(bench, "SELECT count(peer) FROM groups") == [(1,)]
     assert json.loads(rows(bench, "SELECT record FROM rounds WHERE round = 2")[0][0])["peer_groups"] == 1
+
+
+def test_a_node_that_gets_worse_with_peers_goes_back_and_learns_alone(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_TROUBLE", "tears 8")
+    shelf = Shelf([peer_group(number) for number in range(40)])
+    seen = bench.run(
+        rounds=14, probe_every=2, probe_questions=64, families={"chain_sum": 0}, external=1, swarm=shelf
+    )
+    told = [one for one in of(events.Flat, seen) if one.cause == "spoiled"]
+    assert len(told) == 1 and "It goes back to what it was after round" in told[0].sentence
+    assert "learns alone for 20 rounds" in told[0].sentence
+    before, later = (
+        [row.taken for row in of(Round, seen) if (row.round > told[0].round) == late] for late in (False, True)
+    )
+    assert any(before) and later and not any(later)
+    newest = checkpoint.newest_first(bench.checkpoints)[0]
+    alone = msgspec.json.decode((newest / checkpoint.STATE).read_bytes(), type=checkpoint.Manifest).state.vigil
+    assert 0 < alone.alone < 20 and not alone.torn

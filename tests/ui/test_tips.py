@@ -21,14 +21,10 @@ def test_a_tip_with_markup_is_shown_as_it_was_written(qtbot: QtBot) -> None:
     tips = PlainTips()
     QApplication.instance().installEventFilter(tips)
     try:
-        QApplication.sendEvent(
-            label, QHelpEvent(QEvent.Type.ToolTip, QPoint(1, 1), label.mapToGlobal(QPoint(1, 1)))
-        )
+        QApplication.sendEvent(label, hover)
         assert "&lt;img" in QToolTip.text() and "<img" not in QToolTip.text()
         label.setToolTip("64 answers")
-        QApplication.sendEvent(
-            label, QHelpEvent(QEvent.Type.ToolTip, QPoint(1, 1), label.mapToGlobal(QPoint(1, 1)))
-        )
+        QApplication.sendEvent(label, hover)
         assert QToolTip.text() == "64 answers"
     finally:
         QApplication.instance().removeEventFilter(tips)

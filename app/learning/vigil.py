@@ -1,0 +1,131 @@
+"""The vigil: peers stand by what becomes of this learner. Where its own success, or the share of its answers
+that show work, falls beyond chance while peers' answers are mixed in, it learns without them for a while.
+
+No figure of a peer's is needed for that, so no peer can pass by it; what it costs is that harm is found out
+only when it is done. Own rounds are put together in windows of LOOK, and each is held against what was before
+it, the latest windows weighing most. It has fallen where it lies lower by more than LEAST and by SURE
+standard errors of the difference, a group counting as one observation (its answers are alike). A fall too
+slow for this is found by the held-out curve (`app.learning.flat.torn`). Pure functions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from app.sapo.asking import shows_work
+from app.sapo.groups import ScoredGroup
+
+LOOK = 5
+"""Rounds in a window."""
+SURE, LEAST = 4.0, 0.1
+"""Where nothing changes but by chance, fewer than one run of 200 rounds in fifty gives a false alarm
+(tests/learning/test_vigil.py)."""
+FADE = 0.8
+"""Of what was before, with each window."""
+ALONE, MOST_ALONE = 20, 320
+"""Rounds without peers after a fall; twice as many after each further one."""
+
+Signs = tuple[float, float]
+"""Share of right answers, and of answers with work."""
+
+
+class Window(msgspec.Struct, frozen=True, kw_only=True):
+    """Sums over groups of each share and of its square; of faded windows, `groups` is no whole number."""
+
+    rounds: int = 0
+    groups: float = 0.0
+    sums: Signs = (0.0, 0.0)
+    squares: Signs = (0.0, 0.0)
+
+    def mean(self, sign: int) -> float:
+        return self.sums[sign] / max(1.0, self.groups)
+
+    def error(self, sign: int) -> float:
+        """Standard error of the mean, with one right and one wrong group more than there are: nothing is quite
+        certain."""
+        n = self.groups + 2.0
+        share = (self.sums[sign] + 1.0) / n
+        return math.sqrt(max(0.0, (self.squares[sign] + 1.0) / n - share * share) / n)
+
+
+class Vigil(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of own rounds. `past` is what was before the window `now`, `mixed` whether peers' answers
+    were learned from, `alone` how many rounds are left without peers, `falls` how often it came to that,
+    `torn` whether whoever keeps safe points has still to go back to the best."""
+
+    levels: dict[str, int] = {}
+    now: Window = Window()
+    past: Window = Window()
+    mixed: bool = False
+    alone: int = 0
+    falls: int = 0
+    torn: bool = False
+
+
+def watched(before: Vigil, own_P: Sequence[ScoredGroup], levels: dict[str, int], mixed: bool) -> Vigil:
+    """After a round with these own groups; `mixed`: with peers' groups that weighed something. Other levels
+    are other questions, and begin a new vigil."""
+    if before.levels != levels:
+        before = Vigil(levels=levels, alone=before.alone, falls=before.falls, torn=before.torn)
+    after = msgspec.structs.replace(
+        before,
+        now=_with(before.now, own_P),
+        mixed=before.mixed or mixed,
+        alone=max(0, before.alone - 1),
+    )
+    if after.now.rounds < LOOK:
+        return after
+    if after.mixed and not after.alone and _fallen(after):
+        return left_alone(after)
+    return msgspec.structs.replace(after, past=_faded(after.past, after.now), now=Window())
+
+
+def left_alone(vigil: Vigil) -> Vigil:
+    """From now on without peers, for a while."""
+    rounds = min(MOST_ALONE, ALONE * 2**vigil.falls)
+    return msgspec.structs.replace(
+        vigil, alone=rounds, falls=vigil.falls + 1, torn=True, mixed=False, now=Window()
+    )
+
+
+def _with(window: Window, own_P: Sequence[ScoredGroup]) -> Window:
+    signs_P = [_signs(own) for own in own_P]
+    return Window(
+        rounds=window.rounds + 1,
+        groups=window.groups + len(signs_P),
+        sums=_added(window.sums, signs_P),
+        squares=_added(window.squares, [(a * a, b * b) for a, b in signs_P]),
+    )
+
+
+def _signs(own: ScoredGroup) -> Signs:
+    texts_G = own.group.completions_G
+    g = max(1, len(texts_G))
+    return sum(own.rewards_G) / g, sum(map(shows_work, texts_G)) / g
+
+
+def _added(sums: Signs, more: Sequence[Signs]) -> Signs:
+    return sums[0] + sum(a for a, _ in more), sums[1] + sum(b for _, b in more)
+
+
+def _faded(past: Window, now: Window) -> Window:
+    def both(old: Signs, new: Signs) -> Signs:
+        return FADE * old[0] + new[0], FADE * old[1] + new[1]
+
+    return Window(
+        rounds=past.rounds + now.rounds,
+        groups=FADE * past.groups + now.groups,
+        sums=both(past.sums, now.sums),
+        squares=both(past.squares, now.squares),
+    )
+
+
+def _fallen(vigil: Vigil) -> bool:
+    past, now = vigil.past, vigil.now
+    return past.rounds > 0 and any(
+        past.mean(sign) - now.mean(sign) > max(LEAST, SURE * math.hypot(past.error(sign), now.error(sign)))
+        for sign in (0, 1)
+    )

@@ -1,0 +1,125 @@
+"""Form: what answers look like, whatever they answer. Peers may teach what is right; what form pays, own groups
+decide.
+
+A choice of true texts can lie: right answers without work beside wrong ones with it say that work does not
+pay. To first order (natural gradient), pushing the log-probs of answers by `push_G` moves the policy's mean of
+a figure f of its answers by `sum_g push_g (f_g - mean of own answers' f)`. A peer's group may move it where own
+groups move it too, and is held still otherwise. Pure functions. Shapes: `_G` completions, `_F` FIGURES.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from app.sapo.asking import shows_work
+
+FIGURES = ("worked", "tokens", "logprob")
+"""Whether work is shown, how long an answer is, and how probable it is to the learner (mean of its tokens)."""
+NOBODY_KNOWS = (0,) * len(FIGURES)
+"""`signs_F` before own groups have shown what pays."""
+FADE = 0.9
+"""Of what own groups paid for, with each round."""
+SURE = 2.0
+_PASSES = 60
+_NOTHING = 1e-12
+KEPT = 0.1
+"""A right answer with less than this share of its push left is not one that was learned from."""
+
+Form = tuple[float, ...]
+"""`form_F`: an answer's FIGURES."""
+
+
+def form(text: str, tokens: int, logprob: float) -> Form:
+    """Of one answer.
+
+    >>> form("4-1=3 #3", 8, -0.5), form("#3", 3, -1.0)
+    ((1.0, 8.0, -0.5), (0.0, 3.0, -1.0))
+    """
+    return float(shows_work(text)), float(tokens), logprob
+
+
+def mean(forms_S: Sequence[Form]) -> Form | None:
+    """Of own answers, None without any.
+
+    >>> mean([(1.0, 8.0, -0.5), (0.0, 4.0, -1.5)])
+    (0.5, 6.0, -1.0)
+    """
+    return tuple(sum(column) / len(forms_S) for column in zip(*forms_S, strict=True)) or None
+
+
+def moved(push_G: Sequence[float], apart_GF: Sequence[Form]) -> tuple[float, ...]:
+    """How a group moves the mean of every figure. `apart_GF` are forms less the own mean.
+
+    >>> moved([0.5, -0.5], [(0.5, 3.0, 0.0), (-0.5, -1.0, 0.0)])
+    (0.5, 2.0, 0.0)
+    """
+    return tuple(
+        sum(push * value for push, value in zip(push_G, column, strict=True))
+        for column in zip(*apart_GF, strict=True)
+    )
+
+
+class Pays(msgspec.Struct, frozen=True, kw_only=True):
+    """Which form own groups pay for: sums over the latest groups of what they moved, and of its squares."""
+
+    sums_F: tuple[float, ...] = (0.0,) * len(FIGURES)
+    squares_F: tuple[float, ...] = (0.0,) * len(FIGURES)
+
+    @property
+    def signs_F(self) -> tuple[int, ...]:
+        """Where own groups move each figure, 0 where that may be chance: a sum of n changes without a direction
+        is beyond SURE of its standard errors in one case of 22.
+
+        >>> Pays(sums_F=(6.0, -6.0, 3.0), squares_F=(4.0, 4.0, 4.0)).signs_F
+        (1, -1, 0)
+        """
+        return tuple(
+            (total > 0) - (total < 0) if total * total > SURE**2 * squares else 0
+            for total, squares in zip(self.sums_F, self.squares_F, strict=True)
+        )
+
+
+def paid(pays: Pays, moved_PF: Sequence[Sequence[float]]) -> Pays:
+    """After another round's own groups.
+
+    >>> paid(Pays(sums_F=(1.0, 0.0, 0.0)), [(0.5, 2.0, 0.0), (0.5, -2.0, 0.0)])
+    Pays(sums_F=(1.9, 0.0, 0.0), squares_F=(0.5, 8.0, 0.0))
+    """
+    columns_F = list(zip(*moved_PF, strict=True)) or [()] * len(FIGURES)
+    return Pays(
+        sums_F=tuple(FADE * old + sum(new) for old, new in zip(pays.sums_F, columns_F, strict=True)),
+        squares_F=tuple(
+            FADE * old + sum(one * one for one in new)
+            for old, new in zip(pays.squares_F, columns_F, strict=True)
+        ),
+    )
+
+
+def level(push_G: Sequence[float], apart_GF: Sequence[Form], signs_F: Sequence[int]) -> list[float]:
+    """The push near this one that moves no figure otherwise than own groups do, without a single sign turned:
+    what was right is never discouraged, what was wrong never encouraged, what was not pushed stays so.
+    `signs_F` is where own groups move each figure, 0 where nobody knows: then it is held still.
+
+    Right without work and wrong with it, where every other own answer shows work, leave nothing; where own
+    groups pay for work, the contrary stays as it is. Alternating projections onto convex sets (Bregman 1965).
+
+    >>> worked, direct = (0.5,), (-0.5,)
+    >>> pushed = [direct, direct, worked, worked]
+    >>> [[round(push, 2) for push in level([sign, sign, -sign, -sign], pushed, [1])] for sign in (0.5, -0.5)]
+    [[0.0, 0.0, 0.0, 0.0], [-0.5, -0.5, 0.5, 0.5]]
+    """
+    axes_F = [
+        [value if push else 0.0 for value, push in zip(column, push_G, strict=True)]
+        for column in zip(*apart_GF, strict=True)
+    ]
+    sizes_F = [sum(value * value for value in axis) for axis in axes_F]
+    now = list(push_G)
+    for _ in range(_PASSES):
+        for axis, size, sign in zip(axes_F, sizes_F, signs_F, strict=True):
+            along = sum(a * b for a, b in zip(now, axis, strict=True))
+            if size > _NOTHING and along * sign <= 0.0:
+                now = [a - along / size * b for a, b in zip(now, axis, strict=True)]
+        now = [a if a * push > 0.0 else 0.0 for a, push in zip(now, push_G, strict=True)]
+    return now
