@@ -143,7 +143,8 @@ class _Talk:
         growing: dict[Side, str] = {}
 
         def picture() -> RenderableType | None:
-            return answers(said, self._console.width, growing, self._console.height) if growing else None
+            shown = growing or said
+            return answers(said, self._console.width, growing, self._console.height) if shown else None
 
         with busy(self._console, "Answering", picture), interruptible(self._asks) as stop:
 
@@ -156,9 +157,10 @@ class _Talk:
                     growing.pop(reply.side, None)
                     said.append(reply)
                     if len(said) < len(chosen(self._sides)) and not reply.stopped:
-                        continue
+                        continue  # the other one stands beside it
+                if said:
                     self._console.print(answers(said, self._console.width))
-                    continue
+                    said.clear()
                 match reply:
                     case messages.Drawn():
                         drawn = reply

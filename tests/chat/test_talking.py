@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from rich.console import Console
 
 from app.chat import messages, terminal
 from app.chat.messages import Growing, Reply, Said, Side
@@ -120,6 +122,15 @@ def test_who_only_speaks_puzzle_is_not_asked_for_more(open_chat: Any) -> None:
     assert [type(one) for one in replies] == [messages.OnlyPuzzles, messages.Done] and not engine.prompts
     replies, _ = ask(chat, "4 + 3 =")
     assert said(replies)[0] == ("before", "4 + 3 =")
+
+
+def test_a_terminal_loses_no_answer(open_chat: Any) -> None:
+    chat, _ = open_chat()
+    out, asked = io.StringIO(), "good morning\n/after\nand now\n/before\nhm\n" + "y" * READS * 2 + "\n"
+    assert terminal.converse(lambda: chat, io.StringIO(asked), Console(file=out, width=100)) == 0
+    shown = out.getvalue()
+    assert shown.count("good morning") == 2 and shown.count("and now") == shown.count(" hm ") == 1
+    assert "ask something shorter" in " ".join(shown.split())
 
 
 def test_growing_answers_travel_as_messages() -> None:

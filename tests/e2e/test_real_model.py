@@ -53,6 +53,7 @@ def test_it_is_placed_taught_and_learns(home: Path, seed: int) -> None:
     assert curve[0]["pass_at_1"] < 0.05
     assert curve[-1]["pass_at_1"] >= curve[0]["pass_at_1"] + 0.2
     assert curve[-1]["lenient"] >= curve[0]["lenient"] + 0.1
+    assert curve[0]["everyday_rise"] == 0 and curve[-1]["everyday_rise"] <= 0.05
 
 
 def test_without_placement_it_says_why_nothing_is_gained_and_heals_itself(home: Path) -> None:
