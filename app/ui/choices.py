@@ -56,7 +56,6 @@ SETTINGS: tuple[Setting, ...] = (
             "as text."
         ),
         words=mark("swarm solo peers relay network share offline"),
-        restarts=True,
         options=(("alone", mark("Alone")), ("others", mark("With others"))),
     ),
     Setting(

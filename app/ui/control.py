@@ -110,12 +110,16 @@ class Control(QObject):
     def leave(self) -> None:
         """Closes every connection for good. What was learning goes on alone, what was paused stays so."""
         with contextlib.suppress(OSError):
-            self._choices.put("company", "alone")
+            self.keep_company("alone")
+
+    def keep_company(self, company: str) -> None:
+        """ "alone" or "others", at once where something learns and else from its next start. Raises OSError."""
+        self._choices.put("company", company)
         self._invite = ""
         if self._link.wanted:
             self._launch()
         else:
-            self._change(solo=True, swarm=None)
+            self._change(solo=company == "alone", swarm=None)
 
     def start(self) -> None:
         """Contributes from now on, as the rules allow: ends every pause."""

@@ -51,10 +51,7 @@ class Place(QAbstractButton):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         """The ring is for those who came by keyboard."""
-        self._by_key = event.reason() not in (
-            Qt.FocusReason.MouseFocusReason,
-            Qt.FocusReason.ActiveWindowFocusReason,
-        )
+        self._by_key = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
         super().focusInEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -290,13 +290,19 @@ class Desktop:
         if key == "start_at_login":
             self._login.turn(bool(value))
             return
-        self.choices.put(key, value)
+        if key == "company":
+            self.control.keep_company(str(value))
+            if value == "alone":
+                self.updating.left_company()
+        else:
+            self.choices.put(key, value)
         if key == "theme":
             self.theme.choose(self.choices["theme"])
         elif key == "updates":
             self.updating.decide(self.choices["updates"])
         elif key == "model":
             self._learn_with(self.choices["model"])
+        self._show(self.control.view)
 
     def _closing(self) -> bool:
         """Closing the window keeps the tray; without a tray it asks; and it never hides for good."""

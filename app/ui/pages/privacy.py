@@ -369,7 +369,7 @@ def _gist(read: Sequence[GroupRow]) -> str:
     """What groups are about, in a line."""
     if len(read) == 1:
         group = read[0]
-        return "  ·  ".join(filter(None, (family_title(group.family), gist(group), _claimed(group))))
+        return "  ·  ".join(filter(None, (family_title(group.family), _claimed(group), gist(group))))
     families = ", ".join(dict.fromkeys(family_title(group.family) for group in read))
     said = counted("{n} puzzle: {families}", "{n} puzzles: {families}", len(read), families=families)
     return said if read else ""
