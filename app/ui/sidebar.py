@@ -202,7 +202,7 @@ class Sidebar(QWidget):
 
     def _near(self, step: int) -> None:
         at = (self._group.checkedId() + step) % len(self._keys)
-        self._group.button(at).setFocus()
+        self._group.button(at).setFocus(Qt.FocusReason.TabFocusReason)
         self._group.button(at).click()
 
     def _draw(self) -> None:

@@ -105,6 +105,7 @@ class Desktop:
             move_data=self.move_data,
             remove_all=self.remove_all,
             join=self.control.join,
+            join_private=self.control.join_private,
             set_rule=self.control.set_rule,
             starts_at_login=self._login.on,
             choices=self.choices,

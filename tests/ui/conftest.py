@@ -46,6 +46,7 @@ def actions(tmp_path: Path, asked: list[object]) -> Actions:
     return Actions(
         start=lambda: asked.append("start"),
         insist=lambda: asked.append("insist"),
+        join_private=lambda words: asked.append(("private", words)),
         want_questions=lambda places: asked.append(("questions", *places)),
         show_rule=lambda key: asked.append(("rule", key)),
         pause=lambda: asked.append("pause"),
@@ -72,6 +73,7 @@ def one_window(light: Theme, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         Actions(
             start=_nothing,
             insist=_nothing,
+            join_private=_nothing,
             want_questions=_nothing,
             show_rule=_nothing,
             pause=_nothing,

@@ -27,6 +27,7 @@ def actions(folder: Path) -> Actions:
     return Actions(
         start=lambda: None,
         insist=lambda: None,
+        join_private=lambda _: None,
         want_questions=lambda _: None,
         show_rule=lambda _: None,
         pause=lambda: None,

@@ -43,6 +43,8 @@ class Actions:
     """Whatever it does, it does it alone from now on; a pause stays one."""
     join: Callable[[str], None]
     """With an invite, or with "" wherever a swarm is found."""
+    join_private: Callable[[str], None]
+    """With these six words. Raises OSError where they cannot be kept."""
     go: Callable[[str], None]
     """To another page, by its key."""
     show_rule: Callable[[str], None]

@@ -120,7 +120,8 @@ class Privacy(Page):
         swarm, which = self._view.swarm, self._which.value
         self._list.setVisible(swarm is not None)
         every: tuple[Message, ...] = swarm.messages if swarm else ()
-        if any(line.open for line in self._rows):  # nothing moves under somebody who reads
+        reading = self._list.underMouse() or any(line.open for line in self._rows)
+        if reading and self._frozen:  # nothing moves under somebody who reads, or aims at a button
             every = self._frozen
         newer = swarm is not None and every is not swarm.messages and every != swarm.messages
         self._newer.setVisible(newer)
@@ -138,8 +139,10 @@ class Privacy(Page):
                 line.say(wanted[-1 - at], self._view)
 
     def _close_rows(self) -> None:
+        self._frozen = ()
         for line in self._rows:
             line.close_again()
+        self._frozen = ()
         self._show_messages()
 
     def _turn(self, on: bool) -> None:

@@ -28,6 +28,7 @@ from app.ui.theme import Theme
 from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule
 from app.ui.widgets.update_card import UpdateCard
 
+CHOICES = {setting.key for setting in SETTINGS if not setting.elsewhere}
 AT_LOGIN = "start_at_login"
 """The system keeps it, and is asked only when somebody comes to look."""
 
@@ -81,7 +82,7 @@ class SettingsPage(Page):
                 line.show_value(view.rules[line.key])
             elif line.key == "updates":
                 line.show_value(view.renewal.wanted)
-            elif line.key != AT_LOGIN:
+            elif line.key in CHOICES:
                 line.show_value(self.ask.choices[line.key])
 
     def show_setting(self, key: str) -> None:
