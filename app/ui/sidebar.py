@@ -192,8 +192,8 @@ class Sidebar(QWidget):
     def show_view(self, view: View) -> None:
         self._dot.say(view.state)
         self._state.say(words.state_name(view.state))
-        self._state.setVisible(not words.held(view))
-        plain = words.working(view) and view.round and not words.finishing(view)
+        self._state.setVisible(not words.held(view) and view.state is not State.NEW)
+        plain = view.state is State.LEARNING and view.round and not words.finishing(view)
         detail = words.round_line(view) if plain else words.reason(view, time.time())
         self._detail.say(breakable(detail, _LONGEST_WORD))
         said = [words.state_name(view.state), detail]

@@ -312,6 +312,7 @@ class Desktop:
         self._remember()
         if self.choices["close_to_tray"] and self.tray.there:
             self.window.hide()
+            self._tell_tray()
             return False
         if self.choices["close_to_tray"]:
             answer = self.window.ask_closing()
@@ -321,6 +322,13 @@ class Desktop:
                 return False
         QTimer.singleShot(0, self.quit)
         return False
+
+    def _tell_tray(self) -> None:
+        """Once: a window that is gone looks like a program that has ended."""
+        if not self.choices.memory.tray_told:
+            self.tray.tell(tr("Shoal is still here"), tr("It stays in the tray. Quit it from there."))
+            with contextlib.suppress(OSError):
+                self.choices.remember(tray_told=True)
 
     def _remember(self) -> None:
         if self._leaving:

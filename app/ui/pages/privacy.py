@@ -317,7 +317,7 @@ class MessageRow(QFrame):
             self._answers.setVisible(bool(self._read))
         self._size.say(f"{size(message.size)}  ·  {words.moment(message.at, time.time())}")
         texts = {one.coordinates: one.question for one in view.groups if one.question} | dict(view.questions)
-        self._gist.tell(_gist([asked(texts, one) for one in self._read]))
+        self._gist.tell("" if self._shown else _gist([asked(texts, one) for one in self._read]))
         for group, part in self._shown:
             part.show_group(asked(texts, group))
 
