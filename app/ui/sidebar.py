@@ -50,9 +50,14 @@ class Place(QAbstractButton):
         self.updateGeometry()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """The ring is for those who came by keyboard."""
-        self._by_key = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
+        self._by_key = False
         super().focusInEvent(event)
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:
+        """The ring is for those who came by keyboard: the key that led here is let go here."""
+        self._by_key = True
+        self.update()
+        super().keyReleaseEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Down, Qt.Key.Key_Up):
@@ -202,7 +207,7 @@ class Sidebar(QWidget):
 
     def _near(self, step: int) -> None:
         at = (self._group.checkedId() + step) % len(self._keys)
-        self._group.button(at).setFocus(Qt.FocusReason.TabFocusReason)
+        self._group.button(at).setFocus()
         self._group.button(at).click()
 
     def _draw(self) -> None:

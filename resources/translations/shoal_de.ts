@@ -1137,8 +1137,24 @@
    <translation>Lernen starten</translation>
   </message>
   <message>
+   <source>Learn now anyway</source>
+   <translation>Trotzdem jetzt lernen</translation>
+  </message>
+  <message>
+   <source>For the next ten minutes</source>
+   <translation>Für die nächsten zehn Minuten</translation>
+  </message>
+  <message>
+   <source>Change this rule</source>
+   <translation>Regel ändern</translation>
+  </message>
+  <message>
    <source>Pause</source>
    <translation>Pause</translation>
+  </message>
+  <message>
+   <source>Pause for a while, or after this round</source>
+   <translation>Eine Weile oder nach dieser Runde pausieren</translation>
   </message>
   <message>
    <source>Finish this round, then stop</source>
@@ -1157,19 +1173,15 @@
    <translation>Einsatz</translation>
   </message>
   <message>
-   <source>The memory is free, and everything learned is kept.</source>
-   <translation>Der Speicher ist frei, und alles Gelernte bleibt.</translation>
-  </message>
-  <message>
-   <source>{sentence} Until {time} also while you use the computer.</source>
-   <translation>{sentence} Bis {time} auch während du am Computer bist.</translation>
+   <source>Memory is free; everything learned is kept.</source>
+   <translation>Der Speicher ist frei; alles Gelernte bleibt.</translation>
   </message>
   <message>
    <source>Resume</source>
    <translation>Weiter</translation>
   </message>
   <message>
-   <source>It goes on by itself.</source>
+   <source>It resumes by itself.</source>
    <translation>Es geht von selbst weiter.</translation>
   </message>
   <message>
@@ -1276,6 +1288,17 @@
    <translation>nicht verbunden</translation>
   </message>
   <message>
+   <source>{n} puzzle: {families}</source>
+   <translation>{n} Rätsel: {families}</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} puzzles: {families}</source>
+   <translation>
+    <numerusform>{n} Rätsel: {families}</numerusform>
+    <numerusform>{n} Rätsel: {families}</numerusform>
+   </translation>
+  </message>
+  <message>
    <source>in the last hour</source>
    <translation>in der letzten Stunde</translation>
   </message>
@@ -1292,6 +1315,14 @@
    <translation>Als Text, an {relay}, unterschrieben mit dem erdachten Namen {name}.</translation>
   </message>
   <message>
+   <source>{verdict}, it says</source>
+   <translation>{verdict}, sagt es</translation>
+  </message>
+  <message>
+   <source>The message, word for word</source>
+   <translation>Die Nachricht im Wortlaut</translation>
+  </message>
+  <message>
    <source>What leaves this computer</source>
    <translation>Was diesen Computer verlässt</translation>
   </message>
@@ -1302,6 +1333,14 @@
   <message>
    <source>Which messages to show</source>
    <translation>Welche Nachrichten gezeigt werden</translation>
+  </message>
+  <message>
+   <source>Show newer messages</source>
+   <translation>Neuere zeigen</translation>
+  </message>
+  <message>
+   <source>Closes what is open</source>
+   <translation>Schließt, was offen ist</translation>
   </message>
   <message>
    <source>Sent</source>
@@ -1380,16 +1419,24 @@
    <translation>Es gibt keine Telemetrie und kein Konto. Ob es ein neueres Shoal gibt, wird nur gefragt, wenn du es willst.</translation>
   </message>
   <message>
+   <source>Show the answers</source>
+   <translation>Antworten zeigen</translation>
+  </message>
+  <message>
+   <source>Word for word</source>
+   <translation>Im Wortlaut</translation>
+  </message>
+  <message>
    <source>Open folder</source>
    <translation>Ordner öffnen</translation>
   </message>
   <message>
-   <source>Off: every connection is closed at once, and none is opened again.</source>
-   <translation>Aus: Jede Verbindung wird sofort geschlossen, und keine mehr geöffnet.</translation>
+   <source>Turn off to disconnect right away.</source>
+   <translation>Ausschalten trennt sofort jede Verbindung.</translation>
   </message>
   <message>
-   <source>Last messages, word for word</source>
-   <translation>Die letzten Nachrichten im Wortlaut</translation>
+   <source>Last messages</source>
+   <translation>Letzte Nachrichten</translation>
   </message>
   <message>
    <source>Looking for a swarm.</source>
@@ -1444,12 +1491,8 @@
    <translation>das Relay verabschiedet sich</translation>
   </message>
   <message>
-   <source>Show less</source>
-   <translation>Weniger zeigen</translation>
-  </message>
-  <message>
-   <source>Show all of it</source>
-   <translation>Alles zeigen</translation>
+   <source>Hide the answers</source>
+   <translation>Antworten ausblenden</translation>
   </message>
   <message>
    <source>Where everything is kept</source>
@@ -1766,10 +1809,6 @@
    <translation>Einladung</translation>
   </message>
   <message>
-   <source>Copy the invite</source>
-   <translation>Einladung kopieren</translation>
-  </message>
-  <message>
    <source>Copy invite</source>
    <translation>Einladung kopieren</translation>
   </message>
@@ -1929,20 +1968,20 @@
    <translation>Zieh ein kleines Modell auf diesem Computer groß</translation>
   </message>
   <message>
-   <source>It practises puzzles, checks its own answers and learns from them. Alone, or together with other people's models.</source>
-   <translation>Es übt Rätsel, prüft seine eigenen Antworten und lernt daraus. Allein oder zusammen mit den Modellen anderer Leute.</translation>
+   <source>It tries puzzles, checks itself and gets better. On its own, or together with other people's models.</source>
+   <translation>Es probiert Rätsel, prüft sich selbst und wird besser. Allein oder mit den Modellen anderer Leute.</translation>
   </message>
   <message>
    <source>Set it up</source>
    <translation>Einrichten</translation>
   </message>
   <message>
-   <source>Two short questions, no account</source>
-   <translation>Zwei kurze Fragen, kein Konto</translation>
+   <source>Two quick questions. No account.</source>
+   <translation>Zwei kurze Fragen. Kein Konto.</translation>
   </message>
   <message>
-   <source>Begins at once with the model that comes with Shoal</source>
-   <translation>Beginnt sofort mit dem Modell, das mit Shoal kommt</translation>
+   <source>Starts right away with the built-in model</source>
+   <translation>Beginnt sofort mit dem eingebauten Modell</translation>
   </message>
   <message>
    <source>Progress of the measurement</source>
@@ -1953,23 +1992,23 @@
    <translation>Neu messen</translation>
   </message>
   <message>
-   <source>The starter, at once</source>
-   <translation>Das Startmodell, sofort</translation>
+   <source>Starter (recommended)</source>
+   <translation>Starter (empfohlen)</translation>
   </message>
   <message>
-   <source>Small, comes with Shoal, and can be seen to learn within minutes on any computer.</source>
-   <translation>Klein, kommt mit Shoal, und auf jedem Computer sieht man es in Minuten lernen.</translation>
+   <source>Built in. Gets visibly better within minutes, on any computer.</source>
+   <translation>Eingebaut. Wird auf jedem Computer in Minuten sichtbar besser.</translation>
   </message>
   <message>
-   <source>A larger one</source>
-   <translation>Ein größeres</translation>
+   <source>A bigger model</source>
+   <translation>Ein größeres Modell</translation>
   </message>
   <message>
-   <source>Knows more, learns more slowly, and is downloaded first.</source>
-   <translation>Weiß mehr, lernt langsamer und wird erst heruntergeladen.</translation>
+   <source>Talks and knows more. Learns slower. Download needed.</source>
+   <translation>Spricht und weiß mehr. Lernt langsamer. Muss heruntergeladen werden.</translation>
   </message>
   <message>
-   <source>Go on</source>
+   <source>Continue</source>
    <translation>Weiter</translation>
   </message>
   <message>
@@ -1981,28 +2020,28 @@
    <translation>Mit einer Einladung</translation>
   </message>
   <message>
-   <source>Joins the swarm of the invite. Answers to generated puzzles travel, as text.</source>
-   <translation>Tritt dem Schwarm der Einladung bei. Antworten auf erzeugte Rätsel reisen, als Text.</translation>
+   <source>Joins the swarm you were invited to. Only puzzle answers are shared, as plain text.</source>
+   <translation>Tritt dem Schwarm bei, in den du eingeladen bist. Geteilt werden nur Rätselantworten, als Text.</translation>
   </message>
   <message>
    <source>What it does</source>
    <translation>Was es tut</translation>
   </message>
   <message>
-   <source>Learns for ten minutes now, so that you see it; from then on only while nobody uses this computer. One press pauses it and frees the memory.</source>
-   <translation>Es lernt jetzt zehn Minuten lang, damit du es siehst; danach nur, während niemand am Computer ist. Ein Druck hält es an und gibt den Speicher frei.</translation>
+   <source>Watch it learn for ten minutes. After that it only works while you're away. Pause any time.</source>
+   <translation>Sieh ihm zehn Minuten beim Lernen zu. Danach arbeitet es nur, wenn du weg bist. Pause geht jederzeit.</translation>
   </message>
   <message>
-   <source>Alone, nothing leaves: no network connection is opened at all. With others, answers to generated puzzles do, as text. Never your files, never the model.</source>
-   <translation>Allein verlässt nichts den Computer: Es wird gar keine Netzverbindung geöffnet. Mit anderen tun es Antworten auf erzeugte Rätsel, als Text. Nie deine Dateien, nie das Modell.</translation>
+   <source>On its own, Shoal doesn't open a single network connection. In a swarm, only puzzle answers are shared. Never your files, never what you type, never the model.</source>
+   <translation>Allein öffnet Shoal keine einzige Verbindung ins Netz. Im Schwarm werden nur Rätselantworten geteilt. Nie deine Dateien, nie was du tippst, nie das Modell.</translation>
   </message>
   <message>
    <source>What it keeps</source>
    <translation>Was es aufbewahrt</translation>
   </message>
   <message>
-   <source>Everything lies in one folder, which can be moved or removed as a whole. No account, and nobody is told that you use it.</source>
-   <translation>Alles liegt in einem Ordner, der sich als Ganzes verlegen oder entfernen lässt. Kein Konto, und niemand erfährt, dass du es benutzt.</translation>
+   <source>Everything is in one folder that you can move or delete. No account, and no one is told that you use it.</source>
+   <translation>Alles liegt in einem Ordner, den du verschieben oder löschen kannst. Kein Konto, und niemand erfährt davon.</translation>
   </message>
   <message>
    <source>First the engine is installed: {size}, once.</source>
@@ -2025,8 +2064,8 @@
    <translation>Was dieser Computer kann</translation>
   </message>
   <message>
-   <source>It is measured for a few seconds. You need not wait for it.</source>
-   <translation>Es wird ein paar Sekunden lang gemessen. Du musst nicht darauf warten.</translation>
+   <source>A quick speed test. No need to wait.</source>
+   <translation>Ein kurzer Geschwindigkeitstest. Du musst nicht warten.</translation>
   </message>
   <message>
    <source>Nothing leaves this computer. You can change your mind at any time.</source>
@@ -2037,16 +2076,16 @@
    <translation>Mit anderen in diesem Netz</translation>
   </message>
   <message>
-   <source>Joins a swarm that is found here. Where there is none, this computer hosts one and shows an invite for others. Answers to generated puzzles travel, as text.</source>
-   <translation>Tritt einem Schwarm bei, der hier gefunden wird. Wo keiner ist, eröffnet dieser Computer einen und zeigt eine Einladung für andere. Antworten auf erzeugte Rätsel reisen, als Text.</translation>
+   <source>Finds other Shoals on this network, or starts a swarm you can invite people to. Only puzzle answers are shared, as plain text.</source>
+   <translation>Findet andere Shoals in diesem Netz oder startet einen Schwarm, in den du einlädst. Geteilt werden nur Rätselantworten, als Text.</translation>
   </message>
   <message>
-   <source>With whom?</source>
-   <translation>Mit wem?</translation>
+   <source>Learn alone or together?</source>
+   <translation>Allein oder zusammen lernen?</translation>
   </message>
   <message>
-   <source>A swarm shares what its models find out. It is your choice, and it can be changed later.</source>
-   <translation>Ein Schwarm teilt, was seine Modelle herausfinden. Du entscheidest, und du kannst es später ändern.</translation>
+   <source>A swarm swaps what its models find out. You can change this any time.</source>
+   <translation>Ein Schwarm tauscht, was seine Modelle herausfinden. Du kannst das jederzeit ändern.</translation>
   </message>
   <message>
    <source>No estimate</source>
@@ -2129,16 +2168,16 @@
    <translation>Durch ein Problem angehalten</translation>
   </message>
   <message>
-   <source>Nothing runs until you start it.</source>
-   <translation>Nichts läuft, bis du es startest.</translation>
+   <source>Ready when you are.</source>
+   <translation>Bereit, wenn du es bist.</translation>
   </message>
   <message>
-   <source>The model is being loaded.</source>
+   <source>Loading the model.</source>
    <translation>Das Modell wird geladen.</translation>
   </message>
   <message>
-   <source>Learning alone. Nothing leaves this computer.</source>
-   <translation>Lernt allein. Nichts verlässt diesen Computer.</translation>
+   <source>Learning on its own. Nothing leaves this computer.</source>
+   <translation>Lernt für sich. Nichts verlässt diesen Computer.</translation>
   </message>
   <message>
    <source>Learning with others.</source>
@@ -2235,6 +2274,14 @@
   <message>
    <source>shoal: Another Shoal uses {home} and does not answer; end it and start again.</source>
    <translation>shoal: Ein anderes Shoal benutzt {home} und antwortet nicht; beende es und starte noch einmal.</translation>
+  </message>
+  <message>
+   <source>Shoal is still here</source>
+   <translation>Shoal ist noch da</translation>
+  </message>
+  <message>
+   <source>It stays in the tray. Quit it from there.</source>
+   <translation>Es bleibt in der Leiste. Dort kannst du es beenden.</translation>
   </message>
   <message>
    <source>{n} min</source>
@@ -2350,6 +2397,10 @@
   <message>
    <source>smoothed {value}</source>
    <translation>geglättet {value}</translation>
+  </message>
+  <message>
+   <source>Copied</source>
+   <translation>Kopiert</translation>
   </message>
   <message>
    <source>{name}: {now} at round {last}, {then} at round {first}, the highest was {best} at round {at}; {n} points. Arrow keys read single points.</source>
@@ -2847,6 +2898,54 @@
    <translation>noch nichts gelernt</translation>
   </message>
   <message>
+   <source>Six words</source>
+   <translation>Sechs Wörter</translation>
+  </message>
+  <message>
+   <source>The six words as a QR code</source>
+   <translation>Die sechs Wörter als QR-Code</translation>
+  </message>
+  <message>
+   <source>Show the words</source>
+   <translation>Wörter zeigen</translation>
+  </message>
+  <message>
+   <source>Copy the words</source>
+   <translation>Wörter kopieren</translation>
+  </message>
+  <message>
+   <source>Join again</source>
+   <translation>Wieder beitreten</translation>
+  </message>
+  <message>
+   <source>Anyone who has these words can join. Share them only with people you trust.</source>
+   <translation>Wer diese Wörter hat, kann beitreten. Gib sie nur Leuten, denen du vertraust.</translation>
+  </message>
+  <message>
+   <source>Six words let people you trust learn together. Enter theirs, or make new ones.</source>
+   <translation>Mit sechs Wörtern lernt ihr im Vertrauen zusammen. Gib ihre ein oder mach neue.</translation>
+  </message>
+  <message>
+   <source>Hide the words</source>
+   <translation>Wörter ausblenden</translation>
+  </message>
+  <message>
+   <source>Make new words</source>
+   <translation>Neue Wörter</translation>
+  </message>
+  <message>
+   <source>Private swarm</source>
+   <translation>Privater Schwarm</translation>
+  </message>
+  <message>
+   <source>The words cannot be kept: {why}.</source>
+   <translation>Die Wörter lassen sich nicht speichern: {why}.</translation>
+  </message>
+  <message>
+   <source>Starts a private swarm</source>
+   <translation>Startet einen privaten Schwarm</translation>
+  </message>
+  <message>
    <source>{sign}{n} since the start</source>
    <translation>{sign}{n} seit dem Start</translation>
   </message>
@@ -3057,160 +3156,160 @@
    <translation>Ruhe bis {until}</translation>
   </message>
   <message>
-   <source>Waiting: outside the hours you set, until {until}.</source>
-   <translation>Wartet: außerhalb deiner Zeiten, bis {until}.</translation>
+   <source>Outside the hours you set. Starts {until}.</source>
+   <translation>Außerhalb deiner Zeiten. Beginnt {until}.</translation>
   </message>
   <message>
    <source>outside your hours, until {until}</source>
    <translation>außerhalb deiner Zeiten, bis {until}</translation>
   </message>
   <message>
-   <source>Waiting: the computer runs on its battery.</source>
-   <translation>Wartet: Der Computer läuft mit Akku.</translation>
+   <source>Waiting until you plug the computer in.</source>
+   <translation>Wartet, bis du den Computer ans Netz hängst.</translation>
   </message>
   <message>
    <source>on battery</source>
    <translation>Akkubetrieb</translation>
   </message>
   <message>
-   <source>Waiting: Shoal cannot tell whether the computer is plugged in.</source>
-   <translation>Wartet: Shoal kann nicht erkennen, ob der Computer am Stromnetz hängt.</translation>
+   <source>Can't tell if the computer is plugged in, so it waits.</source>
+   <translation>Unklar, ob der Computer am Netz hängt, also wartet es.</translation>
   </message>
   <message>
    <source>power supply unknown</source>
    <translation>Stromversorgung unbekannt</translation>
   </message>
   <message>
-   <source>Waiting: the battery saver is on.</source>
-   <translation>Wartet: Der Energiesparmodus ist an.</translation>
+   <source>Waiting until the battery saver is off.</source>
+   <translation>Wartet, bis der Stromsparmodus aus ist.</translation>
   </message>
   <message>
    <source>battery saver</source>
    <translation>Energiesparmodus</translation>
   </message>
   <message>
-   <source>Waiting: Shoal cannot tell whether the battery saver is on.</source>
-   <translation>Wartet: Shoal kann nicht erkennen, ob der Energiesparmodus an ist.</translation>
+   <source>Can't tell if the battery saver is on, so it waits.</source>
+   <translation>Unklar, ob Strom gespart wird, also wartet es.</translation>
   </message>
   <message>
    <source>battery saver unknown</source>
    <translation>Energiesparmodus unbekannt</translation>
   </message>
   <message>
-   <source>Waiting: you are using this computer (idle {have} of {need}).</source>
-   <translation>Wartet: Du bist am Computer (Leerlauf {have} von {need}).</translation>
+   <source>Taking a break while you work. Resumes after {need} without a key press.</source>
+   <translation>Macht Pause, während du arbeitest. Weiter nach {need} ohne Tastendruck.</translation>
   </message>
   <message>
    <source>idle {have} of {need}</source>
    <translation>Leerlauf {have} von {need}</translation>
   </message>
   <message>
-   <source>Waiting: Shoal cannot tell whether somebody uses this computer.</source>
-   <translation>Wartet: Shoal kann nicht erkennen, ob jemand am Computer ist.</translation>
+   <source>Can't tell if you're at the computer, so it waits.</source>
+   <translation>Unklar, ob du am Computer bist, also wartet es.</translation>
   </message>
   <message>
    <source>use of the computer unknown</source>
    <translation>Benutzung unbekannt</translation>
   </message>
   <message>
-   <source>Waiting: {app} is running.</source>
-   <translation>Wartet: {app} läuft.</translation>
+   <source>Giving way to {app}.</source>
+   <translation>Macht Platz für {app}.</translation>
   </message>
   <message>
    <source>{app} is running</source>
    <translation>{app} läuft</translation>
   </message>
   <message>
-   <source>Waiting: Shoal cannot tell which programs are running.</source>
-   <translation>Wartet: Shoal kann nicht erkennen, welche Programme laufen.</translation>
+   <source>Can't tell which programs are running, so it waits.</source>
+   <translation>Unklar, welche Programme laufen, also wartet es.</translation>
   </message>
   <message>
    <source>running programs unknown</source>
    <translation>laufende Programme unbekannt</translation>
   </message>
   <message>
-   <source>Waiting: a program fills the screen or keeps it awake.</source>
-   <translation>Wartet: Ein Programm füllt den Bildschirm oder hält ihn wach.</translation>
+   <source>Giving way: an app fills the screen or keeps it awake.</source>
+   <translation>Macht Platz: Ein Programm füllt den Bildschirm oder hält ihn wach.</translation>
   </message>
   <message>
    <source>full-screen program</source>
    <translation>Vollbildprogramm</translation>
   </message>
   <message>
-   <source>Waiting: Shoal cannot tell whether a program fills the screen.</source>
-   <translation>Wartet: Shoal kann nicht erkennen, ob ein Programm den Bildschirm füllt.</translation>
+   <source>Can't tell if an app fills the screen, so it waits.</source>
+   <translation>Unklar, ob ein Programm den Bildschirm füllt, also wartet es.</translation>
   </message>
   <message>
    <source>full-screen program unknown</source>
    <translation>Vollbild unbekannt</translation>
   </message>
   <message>
-   <source>Waiting: other programs need the memory.</source>
-   <translation>Wartet: Andere Programme brauchen den Speicher.</translation>
+   <source>Giving way: other apps need the memory.</source>
+   <translation>Macht Platz: Andere Programme brauchen den Speicher.</translation>
   </message>
   <message>
    <source>memory is short</source>
    <translation>Speicher knapp</translation>
   </message>
   <message>
-   <source>Waiting: Shoal cannot tell how much memory is free.</source>
-   <translation>Wartet: Shoal kann nicht erkennen, wie viel Speicher frei ist.</translation>
+   <source>Can't tell how much memory is free, so it waits.</source>
+   <translation>Unklar, wie viel Speicher frei ist, also wartet es.</translation>
   </message>
   <message>
    <source>free memory unknown</source>
    <translation>freier Speicher unbekannt</translation>
   </message>
   <message>
-   <source>Waiting: the computer is hot.</source>
-   <translation>Wartet: Der Computer ist heiß.</translation>
+   <source>Cooling down: the computer is hot.</source>
+   <translation>Kühlt ab: Der Computer ist heiß.</translation>
   </message>
   <message>
    <source>too hot</source>
    <translation>zu heiß</translation>
   </message>
   <message>
-   <source>Waiting: Shoal cannot tell how hot the computer is.</source>
-   <translation>Wartet: Shoal kann nicht erkennen, wie heiß der Computer ist.</translation>
+   <source>Can't tell how hot the computer is, so it waits.</source>
+   <translation>Unklar, wie heiß der Computer ist, also wartet es.</translation>
   </message>
   <message>
    <source>temperature unknown</source>
    <translation>Temperatur unbekannt</translation>
   </message>
   <message>
-   <source>Waiting: other programs use {percent} % of the processor.</source>
-   <translation>Wartet: Andere Programme nutzen {percent} % des Prozessors.</translation>
+   <source>Giving way: other apps are busy ({percent} %).</source>
+   <translation>Macht Platz: Andere Programme arbeiten ({percent} %).</translation>
   </message>
   <message>
    <source>others use the processor</source>
    <translation>Prozessor anderweitig genutzt</translation>
   </message>
   <message>
-   <source>Waiting: Shoal cannot tell how busy other programs are.</source>
-   <translation>Wartet: Shoal kann nicht erkennen, wie beschäftigt andere Programme sind.</translation>
+   <source>Can't tell how busy other apps are, so it waits.</source>
+   <translation>Unklar, wie viel andere Programme arbeiten, also wartet es.</translation>
   </message>
   <message>
    <source>processor load unknown</source>
    <translation>Prozessorlast unbekannt</translation>
   </message>
   <message>
-   <source>Waiting: other programs use {percent} % of the graphics card.</source>
-   <translation>Wartet: Andere Programme nutzen {percent} % der Grafikkarte.</translation>
+   <source>Giving way: other apps keep the graphics card busy ({percent} %).</source>
+   <translation>Macht Platz: Andere Programme nutzen die Grafikkarte ({percent} %).</translation>
   </message>
   <message>
    <source>others use the graphics card</source>
    <translation>Grafikkarte anderweitig genutzt</translation>
   </message>
   <message>
-   <source>Waiting: Shoal cannot tell how busy the graphics card is.</source>
-   <translation>Wartet: Shoal kann nicht erkennen, wie beschäftigt die Grafikkarte ist.</translation>
+   <source>Can't tell how busy the graphics card is, so it waits.</source>
+   <translation>Unklar, wie viel die Grafikkarte zu tun hat, also wartet es.</translation>
   </message>
   <message>
    <source>graphics card load unknown</source>
    <translation>Grafiklast unbekannt</translation>
   </message>
   <message>
-   <source>Waiting until it has been quiet for a while (quiet {have} of {need}).</source>
-   <translation>Wartet, bis es eine Weile ruhig war (ruhig {have} von {need}).</translation>
+   <source>Almost there: starts after {need} of quiet.</source>
+   <translation>Gleich: Beginnt nach {need} Ruhe.</translation>
   </message>
   <message>
    <source>quiet {have} of {need}</source>
@@ -3223,6 +3322,14 @@
   <message>
    <source>finishing this round</source>
    <translation>beendet diese Runde</translation>
+  </message>
+  <message>
+   <source>Keeps learning while you work until {until}.</source>
+   <translation>Lernt bis {until}, auch während du arbeitest.</translation>
+  </message>
+  <message>
+   <source>learning until {until}</source>
+   <translation>lernt bis {until}</translation>
   </message>
   <message>
    <source>Learning.</source>
@@ -3445,12 +3552,12 @@
    <translation>exklusiv programme spiele liste</translation>
   </message>
   <message>
-   <source>Give way when others use the processor</source>
-   <translation>Weichen, wenn andere den Prozessor brauchen</translation>
+   <source>Give way when other apps are busy</source>
+   <translation>Platz machen, wenn andere Programme arbeiten</translation>
   </message>
   <message>
-   <source>From this share of all cores on, used by other programs, it waits. 100 switches this off.</source>
-   <translation>Ab diesem Anteil aller Kerne, den andere Programme nutzen, wartet es. 100 schaltet das ab.</translation>
+   <source>Pause when other apps use more than this much of the processor. 100 switches this off.</source>
+   <translation>Pause, wenn andere Programme mehr als so viel vom Prozessor brauchen. 100 schaltet das aus.</translation>
   </message>
   <message>
    <source>cpu load busy others processor</source>

@@ -75,6 +75,7 @@ def scenes(home: Path | None) -> list[tuple[str, str, View]]:
         ("models-broken", "models", views.learning(models=views.holdings())),
         ("models-crammed", "models", views.odd()["crammed"]),
         ("swarm-alone", "swarm", alone),
+        ("swarm-private", "swarm", msgspec.structs.replace(together, words=views.SIX)),
         ("privacy-alone", "privacy", alone),
         ("live-empty", "live", View(home="/tmp")),
         ("tryit-empty", "tryit", View(home="/tmp")),

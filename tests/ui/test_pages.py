@@ -115,7 +115,7 @@ def test_the_overview_tells_what_happens(
     qtbot.waitExposed(page)
     QApplication.processEvents()
     said = texts(page)
-    assert "nothing leaves" in said and "Never your files" in said
+    assert "a single network connection" in said and "Never your files" in said
     buttons = {button.text(): button for button in page.findChildren(QAbstractButton) if button.isVisible()}
     qtbot.mouseClick(buttons["Learn alone"], Qt.MouseButton.LeftButton)
     assert asked == [("learn", "alone")]

@@ -29,7 +29,7 @@ def test_words_are_checked_before_anybody_is_asked(
     qtbot.addWidget(page)
     page.show()
     page.show_view(views.learning())
-    card = page._alone._private
+    card = page._private
     card._field.setText("one two three")
     qtbot.keyClick(card._field, Qt.Key.Key_Return)
     assert not asked and "A private swarm has 6 words" in texts(page)

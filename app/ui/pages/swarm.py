@@ -68,22 +68,21 @@ class SwarmPage(Page):
         head = row(self._count, 1, self._find, margins=(18, 14, 14, 4))
         self._peers = stack(self._nobody, self._table)
         table = card(column(head, self._peers, gap=4, margins=(2, 0, 2, 10), fill=1), padding=None)
-        self._alone = Alone(theme, actions)
         self._stack = stack(
-            self._alone,
-            boxed(column(self._relay, self._private, stats_row(*self._stats), table, gap=16, fill=3)),
+            Alone(theme, actions),
+            boxed(column(self._relay, stats_row(*self._stats), table, gap=16, fill=2)),
         )
         self.add(self._stack, 1)
+        self.add(self._private)
 
     def show_view(self, view: View) -> None:
         swarm = view.swarm
         self._stack.setCurrentIndex(0 if swarm is None else 1)
         self._leave.setVisible(swarm is not None)
-        self._alone.show_view(view)
+        self._private.setVisible(swarm is None or bool(view.words))
+        self._private.show_words(view.words, joined=swarm is not None)
         if swarm is None:
             return
-        self._private.setVisible(bool(view.words))
-        self._private.show_words(view.words, joined=True)
         self._relay.show_swarm(swarm)
         peers = swarm.peers
         self._count.say(counted("{n} peer", "{n} peers", len(peers)))
@@ -137,11 +136,7 @@ class Alone(QWidget):
             ),
             ask,
         )
-        self._private = PrivateCard(theme, actions.join_private)
-        self.setLayout(column(empty, self._private, gap=16, fill=0))
-
-    def show_view(self, view: View) -> None:
-        self._private.show_words(view.words, joined=False)
+        self.setLayout(column(empty))
 
     def _join(self) -> None:
         if (invite := self._address.checked()) is not None:

@@ -44,7 +44,7 @@ class PrivateCard(QFrame):
         self._show = button(tr("Show the words"), self._toggle)
         self._copy = CopyButton(theme, tr("Copy the words"), lambda: self._text)
         self._again = button(tr("Join again"), lambda: self._try(self._text), "primary")
-        doing = Bend(self._show, self._copy, self._again, gap=8)
+        doing = Bend(self._show, self._copy, self._again, 1, gap=8)
         said = column(self._words, boxed(doing), gap=10)
         said.addStretch(1)
         self._told = boxed(row(said, self._qr, gap=24, fill=0))
