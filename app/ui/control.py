@@ -354,7 +354,7 @@ class Control(QObject):
         return folder
 
     def _recalled(self, found: history.History) -> None:
-        if found.curve or found.rounds:
+        if found.curve or found.rounds or found.runs:
             if _last(found.rounds) >= _last(self._fold.view.rounds):
                 self._fold.recall(found)
             self._fold.tick(self._clock())

@@ -98,6 +98,7 @@ class Desktop:
             finish=self.control.finish,
             go=lambda key: self.window.go(key),
             want_questions=self.questions.want,
+            show_family=lambda name: self.window.show_family(name),
             show_rule=lambda key: self.window.show_rule(key),
             set_choice=self._set,
             learn=self.control.learn,

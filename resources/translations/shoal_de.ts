@@ -1591,6 +1591,10 @@
    <translation>Beim Üben zuerst gelöst am {day}</translation>
   </message>
   <message>
+   <source>Reached level {n} on {day}</source>
+   <translation>Stufe {n} erreicht am {day}</translation>
+  </message>
+  <message>
    <source>Skills</source>
    <translation>Können</translation>
   </message>
@@ -2952,6 +2956,10 @@
   <message>
    <source>as at the start</source>
    <translation>wie am Anfang</translation>
+  </message>
+  <message>
+   <source>Show its answers</source>
+   <translation>Antworten dazu zeigen</translation>
   </message>
   <message>
    <source>{low} to {high} likely, {n} question</source>

@@ -15,7 +15,9 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.node import commands
+from app.node.history import History
 from app.node.preferences import PreferenceError, Preferences
+from app.node.records import Run
 from app.swarm.private import new_words
 from app.ui.choices import Choices
 from app.ui.control import INSIST_S, Control
@@ -214,6 +216,15 @@ def test_the_very_first_start_insists_and_later_ones_do_not(
     qtbot.waitUntil(lambda: len(heard(tmp_path)) == 2, timeout=PATIENCE_MS)
     assert [one["command"] for one in heard(tmp_path)] == ["resume", "insist"]
     later.close()
+
+
+def test_the_first_run_is_in_the_history_before_its_first_round(control: Control) -> None:
+    run = Run(run=1, started=1.0, ended=None, first_round=1, last_round=None, outcome=None, engine="torch CPU")
+    control._recalled(History(runs=(run,)))
+    assert control.view.runs == (run,)
+    line = {"event": "decision", "round": 0, "run": False, "reason": "cpu", "sentence": "Giving way."}
+    control._line(json.dumps(line).encode())
+    assert control.view.happenings[-1].sentence == "Giving way." and control.view.news == ""
 
 
 def test_a_private_swarms_words_reach_the_node_where_nobody_else_reads_them(

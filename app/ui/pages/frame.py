@@ -47,6 +47,8 @@ class Actions:
     """With these six words. Raises OSError where they cannot be kept."""
     go: Callable[[str], None]
     """To another page, by its key."""
+    show_family: Callable[[str], None]
+    """The answers to puzzles of this family."""
     show_rule: Callable[[str], None]
     """The settings, at the setting of this key."""
     want_questions: Callable[[Iterable[Coordinates]], None]
