@@ -37,6 +37,7 @@ _NAMES = {
         "identity.json",
         "key-*.sealed",
         "key-*.secret",
+        "private-swarm.secret",
         "format.json",
         "settings.json",
         "orders.json",

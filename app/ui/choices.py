@@ -56,7 +56,6 @@ SETTINGS: tuple[Setting, ...] = (
             "as text."
         ),
         words=mark("swarm solo peers relay network share offline"),
-        restarts=True,
         options=(("alone", mark("Alone")), ("others", mark("With others"))),
     ),
     Setting(
@@ -177,6 +176,8 @@ class Memory(msgspec.Struct, kw_only=True):
     version: int = 1
     asked: bool = False
     """Whether the person has ever started learning."""
+    tray_told: bool = False
+    """Whether the person knows that closing the window does not end Shoal."""
     updates_asked: bool = False
     """Whether the person has said if Shoal may look for new versions."""
     updates_hidden: str = ""

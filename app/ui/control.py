@@ -27,6 +27,7 @@ from app.ui.holdings import Holdings
 from app.ui.link import Link
 from app.ui.model import Problem, State, View
 from app.ui.persona import Persona
+from app.ui.private import PRIVATE, PrivateWords
 from app.ui.renewal import Renewal
 from app.ui.texts import tr
 from engines.models.catalogue import STARTER
@@ -59,7 +60,7 @@ class Control(QObject):
         """`obstacle` is asked before a node is started: why it could not learn."""
         super().__init__()
         self._home, self._choices, self._link, self._clock = home, choices, link, clock
-        self._obstacle = obstacle
+        self._obstacle, self._words = obstacle, PrivateWords(home)
         memory = choices.memory
         state = State.PAUSED if memory.asked else State.NEW
         waits = tr("Shoal waits until you start it.") if memory.asked else ""
@@ -70,6 +71,7 @@ class Control(QObject):
                 reason=waits,
                 solo=choices["company"] == "alone",
                 rules=Preferences(home).values,
+                words=self._words.text,
             )
         )
         self._tick = QTimer(self, singleShot=True, interval=TICK_MS)
@@ -104,18 +106,31 @@ class Control(QObject):
 
     def join(self, invite: str) -> None:
         """Learns with others, by this invite or address; without one, where the node finds or makes a swarm.
-        The node remembers where it was, so the invite is not kept here."""
+        The node remembers where it was, so the invite is not kept here. A private swarm is left for good."""
+        self._words.put("")
+        self._change(words="")
         self._go(invite, "others")
+
+    def join_private(self, words: str) -> None:
+        """Learns with those alone who have these six words; makes their swarm where there is none. Raises
+        OSError where the words cannot be kept."""
+        self._words.put(words)
+        self._change(words=words)
+        self._go("", "others")
 
     def leave(self) -> None:
         """Closes every connection for good. What was learning goes on alone, what was paused stays so."""
         with contextlib.suppress(OSError):
-            self._choices.put("company", "alone")
+            self.keep_company("alone")
+
+    def keep_company(self, company: str) -> None:
+        """ "alone" or "others", at once where something learns and else from its next start. Raises OSError."""
+        self._choices.put("company", company)
         self._invite = ""
         if self._link.wanted:
             self._launch()
         else:
-            self._change(solo=True, swarm=None)
+            self._change(solo=company == "alone", swarm=None)
 
     def start(self) -> None:
         """Contributes from now on, as the rules allow: ends every pause."""
@@ -204,6 +219,7 @@ class Control(QObject):
                 solo=view.solo,
                 rules=view.rules,
                 questions=view.questions,
+                words=view.words,
                 swarm=view.swarm,
                 models=view.models,
                 pack=view.pack,
@@ -238,7 +254,8 @@ class Control(QObject):
     def _launch(self) -> None:
         """Sees to it that a node runs, with the options of now."""
         alone, options = self._choices["company"] == "alone", self._options()
-        if self._link.runs_with(options):
+        secrets = {PRIVATE: self._words.text} if "--private" in options else {}
+        if self._link.runs_with(options, secrets):
             return
         if (problem := self._obstacle()) is not None:
             self._failed(problem)
@@ -252,7 +269,7 @@ class Control(QObject):
             solo=alone,
             swarm=None if alone else SwarmView(),
         )
-        self._link.start(options)
+        self._link.start(options, secrets)
 
     def _order(self, **command: object) -> None:
         """To a node that runs; one that is about to be tried again is not."""
@@ -262,7 +279,7 @@ class Control(QObject):
             self._link.stop()
 
     def _options(self) -> list[str]:
-        where = ["--relay", self._invite] if self._invite else []
+        where = ["--relay", self._invite] if self._invite else ["--private"] if self._words.text else []
         engine, model = str(self._choices["engine"]), str(self._choices["model"]) or STARTER
         return [
             *(["--solo"] if self._choices["company"] == "alone" else where),
@@ -337,7 +354,7 @@ class Control(QObject):
         return folder
 
     def _recalled(self, found: history.History) -> None:
-        if found.curve or found.rounds:
+        if found.curve or found.rounds or found.runs:
             if _last(found.rounds) >= _last(self._fold.view.rounds):
                 self._fold.recall(found)
             self._fold.tick(self._clock())

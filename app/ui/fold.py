@@ -81,6 +81,8 @@ class Fold:
                 self.tick(now)
             case "probe":
                 self._probe(msgspec.convert(event, Probe))
+            case "decision":
+                self._append(name, event, str(event["sentence"]), now)
             case "note" | "trainer_restarted" | "refused":
                 self._happened(name, event, str(event["sentence"]), now)
             case "placement":
@@ -94,8 +96,12 @@ class Fold:
                 self._snapshot(event["snapshot"], now)
 
     def _happened(self, kind: str, event: dict[str, Any], sentence: str, now: float) -> None:
+        self._append(kind, event, sentence, now)
+        self.change(news=sentence)
+
+    def _append(self, kind: str, event: dict[str, Any], sentence: str, now: float) -> None:
         row = Happening(at=now, round=int(event["round"]), kind=kind, sentence=sentence)
-        self.change(happenings=(*self.view.happenings[-HAPPENINGS + 1 :], row), news=sentence)
+        self.change(happenings=(*self.view.happenings[-HAPPENINGS + 1 :], row))
 
     def _round(self, row: Round) -> None:
         """One that was played again takes the place of what was there."""

@@ -95,6 +95,8 @@ class View(Value, frozen=True):
     """What the node's rules say; None while no node runs."""
     questions: Mapping[Coordinates, str] = {}
     """Texts of questions, where they were made again."""
+    words: str = ""
+    """The six of the private swarm, where this computer has some."""
     rules: dict[str, Any] = {}
     """The settings of app.node.preferences, by key."""
     problem: Problem | None = None

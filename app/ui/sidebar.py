@@ -50,12 +50,14 @@ class Place(QAbstractButton):
         self.updateGeometry()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """The ring is for those who came by keyboard."""
-        self._by_key = event.reason() not in (
-            Qt.FocusReason.MouseFocusReason,
-            Qt.FocusReason.ActiveWindowFocusReason,
-        )
+        self._by_key = False
         super().focusInEvent(event)
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:
+        """The ring is for those who came by keyboard: the key that led here is let go here."""
+        self._by_key = True
+        self.update()
+        super().keyReleaseEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Down, Qt.Key.Key_Up):
@@ -195,8 +197,8 @@ class Sidebar(QWidget):
     def show_view(self, view: View) -> None:
         self._dot.say(view.state)
         self._state.say(words.state_name(view.state))
-        self._state.setVisible(not words.held(view))
-        plain = words.working(view) and view.round and not words.finishing(view)
+        self._state.setVisible(not words.held(view) and view.state is not State.NEW)
+        plain = view.state is State.LEARNING and view.round and not words.finishing(view)
         detail = words.round_line(view) if plain else words.reason(view, time.time())
         self._detail.say(breakable(detail, _LONGEST_WORD))
         said = [words.state_name(view.state), detail]

@@ -101,6 +101,7 @@ class Desktop:
             finish=self.control.finish,
             go=lambda key: self.window.go(key),
             want_questions=self.questions.want,
+            show_family=lambda name: self.window.show_family(name),
             show_rule=lambda key: self.window.show_rule(key),
             set_choice=self._set,
             learn=self.control.learn,
@@ -108,6 +109,7 @@ class Desktop:
             move_data=self.move_data,
             remove_all=self.remove_all,
             join=self.control.join,
+            join_private=self.control.join_private,
             set_rule=self.control.set_rule,
             starts_at_login=self._login.on,
             choices=self.choices,
@@ -294,13 +296,19 @@ class Desktop:
         if key == "start_at_login":
             self._login.turn(bool(value))
             return
-        self.choices.put(key, value)
+        if key == "company":
+            self.control.keep_company(str(value))
+            if value == "alone":
+                self.updating.left_company()
+        else:
+            self.choices.put(key, value)
         if key == "theme":
             self.theme.choose(self.choices["theme"])
         elif key == "updates":
             self.updating.decide(self.choices["updates"])
         elif key == "model":
             self._learn_with(self.choices["model"])
+        self._show(self.control.view)
 
     def _closing(self) -> bool:
         """Closing the window keeps the tray; without a tray it asks; and it never hides for good."""
@@ -309,6 +317,7 @@ class Desktop:
         self._remember()
         if self.choices["close_to_tray"] and self.tray.there:
             self.window.hide()
+            self._tell_tray()
             return False
         if self.choices["close_to_tray"]:
             answer = self.window.ask_closing()
@@ -318,6 +327,13 @@ class Desktop:
                 return False
         QTimer.singleShot(0, self.quit)
         return False
+
+    def _tell_tray(self) -> None:
+        """Once: a window that is gone looks like a program that has ended."""
+        if not self.choices.memory.tray_told:
+            self.tray.tell(tr("Shoal is still here"), tr("It stays in the tray. Quit it from there."))
+            with contextlib.suppress(OSError):
+                self.choices.remember(tray_told=True)
 
     def _remember(self) -> None:
         if self._leaving:

@@ -130,6 +130,11 @@ class Window(QMainWindow):
                 before.left()
             page.arrived()
 
+    def show_family(self, name: str) -> None:
+        """Its answers, as far as they are known."""
+        self.go("live")
+        self._pages["live"].show_family(name)  # type: ignore[attr-defined]
+
     def show_rule(self, key: str) -> None:
         """The settings, at one of them."""
         self.go("settings")

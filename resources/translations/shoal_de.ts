@@ -1158,19 +1158,23 @@
   </message>
   <message>
    <source>Learn now anyway</source>
-   <translation type="unfinished" />
+   <translation>Trotzdem jetzt lernen</translation>
   </message>
   <message>
    <source>For the next ten minutes</source>
-   <translation type="unfinished" />
+   <translation>Für die nächsten zehn Minuten</translation>
   </message>
   <message>
    <source>Change this rule</source>
-   <translation type="unfinished" />
+   <translation>Regel ändern</translation>
   </message>
   <message>
    <source>Pause</source>
    <translation>Pause</translation>
+  </message>
+  <message>
+   <source>Pause for a while, or after this round</source>
+   <translation>Eine Weile oder nach dieser Runde pausieren</translation>
   </message>
   <message>
    <source>Finish this round, then stop</source>
@@ -1198,7 +1202,7 @@
   </message>
   <message>
    <source>Memory is free; everything learned is kept.</source>
-   <translation type="unfinished" />
+   <translation>Der Speicher ist frei; alles Gelernte bleibt.</translation>
   </message>
   <message>
    <source>Resume</source>
@@ -1206,7 +1210,7 @@
   </message>
   <message>
    <source>It resumes by itself.</source>
-   <translation type="unfinished" />
+   <translation>Es geht von selbst weiter.</translation>
   </message>
   <message>
    <source>Quiet</source>
@@ -1313,11 +1317,14 @@
   </message>
   <message>
    <source>{n} puzzle: {families}</source>
-   <translation type="unfinished" />
+   <translation>{n} Rätsel: {families}</translation>
   </message>
   <message numerus="yes">
    <source>{n} puzzles: {families}</source>
-   <translation type="unfinished" />
+   <translation>
+    <numerusform>{n} Rätsel: {families}</numerusform>
+    <numerusform>{n} Rätsel: {families}</numerusform>
+   </translation>
   </message>
   <message>
    <source>in the last hour</source>
@@ -1337,11 +1344,11 @@
   </message>
   <message>
    <source>{verdict}, it says</source>
-   <translation type="unfinished" />
+   <translation>{verdict}, sagt es</translation>
   </message>
   <message>
    <source>The message, word for word</source>
-   <translation type="unfinished" />
+   <translation>Die Nachricht im Wortlaut</translation>
   </message>
   <message>
    <source>What leaves this computer</source>
@@ -1357,11 +1364,11 @@
   </message>
   <message>
    <source>Show newer messages</source>
-   <translation type="unfinished" />
+   <translation>Neuere zeigen</translation>
   </message>
   <message>
    <source>Closes what is open</source>
-   <translation type="unfinished" />
+   <translation>Schließt, was offen ist</translation>
   </message>
   <message>
    <source>Sent</source>
@@ -1441,11 +1448,11 @@
   </message>
   <message>
    <source>Show the answers</source>
-   <translation type="unfinished" />
+   <translation>Antworten zeigen</translation>
   </message>
   <message>
    <source>Word for word</source>
-   <translation type="unfinished" />
+   <translation>Im Wortlaut</translation>
   </message>
   <message>
    <source>Open folder</source>
@@ -1453,11 +1460,11 @@
   </message>
   <message>
    <source>Turn off to disconnect right away.</source>
-   <translation type="unfinished" />
+   <translation>Ausschalten trennt sofort jede Verbindung.</translation>
   </message>
   <message>
    <source>Last messages</source>
-   <translation type="unfinished" />
+   <translation>Letzte Nachrichten</translation>
   </message>
   <message>
    <source>Looking for a swarm.</source>
@@ -1513,7 +1520,7 @@
   </message>
   <message>
    <source>Hide the answers</source>
-   <translation type="unfinished" />
+   <translation>Antworten ausblenden</translation>
   </message>
   <message>
    <source>Where everything is kept</source>
@@ -1610,6 +1617,10 @@
   <message>
    <source>First solved in practice on {day}</source>
    <translation>Beim Üben zuerst gelöst am {day}</translation>
+  </message>
+  <message>
+   <source>Reached level {n} on {day}</source>
+   <translation>Stufe {n} erreicht am {day}</translation>
   </message>
   <message>
    <source>Skills</source>
@@ -1830,10 +1841,6 @@
    <translation>Einladung</translation>
   </message>
   <message>
-   <source>Copy the invite</source>
-   <translation>Einladung kopieren</translation>
-  </message>
-  <message>
    <source>Copy invite</source>
    <translation>Einladung kopieren</translation>
   </message>
@@ -2017,20 +2024,20 @@
    <translation>Zieh ein kleines Modell auf diesem Computer groß</translation>
   </message>
   <message>
-   <source>It practises puzzles, checks its own answers and learns from them. Alone, or together with other people's models.</source>
-   <translation>Es übt Rätsel, prüft seine eigenen Antworten und lernt daraus. Allein oder zusammen mit den Modellen anderer Leute.</translation>
+   <source>It tries puzzles, checks itself and gets better. On its own, or together with other people's models.</source>
+   <translation>Es probiert Rätsel, prüft sich selbst und wird besser. Allein oder mit den Modellen anderer Leute.</translation>
   </message>
   <message>
    <source>Set it up</source>
    <translation>Einrichten</translation>
   </message>
   <message>
-   <source>Two short questions, no account</source>
-   <translation>Zwei kurze Fragen, kein Konto</translation>
+   <source>Two quick questions. No account.</source>
+   <translation>Zwei kurze Fragen. Kein Konto.</translation>
   </message>
   <message>
-   <source>Begins at once with the model that comes with Shoal</source>
-   <translation>Beginnt sofort mit dem Modell, das mit Shoal kommt</translation>
+   <source>Starts right away with the built-in model</source>
+   <translation>Beginnt sofort mit dem eingebauten Modell</translation>
   </message>
   <message>
    <source>Progress of the measurement</source>
@@ -2057,7 +2064,7 @@
    <translation>Unterhält sich und weiß mehr. Lernt langsamer. Muss heruntergeladen werden.</translation>
   </message>
   <message>
-   <source>Go on</source>
+   <source>Continue</source>
    <translation>Weiter</translation>
   </message>
   <message>
@@ -2069,28 +2076,28 @@
    <translation>Mit einer Einladung</translation>
   </message>
   <message>
-   <source>Joins the swarm of the invite. Answers to generated puzzles travel, as text.</source>
-   <translation>Tritt dem Schwarm der Einladung bei. Antworten auf erzeugte Rätsel reisen, als Text.</translation>
+   <source>Joins the swarm you were invited to. Only puzzle answers are shared, as plain text.</source>
+   <translation>Tritt dem Schwarm bei, in den du eingeladen bist. Geteilt werden nur Rätselantworten, als Text.</translation>
   </message>
   <message>
    <source>What it does</source>
    <translation>Was es tut</translation>
   </message>
   <message>
-   <source>Learns for ten minutes now, so that you see it; from then on only while nobody uses this computer. One press pauses it and frees the memory.</source>
-   <translation>Es lernt jetzt zehn Minuten lang, damit du es siehst; danach nur, während niemand am Computer ist. Ein Druck hält es an und gibt den Speicher frei.</translation>
+   <source>Watch it learn for ten minutes. After that it only works while you're away. Pause any time.</source>
+   <translation>Sieh ihm zehn Minuten beim Lernen zu. Danach arbeitet es nur, wenn du weg bist. Pause geht jederzeit.</translation>
   </message>
   <message>
-   <source>Alone, nothing leaves: no network connection is opened at all. With others, answers to generated puzzles do, as text. Never your files, never the model.</source>
-   <translation>Allein verlässt nichts den Computer: Es wird gar keine Netzverbindung geöffnet. Mit anderen tun es Antworten auf erzeugte Rätsel, als Text. Nie deine Dateien, nie das Modell.</translation>
+   <source>On its own, Shoal doesn't open a single network connection. In a swarm, only puzzle answers are shared. Never your files, never what you type, never the model.</source>
+   <translation>Allein öffnet Shoal keine einzige Verbindung ins Netz. Im Schwarm werden nur Rätselantworten geteilt. Nie deine Dateien, nie was du tippst, nie das Modell.</translation>
   </message>
   <message>
    <source>What it keeps</source>
    <translation>Was es aufbewahrt</translation>
   </message>
   <message>
-   <source>Everything lies in one folder, which can be moved or removed as a whole. No account, and nobody is told that you use it.</source>
-   <translation>Alles liegt in einem Ordner, der sich als Ganzes verlegen oder entfernen lässt. Kein Konto, und niemand erfährt, dass du es benutzt.</translation>
+   <source>Everything is in one folder that you can move or delete. No account, and no one is told that you use it.</source>
+   <translation>Alles liegt in einem Ordner, den du verschieben oder löschen kannst. Kein Konto, und niemand erfährt davon.</translation>
   </message>
   <message>
    <source>First the engine is installed: {size}, once.</source>
@@ -2113,8 +2120,8 @@
    <translation>Was dieser Computer kann</translation>
   </message>
   <message>
-   <source>It is measured for a few seconds. You need not wait for it.</source>
-   <translation>Es wird ein paar Sekunden lang gemessen. Du musst nicht darauf warten.</translation>
+   <source>A quick speed test. No need to wait.</source>
+   <translation>Ein kurzer Geschwindigkeitstest. Du musst nicht warten.</translation>
   </message>
   <message>
    <source>Nothing leaves this computer. You can change your mind at any time.</source>
@@ -2125,16 +2132,16 @@
    <translation>Mit anderen in diesem Netz</translation>
   </message>
   <message>
-   <source>Joins a swarm that is found here. Where there is none, this computer hosts one and shows an invite for others. Answers to generated puzzles travel, as text.</source>
-   <translation>Tritt einem Schwarm bei, der hier gefunden wird. Wo keiner ist, eröffnet dieser Computer einen und zeigt eine Einladung für andere. Antworten auf erzeugte Rätsel reisen, als Text.</translation>
+   <source>Finds other Shoals on this network, or starts a swarm you can invite people to. Only puzzle answers are shared, as plain text.</source>
+   <translation>Findet andere Shoals in diesem Netz oder startet einen Schwarm, in den du einlädst. Geteilt werden nur Rätselantworten, als Text.</translation>
   </message>
   <message>
-   <source>With whom?</source>
-   <translation>Mit wem?</translation>
+   <source>Learn alone or together?</source>
+   <translation>Allein oder zusammen lernen?</translation>
   </message>
   <message>
-   <source>A swarm shares what its models find out. It is your choice, and it can be changed later.</source>
-   <translation>Ein Schwarm teilt, was seine Modelle herausfinden. Du entscheidest, und du kannst es später ändern.</translation>
+   <source>A swarm swaps what its models find out. You can change this any time.</source>
+   <translation>Ein Schwarm tauscht, was seine Modelle herausfinden. Du kannst das jederzeit ändern.</translation>
   </message>
   <message>
    <source>No estimate</source>
@@ -2230,15 +2237,15 @@
   </message>
   <message>
    <source>Ready when you are.</source>
-   <translation type="unfinished" />
+   <translation>Bereit, wenn du es bist.</translation>
   </message>
   <message>
    <source>Loading the model.</source>
-   <translation type="unfinished" />
+   <translation>Das Modell wird geladen.</translation>
   </message>
   <message>
    <source>Learning on its own. Nothing leaves this computer.</source>
-   <translation type="unfinished" />
+   <translation>Lernt für sich. Nichts verlässt diesen Computer.</translation>
   </message>
   <message>
    <source>Learning with others.</source>
@@ -2347,6 +2354,14 @@
   <message>
    <source>shoal: Another Shoal uses {home} and does not answer; end it and start again.</source>
    <translation>shoal: Ein anderes Shoal benutzt {home} und antwortet nicht; beende es und starte noch einmal.</translation>
+  </message>
+  <message>
+   <source>Shoal is still here</source>
+   <translation>Shoal ist noch da</translation>
+  </message>
+  <message>
+   <source>It stays in the tray. Quit it from there.</source>
+   <translation>Es bleibt in der Leiste. Dort kannst du es beenden.</translation>
   </message>
   <message>
    <source>{n} min</source>
@@ -2462,6 +2477,10 @@
   <message>
    <source>smoothed {value}</source>
    <translation>geglättet {value}</translation>
+  </message>
+  <message>
+   <source>Copied</source>
+   <translation>Kopiert</translation>
   </message>
   <message>
    <source>{name}: {now} at round {last}, {then} at round {first}, the highest was {best} at round {at}; {n} points. Arrow keys read single points.</source>
@@ -2971,12 +2990,64 @@
    <translation>noch nichts gelernt</translation>
   </message>
   <message>
+   <source>Six words</source>
+   <translation>Sechs Wörter</translation>
+  </message>
+  <message>
+   <source>The six words as a QR code</source>
+   <translation>Die sechs Wörter als QR-Code</translation>
+  </message>
+  <message>
+   <source>Show the words</source>
+   <translation>Wörter zeigen</translation>
+  </message>
+  <message>
+   <source>Copy the words</source>
+   <translation>Wörter kopieren</translation>
+  </message>
+  <message>
+   <source>Join again</source>
+   <translation>Wieder beitreten</translation>
+  </message>
+  <message>
+   <source>Anyone who has these words can join. Share them only with people you trust.</source>
+   <translation>Wer diese Wörter hat, kann beitreten. Gib sie nur Leuten, denen du vertraust.</translation>
+  </message>
+  <message>
+   <source>Six words let people you trust learn together. Enter theirs, or make new ones.</source>
+   <translation>Mit sechs Wörtern lernt ihr im Vertrauen zusammen. Gib ihre ein oder mach neue.</translation>
+  </message>
+  <message>
+   <source>Hide the words</source>
+   <translation>Wörter ausblenden</translation>
+  </message>
+  <message>
+   <source>Make new words</source>
+   <translation>Neue Wörter</translation>
+  </message>
+  <message>
+   <source>Private swarm</source>
+   <translation>Privater Schwarm</translation>
+  </message>
+  <message>
+   <source>The words cannot be kept: {why}.</source>
+   <translation>Die Wörter lassen sich nicht speichern: {why}.</translation>
+  </message>
+  <message>
+   <source>Starts a private swarm</source>
+   <translation>Startet einen privaten Schwarm</translation>
+  </message>
+  <message>
    <source>{sign}{n} points</source>
    <translation>{sign}{n} Punkte</translation>
   </message>
   <message>
    <source>no change</source>
    <translation>unverändert</translation>
+  </message>
+  <message>
+   <source>Show its answers</source>
+   <translation>Antworten dazu zeigen</translation>
   </message>
   <message>
    <source>{low} to {high} likely, {n} question</source>
@@ -3182,7 +3253,7 @@
   </message>
   <message>
    <source>Outside the hours you set. Starts {until}.</source>
-   <translation type="unfinished" />
+   <translation>Außerhalb deiner Zeiten. Beginnt {until}.</translation>
   </message>
   <message>
    <source>outside your hours, until {until}</source>
@@ -3190,7 +3261,7 @@
   </message>
   <message>
    <source>Waiting until you plug the computer in.</source>
-   <translation type="unfinished" />
+   <translation>Wartet, bis du den Computer ans Netz hängst.</translation>
   </message>
   <message>
    <source>on battery</source>
@@ -3198,7 +3269,7 @@
   </message>
   <message>
    <source>Can't tell if the computer is plugged in, so it waits.</source>
-   <translation type="unfinished" />
+   <translation>Unklar, ob der Computer am Netz hängt, also wartet es.</translation>
   </message>
   <message>
    <source>power supply unknown</source>
@@ -3206,7 +3277,7 @@
   </message>
   <message>
    <source>Waiting until the battery saver is off.</source>
-   <translation type="unfinished" />
+   <translation>Wartet, bis der Stromsparmodus aus ist.</translation>
   </message>
   <message>
    <source>battery saver</source>
@@ -3214,7 +3285,7 @@
   </message>
   <message>
    <source>Can't tell if the battery saver is on, so it waits.</source>
-   <translation type="unfinished" />
+   <translation>Unklar, ob Strom gespart wird, also wartet es.</translation>
   </message>
   <message>
    <source>battery saver unknown</source>
@@ -3222,7 +3293,7 @@
   </message>
   <message>
    <source>Taking a break while you work. Resumes after {need} without a key press.</source>
-   <translation type="unfinished" />
+   <translation>Macht Pause, während du arbeitest. Weiter nach {need} ohne Tastendruck.</translation>
   </message>
   <message>
    <source>idle {have} of {need}</source>
@@ -3230,7 +3301,7 @@
   </message>
   <message>
    <source>Can't tell if you're at the computer, so it waits.</source>
-   <translation type="unfinished" />
+   <translation>Unklar, ob du am Computer bist, also wartet es.</translation>
   </message>
   <message>
    <source>use of the computer unknown</source>
@@ -3238,7 +3309,7 @@
   </message>
   <message>
    <source>Giving way to {app}.</source>
-   <translation type="unfinished" />
+   <translation>Macht Platz für {app}.</translation>
   </message>
   <message>
    <source>{app} is running</source>
@@ -3246,7 +3317,7 @@
   </message>
   <message>
    <source>Can't tell which programs are running, so it waits.</source>
-   <translation type="unfinished" />
+   <translation>Unklar, welche Programme laufen, also wartet es.</translation>
   </message>
   <message>
    <source>running programs unknown</source>
@@ -3254,7 +3325,7 @@
   </message>
   <message>
    <source>Giving way: an app fills the screen or keeps it awake.</source>
-   <translation type="unfinished" />
+   <translation>Macht Platz: Ein Programm füllt den Bildschirm oder hält ihn wach.</translation>
   </message>
   <message>
    <source>full-screen program</source>
@@ -3262,7 +3333,7 @@
   </message>
   <message>
    <source>Can't tell if an app fills the screen, so it waits.</source>
-   <translation type="unfinished" />
+   <translation>Unklar, ob ein Programm den Bildschirm füllt, also wartet es.</translation>
   </message>
   <message>
    <source>full-screen program unknown</source>
@@ -3270,7 +3341,7 @@
   </message>
   <message>
    <source>Giving way: other apps need the memory.</source>
-   <translation type="unfinished" />
+   <translation>Macht Platz: Andere Programme brauchen den Speicher.</translation>
   </message>
   <message>
    <source>memory is short</source>
@@ -3278,7 +3349,7 @@
   </message>
   <message>
    <source>Can't tell how much memory is free, so it waits.</source>
-   <translation type="unfinished" />
+   <translation>Unklar, wie viel Speicher frei ist, also wartet es.</translation>
   </message>
   <message>
    <source>free memory unknown</source>
@@ -3286,7 +3357,7 @@
   </message>
   <message>
    <source>Cooling down: the computer is hot.</source>
-   <translation type="unfinished" />
+   <translation>Kühlt ab: Der Computer ist heiß.</translation>
   </message>
   <message>
    <source>too hot</source>
@@ -3294,7 +3365,7 @@
   </message>
   <message>
    <source>Can't tell how hot the computer is, so it waits.</source>
-   <translation type="unfinished" />
+   <translation>Unklar, wie heiß der Computer ist, also wartet es.</translation>
   </message>
   <message>
    <source>temperature unknown</source>
@@ -3302,7 +3373,7 @@
   </message>
   <message>
    <source>Giving way: other apps are busy ({percent} %).</source>
-   <translation type="unfinished" />
+   <translation>Macht Platz: Andere Programme arbeiten ({percent} %).</translation>
   </message>
   <message>
    <source>others use the processor</source>
@@ -3310,7 +3381,7 @@
   </message>
   <message>
    <source>Can't tell how busy other apps are, so it waits.</source>
-   <translation type="unfinished" />
+   <translation>Unklar, wie viel andere Programme arbeiten, also wartet es.</translation>
   </message>
   <message>
    <source>processor load unknown</source>
@@ -3318,7 +3389,7 @@
   </message>
   <message>
    <source>Giving way: other apps keep the graphics card busy ({percent} %).</source>
-   <translation type="unfinished" />
+   <translation>Macht Platz: Andere Programme nutzen die Grafikkarte ({percent} %).</translation>
   </message>
   <message>
    <source>others use the graphics card</source>
@@ -3326,7 +3397,7 @@
   </message>
   <message>
    <source>Can't tell how busy the graphics card is, so it waits.</source>
-   <translation type="unfinished" />
+   <translation>Unklar, wie viel die Grafikkarte zu tun hat, also wartet es.</translation>
   </message>
   <message>
    <source>graphics card load unknown</source>
@@ -3334,7 +3405,7 @@
   </message>
   <message>
    <source>Almost there: starts after {need} of quiet.</source>
-   <translation type="unfinished" />
+   <translation>Gleich: Beginnt nach {need} Ruhe.</translation>
   </message>
   <message>
    <source>quiet {have} of {need}</source>
@@ -3350,11 +3421,11 @@
   </message>
   <message>
    <source>Keeps learning while you work until {until}.</source>
-   <translation type="unfinished" />
+   <translation>Lernt bis {until}, auch während du arbeitest.</translation>
   </message>
   <message>
    <source>learning until {until}</source>
-   <translation type="unfinished" />
+   <translation>lernt bis {until}</translation>
   </message>
   <message>
    <source>Learning.</source>
@@ -3578,11 +3649,11 @@
   </message>
   <message>
    <source>Give way when other apps are busy</source>
-   <translation type="unfinished" />
+   <translation>Platz machen, wenn andere Programme arbeiten</translation>
   </message>
   <message>
    <source>Pause when other apps use more than this much of the processor. 100 switches this off.</source>
-   <translation type="unfinished" />
+   <translation>Pause, wenn andere Programme mehr als so viel vom Prozessor brauchen. 100 schaltet das aus.</translation>
   </message>
   <message>
    <source>cpu load busy others processor</source>

@@ -46,7 +46,9 @@ def actions(tmp_path: Path, asked: list[object]) -> Actions:
     return Actions(
         start=lambda: asked.append("start"),
         insist=lambda: asked.append("insist"),
+        join_private=lambda words: asked.append(("private", words)),
         want_questions=lambda places: asked.append(("questions", *places)),
+        show_family=lambda name: asked.append(("family", name)),
         show_rule=lambda key: asked.append(("rule", key)),
         pause=lambda: asked.append("pause"),
         snooze=lambda seconds: asked.append(("snooze", seconds)),
@@ -72,8 +74,10 @@ def one_window(light: Theme, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         Actions(
             start=_nothing,
             insist=_nothing,
+            join_private=_nothing,
             want_questions=_nothing,
             show_rule=_nothing,
+            show_family=_nothing,
             pause=_nothing,
             snooze=_nothing,
             finish=_nothing,

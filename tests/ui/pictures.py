@@ -27,8 +27,10 @@ def actions(folder: Path) -> Actions:
     return Actions(
         start=lambda: None,
         insist=lambda: None,
+        join_private=lambda _: None,
         want_questions=lambda _: None,
         show_rule=lambda _: None,
+        show_family=lambda _: None,
         pause=lambda: None,
         snooze=lambda _: None,
         finish=lambda: None,
@@ -74,6 +76,7 @@ def scenes(home: Path | None) -> list[tuple[str, str, View]]:
         ("models-broken", "models", views.learning(models=views.holdings())),
         ("models-crammed", "models", views.odd()["crammed"]),
         ("swarm-alone", "swarm", alone),
+        ("swarm-private", "swarm", msgspec.structs.replace(together, words=views.SIX)),
         ("privacy-alone", "privacy", alone),
         ("live-empty", "live", View(home="/tmp")),
         ("tryit-empty", "tryit", View(home="/tmp")),

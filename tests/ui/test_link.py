@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
+import stat
 import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from pytestqt.qtbot import QtBot
 
 from app.node import commands
+from app.node.history import History
 from app.node.preferences import PreferenceError, Preferences
+from app.node.records import Run
+from app.swarm.private import new_words
 from app.ui.choices import Choices
 from app.ui.control import INSIST_S, Control
 from app.ui.link import Link, problem
 from app.ui.model import Problem, State
+from app.ui.private import FILE, PRIVATE
 
 PATIENCE_MS = 60_000
 START = (
@@ -210,6 +216,35 @@ def test_the_very_first_start_insists_and_later_ones_do_not(
     qtbot.waitUntil(lambda: len(heard(tmp_path)) == 2, timeout=PATIENCE_MS)
     assert [one["command"] for one in heard(tmp_path)] == ["resume", "insist"]
     later.close()
+
+
+def test_the_first_run_is_in_the_history_before_its_first_round(control: Control) -> None:
+    run = Run(run=1, started=1.0, ended=None, first_round=1, last_round=None, outcome=None, engine="torch CPU")
+    control._recalled(History(runs=(run,)))
+    assert control.view.runs == (run,)
+    line = {"event": "decision", "round": 0, "run": False, "reason": "cpu", "sentence": "Giving way."}
+    control._line(json.dumps(line).encode())
+    assert control.view.happenings[-1].sentence == "Giving way." and control.view.news == ""
+
+
+def test_a_private_swarms_words_reach_the_node_where_nobody_else_reads_them(
+    make: Callable[[str], Link], tmp_path: Path, qtbot: QtBot
+) -> None:
+    words, link = new_words(), make(GOOD)
+    control = Control(tmp_path, Choices(tmp_path), link)
+    control.join_private(words)
+    qtbot.waitUntil(lambda: bool(heard(tmp_path)), timeout=PATIENCE_MS)
+    process = psutil.Process(link.pid)
+    assert "--private" in process.cmdline() and "--solo" not in process.cmdline()
+    assert process.environ()[PRIVATE] == words and words not in " ".join(process.cmdline())
+    assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
+    control.leave()
+    assert control.view.words == words, "alone for a while is not leaving for good"
+    control.learn("others")
+    assert "--private" in link._options
+    control.join("shoal://join/relay.example/reef")
+    assert control.view.words == "" and not (tmp_path / FILE).exists() and "--private" not in link._options
+    control.close()
 
 
 def test_with_learning_at_start_switched_off_nothing_starts(

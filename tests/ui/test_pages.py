@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from app.node.preferences import SETTINGS as RULES
 from app.node.records import Probe
 from app.swarm.ledger import Message
 from app.ui.choices import SETTINGS
-from app.ui.model import State, View
+from app.ui.model import Family, Milestone, State, View
 from app.ui.pages.frame import Actions
 from app.ui.pages.history import History
 from app.ui.pages.hours import HoursEditor
@@ -37,7 +38,7 @@ from app.ui.pages.live import Live
 from app.ui.pages.overview import Overview
 from app.ui.pages.privacy import Privacy
 from app.ui.pages.settings import SettingRow, SettingsPage
-from app.ui.pages.skills import Skills
+from app.ui.pages.skills import Skills, since
 from app.ui.pages.swarm import SwarmPage
 from app.ui.theme import Theme
 from app.ui.window import Window, pages
@@ -117,7 +118,7 @@ def test_the_overview_tells_what_happens(
     qtbot.waitExposed(page)
     QApplication.processEvents()
     said = texts(page)
-    assert "nothing leaves" in said and "Never your files" in said
+    assert "a single network connection" in said and "Never your files" in said
     buttons = {button.text(): button for button in page.findChildren(QAbstractButton) if button.isVisible()}
     qtbot.mouseClick(buttons["Learn alone"], Qt.MouseButton.LeftButton)
     assert asked == [("learn", "alone")]
@@ -482,3 +483,27 @@ def test_no_piece_ever_flashes_up_as_a_window_of_its_own(qtbot: QtBot, light: Th
             window.go(page)
     application.removeEventFilter(watch)
     assert shown == ["Window"]
+
+
+def test_a_skill_leads_to_its_answers(window: Window, qtbot: QtBot) -> None:
+    view = views.odd()["full"]
+    window.show_view(view)
+    window.go("skills")
+    at = next(at for at, family in enumerate(view.families) if family.name == "gcd")
+    page = window._pages["skills"]
+    assert isinstance(page, Skills)
+    page.ask = replace(page.ask, show_family=window.show_family)
+    page._shown = ()
+    page.show_view(view)
+    qtbot.keyClick(page._tiles.tiles(len(view.families))[at], Qt.Key.Key_Return)
+    live = window._pages["live"]
+    assert window.page == "live" and isinstance(live, Live)
+    assert live._family.currentData() == "gcd"
+    live.show_family("")
+    window.go("skills")
+    page.show_view(view)
+
+
+def test_a_level_that_was_lost_again_is_not_called_reached_now() -> None:
+    family = Family(name="gcd", title="GCD", level=1, levels=4, milestones=(Milestone(level=2, at=views.NOW),))
+    assert since(family).startswith("Reached level 3 on ")

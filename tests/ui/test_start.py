@@ -21,6 +21,8 @@ from app.ui.choices import SETTINGS, Choices
 from app.ui.login import Login
 from app.ui.model import State
 from app.ui.pages.frame import Actions
+from app.ui.pages.privacy import Privacy
+from app.ui.pages.settings import SettingsPage
 from app.ui.single import QUIT, Single
 from app.ui.start import Desktop
 from app.ui.tray import Tray, icon_name
@@ -178,6 +180,43 @@ def desktop(qapp: QApplication, tmp_path: Path) -> Iterator[Desktop]:
     yield made
     made.control.close()
     made.window.deleteLater()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("company", "others"),
+        ("language", "de"),
+        ("learn_at_start", False),
+        ("dial", "quiet"),
+        ("cpu_limit", 61),
+    ],
+)
+def test_a_setting_changed_in_one_place_is_shown_right_in_every_other(
+    qtbot: QtBot, desktop: Desktop, key: str, value: object
+) -> None:
+    window, rule = desktop.window, key in ("dial", "cpu_limit")
+    window.show()
+    window.go("privacy")
+    window.go("settings")
+    page = window._pages["settings"]
+    assert isinstance(page, SettingsPage)
+    line = next(line for _, line in page._lines if line.key == key)
+    before = line._kept
+    assert before != value
+    for wanted in (value, before):
+        (desktop.control.set_rule if rule else desktop._set)(key, wanted)
+        qtbot.waitUntil(lambda wanted=wanted: line._kept == wanted, timeout=30_000)
+    line._try(value)  # the other way round
+    if key == "company":
+        qtbot.waitUntil(lambda: not desktop.control.view.solo, timeout=30_000)
+        window.go("privacy")
+        privacy = window._pages["privacy"]
+        assert isinstance(privacy, Privacy) and privacy._switch.isChecked()
+        privacy._switch.click()
+        assert desktop.choices["company"] == "alone" and desktop.control.view.solo
+        window.go("settings")
+        assert line._kept == "alone"
 
 
 def test_without_a_tray_closing_asks(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:

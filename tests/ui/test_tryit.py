@@ -346,7 +346,7 @@ def test_the_first_minute(
 ) -> None:
     page = first()
     said = texts(page)
-    assert "nothing leaves" in said and "Never your files" in said and "No account" in said
+    assert "a single network connection" in said and "Never your files" in said and "No account" in said
     press(qtbot, page, "Set it up")
     assert "Measuring" in texts(page)
     qtbot.waitUntil(
@@ -355,7 +355,7 @@ def test_the_first_minute(
     said = texts(page)
     assert "PyTorch on CPU" in said and "It is the fastest here." in said and "321.0 MB" in said
     assert "trial --json --home" in (tmp_path / "trial.py.heard").read_text()
-    press(qtbot, page, "Go on")
+    press(qtbot, page, "Continue")
     assert "Nothing leaves this computer." in texts(page)
     press(qtbot, page, "Start learning")
     assert asked == [("learn", "alone")], "alone unless somebody chooses otherwise"
@@ -364,7 +364,7 @@ def test_the_first_minute(
 def test_company_is_a_choice(qtbot: QtBot, first: Callable[[], Overview], asked: list[object]) -> None:
     page = first()
     press(qtbot, page, "Set it up")
-    press(qtbot, page, "Go on")
+    press(qtbot, page, "Continue")
     press(qtbot, page, "With others on this network")
     press(qtbot, page, "Start learning")
     press(qtbot, page, "With an invite")
@@ -382,7 +382,7 @@ def test_nobody_has_to_wait_for_the_measurement(
     press(qtbot, page, "Set it up")
     pid = page._welcome.trial._child.pid
     qtbot.waitUntil(lambda: psutil.pid_exists(pid), timeout=PATIENCE_MS)
-    press(qtbot, page, "Go on")
+    press(qtbot, page, "Continue")
     press(qtbot, page, "Start learning")
     assert asked == [("learn", "alone")] and page._welcome.trial.stage is TrialStage.NONE
     qtbot.waitUntil(lambda: not psutil.pid_exists(pid), timeout=PATIENCE_MS)
@@ -408,7 +408,7 @@ def test_a_measurement_that_fails_is_a_sentence(
     press(qtbot, page, "Set it up")
     qtbot.waitUntil(lambda: words in texts(page), timeout=PATIENCE_MS)
     assert "No estimate" in texts(page)
-    press(qtbot, page, "Go on")
+    press(qtbot, page, "Continue")
 
 
 @pytest.mark.parametrize(
@@ -431,7 +431,7 @@ def test_the_keyboard_alone_gets_through(
     page = first()
     page.activateWindow()
     page._welcome._what._on.setFocus()
-    for expected in ("Go on", "Start learning"):
+    for expected in ("Continue", "Start learning"):
         qtbot.keyClick(page.window().focusWidget(), Qt.Key.Key_Space)
         focused = page.window().focusWidget()
         assert isinstance(focused, QAbstractButton) and focused.text() == expected

@@ -35,6 +35,8 @@ from engines.models.needs import Fit, Memory, Verdict, fits, needs
 from engines.models.shelf import Partial
 
 NOW = time.time()
+SIX = "final satisfy salute enhance since monitor"
+"""Of nobody's swarm."""
 ENGINE = EngineInfo(
     name="torch",
     device="CPU",

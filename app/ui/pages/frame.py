@@ -43,8 +43,12 @@ class Actions:
     """Whatever it does, it does it alone from now on; a pause stays one."""
     join: Callable[[str], None]
     """With an invite, or with "" wherever a swarm is found."""
+    join_private: Callable[[str], None]
+    """With these six words. Raises OSError where they cannot be kept."""
     go: Callable[[str], None]
     """To another page, by its key."""
+    show_family: Callable[[str], None]
+    """The answers to puzzles of this family."""
     show_rule: Callable[[str], None]
     """The settings, at the setting of this key."""
     want_questions: Callable[[Iterable[Coordinates]], None]

@@ -102,6 +102,12 @@ class Live(Page):
             self._family.addItem(family_title(name), name)
         self._filter()
 
+    def show_family(self, name: str) -> None:
+        """Only its answers; all of them where none are known."""
+        self._source.choose(ALL)
+        self._family.setCurrentIndex(max(0, self._family.findData(name)))
+        self._filter()
+
     def _filter(self) -> None:
         source, family = self._source.value, self._family.currentData()
         kept = [

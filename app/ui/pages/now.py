@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QLabel, QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QMenu, QWidget
 
 from app.node.causes import HARMFUL
 from app.node.effort import Dial
@@ -17,7 +17,18 @@ from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.tray import pauses
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Elided, Label, Segments, Switch, button, column, progress_bar, row, rule
+from app.ui.widgets.pieces import (
+    Elided,
+    IconButton,
+    Label,
+    Segments,
+    Switch,
+    button,
+    column,
+    progress_bar,
+    row,
+    rule,
+)
 
 _WHEN_IDLE = "contribute_when_idle"
 SPARED = {cause.reason for cause in HARMFUL}
@@ -38,19 +49,20 @@ class Now(QFrame):
         self._anyway = button(tr("Learn now anyway"), actions.insist, "primary", tr("For the next ten minutes"))
         self._rule_button = button(tr("Change this rule"), self._show_rule, "flat")
         self._rule = ""
-        self._pause = QPushButton(tr("Pause"))
-        self._pause.setCursor(Qt.CursorShape.PointingHandCursor)
-        menu = QMenu(self._pause)
+        self._pause = button(tr("Pause"), actions.pause)
+        self._longer = IconButton(theme, "chevron", tr("Pause for a while, or after this round"), look="")
+        menu = QMenu(self._longer)
         pauses(menu, actions.pause, actions.snooze)
         menu.addSeparator()
         self._finish = menu.addAction(tr("Finish this round, then stop"))
         self._finish.triggered.connect(lambda _=False: actions.finish())
-        self._pause.setMenu(menu)
+        self._longer.setMenu(menu)
+        self._longer.setPopupMode(IconButton.ToolButtonPopupMode.InstantPopup)
         self._cancel = button(tr("Cancel"), actions.pause, "", tr("Nothing is lost; it starts over next time"))
         self._held = Elided("", "strong")
         lead = row(self._round, self._step, self._held, gap=10, fill=(1, 2))
         why = row(self._why, self._rule_button, gap=6, fill=0)
-        does = row(self._anyway, self._cancel, self._pause, self._start)
+        does = row(self._anyway, self._cancel, row(self._pause, self._longer, gap=2), self._start)
         top = Bend(column(lead, self._bar, why, gap=7), does, gap=24, least=560)
         top.setStretch(0, 1)
         top.setAlignment(does, Qt.AlignmentFlag.AlignVCenter)
@@ -73,7 +85,7 @@ class Now(QFrame):
 
     def show_view(self, view: View, now: float) -> None:
         active = words.working(view) and not words.held(view)
-        known = active and view.engine and view.round
+        known = active and view.state is State.LEARNING and view.engine and view.round
         self._round.say(words.round_line(view) if known else words.state_name(view.state))
         self._step.say(words.step_line(view) if active else "")
         held = words.held(view)
@@ -89,6 +101,7 @@ class Now(QFrame):
         placing = view.step is Step.PLACING and view.state is State.LEARNING
         self._cancel.setVisible(wanted and placing)
         self._pause.setVisible(wanted and not placing)
+        self._longer.setVisible(wanted and not placing)
         self._start.setVisible(not wanted)
         waits = held and view.state is State.WAITING
         reason = words.known_reason(view) if waits else None

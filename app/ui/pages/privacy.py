@@ -120,7 +120,8 @@ class Privacy(Page):
         swarm, which = self._view.swarm, self._which.value
         self._list.setVisible(swarm is not None)
         every: tuple[Message, ...] = swarm.messages if swarm else ()
-        if any(line.open for line in self._rows):  # nothing moves under somebody who reads
+        reading = self._list.underMouse() or any(line.open for line in self._rows)
+        if reading and self._frozen:  # nothing moves under somebody who reads, or aims at a button
             every = self._frozen
         newer = swarm is not None and every is not swarm.messages and every != swarm.messages
         self._newer.setVisible(newer)
@@ -138,8 +139,10 @@ class Privacy(Page):
                 line.say(wanted[-1 - at], self._view)
 
     def _close_rows(self) -> None:
+        self._frozen = ()
         for line in self._rows:
             line.close_again()
+        self._frozen = ()
         self._show_messages()
 
     def _turn(self, on: bool) -> None:
@@ -314,7 +317,7 @@ class MessageRow(QFrame):
             self._answers.setVisible(bool(self._read))
         self._size.say(f"{size(message.size)}  ·  {words.moment(message.at, time.time())}")
         texts = {one.coordinates: one.question for one in view.groups if one.question} | dict(view.questions)
-        self._gist.tell(_gist([asked(texts, one) for one in self._read]))
+        self._gist.tell("" if self._shown else _gist([asked(texts, one) for one in self._read]))
         for group, part in self._shown:
             part.show_group(asked(texts, group))
 
@@ -369,7 +372,7 @@ def _gist(read: Sequence[GroupRow]) -> str:
     """What groups are about, in a line."""
     if len(read) == 1:
         group = read[0]
-        return "  ·  ".join(filter(None, (family_title(group.family), gist(group), _claimed(group))))
+        return "  ·  ".join(filter(None, (family_title(group.family), _claimed(group), gist(group))))
     families = ", ".join(dict.fromkeys(family_title(group.family) for group in read))
     said = counted("{n} puzzle: {families}", "{n} puzzles: {families}", len(read), families=families)
     return said if read else ""

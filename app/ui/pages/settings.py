@@ -28,6 +28,10 @@ from app.ui.theme import Theme
 from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule
 from app.ui.widgets.update_card import UpdateCard
 
+CHOICES = {setting.key for setting in SETTINGS if not setting.elsewhere}
+AT_LOGIN = "start_at_login"
+"""The system keeps it, and is asked only when somebody comes to look."""
+
 
 class SettingsPage(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
@@ -78,6 +82,8 @@ class SettingsPage(Page):
                 line.show_value(view.rules[line.key])
             elif line.key == "updates":
                 line.show_value(view.renewal.wanted)
+            elif line.key in CHOICES:
+                line.show_value(self.ask.choices[line.key])
 
     def show_setting(self, key: str) -> None:
         """Scrolls to a setting, and puts the keyboard there."""
@@ -131,6 +137,7 @@ class SettingsPage(Page):
         return all(word in known.casefold() for word in self._find.text().casefold().split())
 
     def arrived(self) -> None:
+        next(line for _, line in self._lines if line.key == AT_LOGIN).show_value(self.ask.starts_at_login())
         self.ask.engine.refresh()
         self.ask.identity.refresh()
 

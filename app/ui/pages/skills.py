@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from app.ui.model import Family, View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions, Page
@@ -48,6 +50,7 @@ class Skills(Page):
         self._shown = view.families
         for tile, family in zip(self._tiles.tiles(len(view.families)), view.families, strict=True):
             tile.say(family, since(family))
+            tile.press = partial(self.ask.show_family, family.name)
 
 
 def since(family: Family) -> str:
@@ -58,4 +61,6 @@ def since(family: Family) -> str:
     when = words.day(last.at)
     if last.level < 0:
         return tr("First solved in practice on {day}", day=when)
+    if last.level != family.level:  # it went back since
+        return tr("Reached level {n} on {day}", n=last.level + 1, day=when)
     return tr("Level {n} since {day}", n=last.level + 1, day=when)

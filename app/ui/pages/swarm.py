@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 
-from PySide6.QtWidgets import QApplication, QFrame, QLineEdit, QWidget
+from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
 
 from app.node.snapshot import SwarmView
 from app.ui.model import View
 from app.ui.pages.frame import Actions, Page
 from app.ui.texts import ago, counted, number, size, tr
 from app.ui.theme import Theme
+from app.ui.widgets.copying import CopyButton
 from app.ui.widgets.invite import InviteField
 from app.ui.widgets.pieces import (
     Elided,
     Empty,
-    IconButton,
     Label,
     boxed,
     button,
@@ -25,6 +25,7 @@ from app.ui.widgets.pieces import (
     search,
     stack,
 )
+from app.ui.widgets.private_card import PrivateCard
 from app.ui.widgets.stat import Stat, stats_row
 from app.ui.widgets.table import Column, Rows, Table
 
@@ -39,6 +40,7 @@ class SwarmPage(Page):
         )
         self.header.addWidget(self._leave)
         self._relay = RelayCard(theme)
+        self._private = PrivateCard(theme, actions.join_private)
         self._stats = [Stat() for _ in range(4)]
         rows = Rows(
             [
@@ -67,14 +69,18 @@ class SwarmPage(Page):
         self._peers = stack(self._nobody, self._table)
         table = card(column(head, self._peers, gap=4, margins=(2, 0, 2, 10), fill=1), padding=None)
         self._stack = stack(
-            Alone(theme, actions), boxed(column(self._relay, stats_row(*self._stats), table, gap=16, fill=2))
+            Alone(theme, actions),
+            boxed(column(self._relay, stats_row(*self._stats), table, gap=16, fill=2)),
         )
         self.add(self._stack, 1)
+        self.add(self._private)
 
     def show_view(self, view: View) -> None:
         swarm = view.swarm
         self._stack.setCurrentIndex(0 if swarm is None else 1)
         self._leave.setVisible(swarm is not None)
+        self._private.setVisible(swarm is None or bool(view.words))
+        self._private.show_words(view.words, joined=swarm is not None)
         if swarm is None:
             return
         self._relay.show_swarm(swarm)
@@ -148,8 +154,7 @@ class RelayCard(QFrame):
         self._invite.setReadOnly(True)
         self._invite.setAccessibleName(tr("Invite"))
         self._invite.setMinimumWidth(250)
-        self._copy = IconButton(theme, "copy", tr("Copy the invite"), tr("Copy invite"), "")
-        self._copy.clicked.connect(lambda: QApplication.clipboard().setText(self._invite.text()))
+        self._copy = CopyButton(theme, tr("Copy invite"), self._invite.text)
         state = row(self._state, self._sentence, gap=10, fill=1)
         self.setLayout(
             row(

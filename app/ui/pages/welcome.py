@@ -116,39 +116,39 @@ class What(QWidget):
         title = Label(tr("Raise a small model on this computer"), "hero", wrap=True)
         lead = Label(
             tr(
-                "It practises puzzles, checks its own answers and learns from them. Alone, or together "
-                "with other people's models."
+                "It tries puzzles, checks itself and gets better. On its own, or together with other people's "
+                "models."
             ),
             "lead",
             wrap=True,
         )
-        self._on = button(tr("Set it up"), go_on, "large", tr("Two short questions, no account"))
+        self._on = button(tr("Set it up"), go_on, "large", tr("Two quick questions. No account."))
         alone = button(
             tr("Learn alone"),
             at_once,
             "second",
-            tr("Begins at once with the model that comes with Shoal"),
+            tr("Starts right away with the built-in model"),
         )
         points = row(
             _point(
                 tr("What it does"),
                 tr(
-                    "Learns for ten minutes now, so that you see it; from then on only while nobody uses "
-                    "this computer. One press pauses it and frees the memory."
+                    "Watch it learn for ten minutes. After that it only works while you're away. Pause any "
+                    "time."
                 ),
             ),
             _point(
                 tr("What leaves this computer"),
                 tr(
-                    "Alone, nothing leaves: no network connection is opened at all. With others, answers to "
-                    "generated puzzles do, as text. Never your files, never the model."
+                    "On its own, Shoal doesn't open a single network connection. In a swarm, only puzzle "
+                    "answers are shared. Never your files, never what you type, never the model."
                 ),
             ),
             _point(
                 tr("What it keeps"),
                 tr(
-                    "Everything lies in one folder, which can be moved or removed as a whole. No account, and "
-                    "nobody is told that you use it."
+                    "Everything is in one folder that you can move or delete. No account, and no one is told "
+                    "that you use it."
                 ),
             ),
             gap=16,
@@ -257,13 +257,13 @@ class Machine(QWidget):
         models = column(self._models, self._picker, 1, gap=12)
         self._models.chosen.connect(self._chosen)
         sides = row(self._speed, models, gap=18, fill=(0, 1))
-        self._on = button(tr("Go on"), go_on, "large")
+        self._on = button(tr("Continue"), go_on, "large")
         self.where = Label(_where(2, 3), "faint")
         self.setLayout(
             _step(
                 self.where,
                 tr("What this computer can do"),
-                tr("It is measured for a few seconds. You need not wait for it."),
+                tr("A quick speed test. No need to wait."),
                 sides,
                 row(button(tr("Back"), back, "second"), self._on, 1, gap=10),
             )
@@ -352,15 +352,15 @@ class Company(QWidget):
                 theme,
                 tr("With others on this network"),
                 tr(
-                    "Joins a swarm that is found here. Where there is none, this computer hosts one and shows "
-                    "an invite for others. Answers to generated puzzles travel, as text."
+                    "Finds other Shoals on this network, or starts a swarm you can invite people to. Only "
+                    "puzzle answers are shared, as plain text."
                 ),
             ),
         )
         invited = Option(
             theme,
             tr("With an invite"),
-            tr("Joins the swarm of the invite. Answers to generated puzzles travel, as text."),
+            tr("Joins the swarm you were invited to. Only puzzle answers are shared, as plain text."),
         )
         self._invite = InviteField()
         self._invite.returnPressed.connect(self._go)
@@ -374,8 +374,8 @@ class Company(QWidget):
         self.setLayout(
             _step(
                 self.where,
-                tr("With whom?"),
-                tr("A swarm shares what its models find out. It is your choice, and it can be changed later."),
+                tr("Learn alone or together?"),
+                tr("A swarm swaps what its models find out. You can change this any time."),
                 column(self._options),
                 row(button(tr("Back"), back, "second"), self._start, 1, gap=10),
             )

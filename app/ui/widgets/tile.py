@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QFrame, QGridLayout, QSizePolicy, QWidget
 
 from app.ui.model import Family, wilson
@@ -113,6 +113,10 @@ class Tile(QFrame):
         super().__init__()
         self.setProperty("look", "card")
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setToolTip(tr("Show its answers"))
+        self.press: Callable[[], object] = lambda: None
+        """What a click, Space or Enter does."""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._title, self._level = Elided("", "strong"), Label("", "faint")
         self._pips, self._band, self._spark = Pips(theme), Band(theme), Spark(theme)
@@ -131,6 +135,16 @@ class Tile(QFrame):
 
     def sizeHint(self) -> QSize:
         return QSize(250, 172)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if self.rect().contains(event.position().toPoint()):
+            self.press()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.press()
+        else:
+            super().keyPressEvent(event)
 
     def say(self, family: Family, since: str) -> None:
         self._title.say(tr(family.title))
