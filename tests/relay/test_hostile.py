@@ -81,7 +81,7 @@ def raw_body(
 ) -> Envelope:
     """Whatever bytes, well signed."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    digest = body_id(swarm, content)
+    digest = body_id(swarm, public_key(seed(who)), content)
     text = base64.b64encode(packed or zlib.compress(content)).decode() if enc == "zlib" else content.decode()
     return Envelope(
         id=digest.hex(),
