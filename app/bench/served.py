@@ -174,8 +174,9 @@ async def _raw(check: bool = False) -> None:
 
 
 def _check(pub: Pub) -> None:
-    digest = body_id(SWARM, pub.body.encode())
-    if digest.hex() != pub.id or not verifies(bytes.fromhex(pub.pk), digest, bytes.fromhex(pub.sig)):
+    key = bytes.fromhex(pub.pk)
+    digest = body_id(SWARM, key, pub.body.encode())
+    if digest.hex() != pub.id or not verifies(key, digest, bytes.fromhex(pub.sig)):
         raise BenchError("The bench has signed wrongly.")
 
 

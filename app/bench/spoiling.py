@@ -166,7 +166,7 @@ class Spoiler:
 
     def _seal(self, raw: bytes) -> dict[str, Any]:
         rng = self._rng
-        digest = body_id(SWARM, raw)
+        digest = body_id(SWARM, signing.public_key(self._seed), raw)
         sealed = {
             "id": digest.hex(),
             "pk": signing.public_key(self._seed).hex(),

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--state",
         type=Path,
         metavar="DIR",
-        help="keep groups, bans and the relay's id in this folder (not needed with nats://)",
+        help="keep groups, bans and the relay's key in this folder (groups and bans are not with nats://)",
     )
     parser.add_argument("--swarm", type=_swarm, help="id of the swarm (default shoal)")
     parser.add_argument(

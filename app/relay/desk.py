@@ -98,6 +98,8 @@ class Desk:
         """Looks at some groups again; None where nothing is checked."""
         self.on_ban: Callable[[Source, Ban], None] = lambda source, ban: None
         """Whoever holds the connections hears of every ban, whoever gave it."""
+        self.crowded: Callable[[], bool] = lambda: False
+        """Whether only few places are left, which are kept for keys with standing."""
         self._wall = wall
         self._met: OrderedDict[bytes, None] = OrderedDict()
         self._stored: deque[float] = deque(maxlen=100_000)

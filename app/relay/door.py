@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import Counter
+from collections.abc import Iterable
 
 from aiohttp import web
 
 from app.common.rate import Buckets, Rate
-from app.relay.origin import LOOPBACK, Origins, bucket
+from app.relay.origin import LOOPBACK, Origins, bucket, wider
+from app.relay.quota import HOMES
 from app.relay.window import Clock
 
 SOCKETS_OF_AN_ADDRESS = 64
@@ -71,22 +73,32 @@ class Door:
         if len(self._open) >= self.most:
             return "full"
         if address != LOOPBACK:
-            if self._addresses[address] >= SOCKETS_OF_AN_ADDRESS:
+            whole = wider(address)
+            if self._addresses[address] >= SOCKETS_OF_AN_ADDRESS or (
+                whole is not None and self._addresses[whole] >= HOMES * SOCKETS_OF_AN_ADDRESS
+            ):
                 return "address"
             now = self._clock()
             if self._rate.wait("all", 1, now) > 0:
                 return "rate"
             self._rate.take("all", 1, now)
-            self._addresses[address] += 1
+            self._addresses.update([address] if whole is None else [address, whole])
         self._open[handler] = address
         return None
 
     def _leave(self, handler: web.RequestHandler) -> None:
         address = self._open.pop(handler, LOOPBACK)
         if address != LOOPBACK:
-            self._addresses[address] -= 1
-            if not self._addresses[address]:
-                del self._addresses[address]
+            whole = wider(address)
+            leave(self._addresses, [address] if whole is None else [address, whole])
+
+
+def leave(counts: Counter[str], names: Iterable[str]) -> None:
+    """One less of each."""
+    for name in names:
+        counts[name] -= 1
+        if not counts[name]:
+            del counts[name]
 
 
 def capacity() -> int:

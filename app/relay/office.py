@@ -86,6 +86,8 @@ class Office:
     async def _order(self, request: web.Request) -> web.Response:
         if not self._rules.operators:
             return web.Response(status=404, text="This relay knows no operator: see --operator and --state.\n")
+        if "Content-Encoding" in request.headers:
+            return web.Response(status=415, text="An order is not compressed.\n")
         wait = self._desk.quotas.take("order", None, self._origins.of(request.remote or "", request.headers))
         if wait > 0:
             return web.Response(status=429, headers={"Retry-After": str(int(wait) + 1)})

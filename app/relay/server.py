@@ -22,9 +22,11 @@ from aiohttp.http import WS_CLOSED_MESSAGE
 
 from app.common.rate import Buckets, Rate
 from app.relay.desk import Desk
-from app.relay.door import Door
+from app.relay.door import Door, leave
+from app.relay.masked import Masked
 from app.relay.office import Office
-from app.relay.origin import LOOPBACK, Origins
+from app.relay.origin import LOOPBACK, Origins, wider
+from app.relay.quota import HOMES
 from app.relay.rules import Rules
 from app.relay.session import Session
 from app.relay.standing import Ban, Source
@@ -48,6 +50,8 @@ SEND_S = 20.0
 """A send that a client does not take in for so long ends its connection."""
 STATS_EVERY_S = 10.0
 CONNECTIONS_OF_AN_ADDRESS = 32
+FEWEST_STRANGERS = 16
+"""Connections that have not signed in, of all strangers together in the smallest relay."""
 RECONNECT_WITHIN_MS = 10_000
 """After a `bye` clients come back spread over so long."""
 CLOSING_S = 5.0
@@ -55,6 +59,11 @@ _BUFFERED = 60 * 1024
 """Below the 64 KB from which on asyncio makes a writer wait."""
 SIGN_IN_S = 15.0
 """A connection that has said nothing of use until then is ended."""
+VISIT_S = 60.0
+"""One that has asked for figures only, until then."""
+STRANGERS_SHARE, KNOWN_SHARE = 8, 4
+"""At most an eighth of all places is for connections that have not signed in, and the last quarter for those
+and for keys with standing: new keys find it full earlier."""
 GREETED = Rate(60 * 200, 400)
 """New websockets of all strangers together: 200 a second."""
 
@@ -74,7 +83,10 @@ class _Line:
         line: noise.Line | None = None,
     ) -> None:
         self._lock = asyncio.Lock()
-        self._seal, self.open = line or (None, None)
+        self._seal: noise.Cipher | None = None
+        self.open: noise.Cipher | None = None
+        if line is not None:
+            self._seal, self.open = line
         self._transport = transport if isinstance(transport, asyncio.Transport) else None
         self.pending: set[asyncio.Task[None]] = set()
         self.socket = socket
@@ -156,10 +168,13 @@ class Server:
         self._rate = Buckets(GREETED, 1)
         self._lines: set[_Line] = set()
         self._strangers: deque[tuple[float, _Line]] = deque()
+        self._visitors: deque[tuple[float, _Line]] = deque()
+        self._unsigned: dict[_Line, None] = {}
         self._addresses: Counter[str] = Counter()
         self._ending: set[asyncio.Task[None]] = set()
         self._leaving = False
         desk.on_ban = self._banned
+        desk.crowded = lambda: len(self.door) >= self.door.most - self.door.most // KNOWN_SHARE
 
     def application(self) -> web.Application:
         application = web.Application()
@@ -214,32 +229,51 @@ class Server:
             self.desk.tally.ended["refused"] += 1
             return refused
         ws, line = open_socket(), None
-        self._addresses[address] += 1
+        self._addresses.update(networks := _networks(address))
         try:
             session, hello, sealed = self._greet(request, address)
             if sealed is not None:
                 ws = open_socket(noise.TAG)
             line = _Line(ws, session, request.transport, sealed)
             await ws.prepare(request)
+            _watch(request)
             self._strangers.append((self.desk.clock() + SIGN_IN_S, line))
             await ws.send_frame(hello, WSMsgType.TEXT if sealed is None else WSMsgType.BINARY)
             session.sent(len(hello))
             self._lines.add(line)
+            self._meet(line)
             await _converse(line)
-        except Refused as refused:
-            await _refuse(ws, request, refused)
+        except Refused as error:
+            await _refuse(ws, request, error)
         except ConnectionError:
             _log.debug("A client was gone before it was greeted.")
         finally:
             if line is not None:
                 self._lines.discard(line)
+                self._unsigned.pop(line, None)
                 for task in line.pending:
                     task.cancel()
                 line.session.closed()
-            self._addresses[address] -= 1
-            if not self._addresses[address]:
-                del self._addresses[address]
+            leave(self._addresses, networks)
         return ws
+
+    def _meet(self, line: _Line) -> None:
+        """A new connection, which has not signed in. Where too many have not, one of the network that has most
+        of them goes: that is nobody who takes a moment to sign in."""
+        if line.session.address == LOOPBACK:
+            return
+        self._unsigned[line] = None
+        most = max(FEWEST_STRANGERS, self.door.most // STRANGERS_SHARE)
+        if len(self._unsigned) <= most:
+            return
+        self._unsigned = {one: None for one in self._unsigned if one.session.key is None}
+        if len(self._unsigned) > most:
+            networks = Counter(_network(one.session.address) for one in self._unsigned)
+            (worst, _), *_ = networks.most_common(1)
+            going = next(one for one in self._unsigned if _network(one.session.address) == worst)
+            del self._unsigned[going]
+            going.session.count("crowded")
+            self._end(going, "Too many connections have not signed in.")
 
     def _greet(self, request: web.Request, address: str) -> tuple[Session, bytes, noise.Line | None]:
         """The first frame, and of a private swarm the sealed line. Raises Refused."""
@@ -277,13 +311,18 @@ class Server:
     def _turned_away(self, request: web.Request, address: str) -> web.Response | None:
         if not {SUBPROTOCOL, OLD_SUBPROTOCOL} & _offered(request):
             return web.Response(status=400, text=f"Ask for the websocket subprotocol {SUBPROTOCOL}.\n")
+        if request.protocol._message_tail:
+            return web.Response(status=400, text="Wait for the answer before you send frames.\n")
         if self._leaving:
             return _later("The relay is being stopped.", 5)
         if not self.desk.opened:
             return _later("The relay is starting.", 2)
         if address == LOOPBACK:
             return None
-        if self._addresses[address] >= CONNECTIONS_OF_AN_ADDRESS:
+        if self._addresses[address] >= CONNECTIONS_OF_AN_ADDRESS or (
+            (whole := wider(address)) is not None
+            and self._addresses[whole] >= HOMES * CONNECTIONS_OF_AN_ADDRESS
+        ):
             return _later("There are too many connections from this address.", 30)
         now = self.desk.clock()
         if self._rate.wait("all", 1, now) > 0:
@@ -314,6 +353,13 @@ class Server:
                 if line in self._lines and not line.session.greeted:
                     line.session.count("no-sign-in")
                     self._end(line, f"Sign in within {SIGN_IN_S:.0f} seconds.")
+                elif line in self._lines and line.session.key is None:
+                    self._visitors.append((now + VISIT_S - SIGN_IN_S, line))
+            while self._visitors and self._visitors[0][0] <= now:
+                line = self._visitors.popleft()[1]
+                if line in self._lines and line.session.key is None and line.session.address != LOOPBACK:
+                    line.session.count("visit")
+                    self._end(line, f"A visit lasts {VISIT_S:.0f} seconds: sign in, or come again.")
 
     def _banned(self, source: Source, ban: Ban) -> None:
         """Connections of who has been banned are ended; who is shadowed notices nothing."""
@@ -351,6 +397,30 @@ def open_socket(more: int = 0) -> web.WebSocketResponse:
         heartbeat=HEARTBEAT_S,
         decode_text=False,
     )
+
+
+def _watch(request: web.Request) -> None:
+    """Let only masked frames through to the websocket that was just opened."""
+    protocol, transport = request.protocol, request.transport
+
+    def refuse() -> None:
+        if transport is not None:
+            transport.write(b"\x88\x02\x03\xea")  # close, 1002: a protocol error
+            transport.close()
+
+    reader = protocol._payload_parser
+    if reader is not None:
+        protocol._payload_parser = Masked(reader, refuse)
+
+
+def _networks(address: str) -> list[str]:
+    """The bucket, and the wider one it is in."""
+    whole = wider(address)
+    return [address] if whole is None else [address, whole]
+
+
+def _network(address: str) -> str:
+    return wider(address) or address
 
 
 def _offered(request: web.Request) -> set[str]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from app.relay.checking import Checker
 from app.relay.desk import Desk
@@ -23,6 +25,16 @@ OUTBOUND = 192 * 1024
 whoever does not read at all (measured), which a few thousand of them turn into all memory."""
 STARTING_S = 3.0
 """A relay whose backplane takes longer to start shows its URL meanwhile; nobody is let in yet."""
+
+
+_http = logging.getLogger(f"{__name__}.http")
+
+
+def _ours(record: logging.LogRecord) -> bool:
+    """Whether a line is about a fault of the relay: what strangers send that is no HTTP is none, and it would
+    fill the log."""
+    cause = record.exc_info[1] if record.exc_info else None
+    return not isinstance(cause, HttpProcessingError | web.RequestPayloadError)
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -54,8 +66,9 @@ async def serve(
         desk.checker = Checker(desk)
     server = Server(desk, rules)
     # whoever does not get their request's head over in time is a slow loris
+    _http.addFilter(_ours)
     runner = web.AppRunner(
-        server.application(), access_log=None, handle_signals=False, keepalive_timeout=SIGN_IN_S
+        server.application(), access_log=None, handle_signals=False, keepalive_timeout=SIGN_IN_S, logger=_http
     )
     await runner.setup()
     assert runner.server is not None

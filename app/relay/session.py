@@ -15,10 +15,10 @@ from typing import Any
 
 import msgspec
 
-from app.relay import sampling
 from app.relay.backplane import Record, Unavailable
 from app.relay.desk import CAPABILITIES, CONNECTIONS_OF_A_KEY, Desk
 from app.relay.standing import Verdict
+from app.relay.turns import Ask
 from app.relay.window import Added
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
@@ -165,6 +165,12 @@ class Session:
             return self._turned_away(Code.BLOCKED, "This key or address is banned here.")
         if desk.presence.connections(key) >= CONNECTIONS_OF_A_KEY:
             return self._turned_away(Code.RATE_LIMITED, "This key is connected twice already.", wait_s=30.0)
+        if key not in desk.standings.known and desk.crowded():
+            return self._turned_away(
+                Code.RATE_LIMITED,
+                "This relay is nearly full, and has room for keys it knows only.",
+                wait_s=30.0,
+            )
         wait = desk.met(key, self.address)
         if wait > 0:
             return self._turned_away(
@@ -282,7 +288,7 @@ class Session:
             return _err(
                 Code.RATE_LIMITED, "This key or address samples too often.", rid=sample.rid, wait_s=wait
             )
-        ask = sampling.Ask(
+        ask = Ask(
             key=key,
             k=sample.k,
             max_bytes=room,

@@ -2,10 +2,11 @@
 
 A body is signed as exact bytes, so nobody has to agree on one way of writing JSON:
 
-    id  = SHA-256("sapo-rollout-v1" 0x00 swarm 0x00 body)
+    id  = SHA-256("sapo-rollout-v2" 0x00 swarm 0x00 pk body)
     sig = Ed25519(id)
 
-Receivers hash the body as it came. It is parsed after its signature holds, never before.
+The author's key is in the id: nobody can take another's body, sign it and be there first. Receivers hash the
+body as it came. It is parsed after its signature holds, never before.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ import msgspec
 from app.sapo.groups import Group, informative
 from app.sapo.questions import MAX_INDEX, MAX_SEED, Coordinates
 from app.swarm import signing
+from app.swarm.keys import once
 from app.swarm.limits import AHEAD_S, BODY, COMPLETION, MAX_GROUP, MIN_GROUP, OLDEST_S, SAFE_INTEGER
 from app.swarm.refusals import Flaw, Refused
 
-_DOMAIN = b"sapo-rollout-v1\0"
+_DOMAIN = b"sapo-rollout-v2\0"
 
 _MODEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?"
 LOCAL_MODEL = "local"
@@ -144,9 +146,9 @@ def public_model_name(model: str) -> str:
     return model if re.fullmatch(_MODEL, model) else LOCAL_MODEL
 
 
-def body_id(swarm: str, body: bytes) -> bytes:
-    """The 32 bytes that name a body in a swarm, and that its author signs."""
-    return sha256(_DOMAIN + swarm.encode() + b"\0" + body).digest()
+def body_id(swarm: str, key: bytes, body: bytes) -> bytes:
+    """The 32 bytes that name an author's body in a swarm, and that the author signs."""
+    return sha256(_DOMAIN + swarm.encode() + b"\0" + key + body).digest()
 
 
 def seal(body: Body, seed: bytes, enc: Encoding = "plain") -> Envelope:
@@ -156,10 +158,11 @@ def seal(body: Body, seed: bytes, enc: Encoding = "plain") -> Envelope:
     except UnicodeError as error:
         raise Refused(Flaw.NOT_JSON, "A completion holds half of a character pair.") from error
     _check_size(len(raw))
-    digest = body_id(body.swarm, raw)
+    key = signing.public_key(seed)
+    digest = body_id(body.swarm, key, raw)
     return Envelope(
         id=digest.hex(),
-        pk=signing.public_key(seed).hex(),
+        pk=key.hex(),
         sig=signing.sign(seed, digest).hex(),
         body=raw.decode()
         if enc == "plain"
@@ -171,10 +174,11 @@ def seal(body: Body, seed: bytes, enc: Encoding = "plain") -> Envelope:
 def unseal(envelope: Envelope, swarm: str) -> Body:
     """Checks size, id and signature and reads the body. Raises Refused. Age is `check_age`'s affair."""
     raw = _raw(envelope)
-    digest = body_id(swarm, raw)
+    key = bytes.fromhex(envelope.pk)
+    digest = body_id(swarm, key, raw)
     if digest.hex() != envelope.id:
-        raise Refused(Flaw.BAD_ID, "The id does not belong to this body in this swarm.")
-    if not signing.verifies(bytes.fromhex(envelope.pk), digest, bytes.fromhex(envelope.sig)):
+        raise Refused(Flaw.BAD_ID, "The id does not belong to this author's body in this swarm.")
+    if not signing.verifies(key, digest, bytes.fromhex(envelope.sig)):
         raise Refused(Flaw.BAD_SIGNATURE, "The signature does not hold.")
     try:
         body = _bodies.decode(raw)
@@ -182,6 +186,8 @@ def unseal(envelope: Envelope, swarm: str) -> Body:
         raise Refused(Flaw.WRONG_SHAPE, f"The body is not a group: {error}.") from error
     except (msgspec.DecodeError, UnicodeError) as error:
         raise Refused(Flaw.NOT_JSON, "The body is not JSON.") from error
+    if not once(raw):
+        raise Refused(Flaw.NOT_JSON, "A key stands twice in the body.")
     if body.swarm != swarm:
         raise Refused(Flaw.OTHER_SWARM, "The body names another swarm.")
     return body

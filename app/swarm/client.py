@@ -66,7 +66,7 @@ class _Place:
     def __init__(self, invite: Invite) -> None:
         """Raises InviteError for an access key that is none."""
         try:
-            self.private = from_token(invite.token) if is_access_key(invite.token) else None
+            self.private = from_token(invite.token or "") if is_access_key(invite.token) else None
         except PrivateError as error:
             raise InviteError(str(error)) from error
         self.url = invite.url

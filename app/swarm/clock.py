@@ -1,7 +1,8 @@
-"""The relays' time: this computer's clock may be wrong, so groups are stamped with corrected time."""
+"""The relays' time: this computer's clock may be wrong or be set, so groups are stamped with corrected time."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import deque
 from collections.abc import Callable
@@ -10,21 +11,37 @@ from statistics import median_low
 _REMEMBERED = 8
 
 
+def steady_ms() -> int:
+    """Milliseconds since any moment, going on while the computer sleeps and never set: `time.monotonic` stands
+    still meanwhile on Linux and macOS."""
+    if sys.platform == "win32":
+        return time.monotonic_ns() // 1_000_000
+    # on macOS CLOCK_MONOTONIC counts sleep
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime_ns(clock) // 1_000_000
+
+
 class RelayClock:
-    """This computer's clock plus the median of the last eight differences to a relay's.
+    """A clock that nobody sets, plus the median of the last eight differences to a relay's; this computer's own
+    until a relay was heard.
 
     A message takes a while to arrive, so a difference is late by that much: milliseconds, where minutes matter.
     """
 
-    __slots__ = ("_offsets", "_wall_ms")
+    __slots__ = ("_offsets", "_steady_ms", "_wall_ms")
 
-    def __init__(self, wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
+    def __init__(
+        self,
+        wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        steady_ms: Callable[[], int] = steady_ms,
+    ) -> None:
         self._wall_ms = wall_ms
+        self._steady_ms = steady_ms
         self._offsets: deque[int] = deque(maxlen=_REMEMBERED)
 
     def heard(self, time_ms: int) -> None:
         """A relay said just now what time it has, in Unix milliseconds."""
-        self._offsets.append(time_ms - self._wall_ms())
+        self._offsets.append(time_ms - self._steady_ms())
 
     def forget(self) -> None:
         """Another relay is met: its own clock counts, not the ones before it."""
@@ -34,13 +51,15 @@ class RelayClock:
     def offset_ms(self) -> int:
         """How far the relay's clock is ahead of this computer's, 0 while nothing is known.
 
-        >>> clock = RelayClock(wall_ms=lambda: 1_000)
+        >>> clock = RelayClock(wall_ms=lambda: 1_000, steady_ms=lambda: 7)
         >>> for told in (4_000, 4_020, 90_000): clock.heard(told)
         >>> clock.offset_ms, clock.now_ms()
         (3020, 4020)
         """
-        return median_low(self._offsets) if self._offsets else 0
+        return self.now_ms() - self._wall_ms() if self._offsets else 0
 
     def now_ms(self) -> int:
         """Corrected Unix milliseconds."""
-        return max(0, self._wall_ms() + self.offset_ms)
+        if not self._offsets:
+            return max(0, self._wall_ms())
+        return max(0, self._steady_ms() + median_low(self._offsets))

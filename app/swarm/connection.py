@@ -36,7 +36,6 @@ from app.swarm.refusals import Flaw, Refused
 
 if TYPE_CHECKING:
     import aiohttp
-    from aiohttp import WSMessage
 
 OPEN_S = 20.0
 """For the way there: name, TCP, proxy, TLS and the websocket's handshake."""
@@ -112,41 +111,40 @@ class Connection:
         while True:
             message = await self._socket.receive()
             self._count(message.data)
-            if message.type in (WSMsgType.TEXT, WSMsgType.BINARY) and self._sealing:
-                message = message._replace(type=WSMsgType.TEXT, data=self._unsealed(message))
-            if isinstance(message.data, bytes):
-                self._ledger.received(message.data)
-            if message.type is WSMsgType.TEXT:
+            data, kind = message.data, message.type
+            if self._sealing and kind in (WSMsgType.TEXT, WSMsgType.BINARY):
+                data, kind = self._unsealed(data, open_=kind is WSMsgType.TEXT), WSMsgType.TEXT
+            if isinstance(data, bytes):
+                self._ledger.received(data)
+            if kind is WSMsgType.TEXT:
                 try:
-                    return from_relay(message.data)
+                    return from_relay(data)
                 except Refused as refused:
                     self._fault(refused)
-            elif message.type is WSMsgType.BINARY:
+            elif kind is WSMsgType.BINARY:
                 self._fault(Refused(Flaw.NOT_JSON, "Messages are text frames."))
-            elif message.type is WSMsgType.ERROR:
-                raise Ended(_broken(self.place, message.data))
+            elif kind is WSMsgType.ERROR:
+                raise Ended(_broken(self.place, data))
             else:
                 raise Ended(_closed(self.place, self._socket.close_code))
-            del message
+            del message, data
 
     @property
     def _sealing(self) -> bool:
         return self._asked is not None or self._line is not None
 
-    def _unsealed(self, message: WSMessage) -> bytes:
+    def _unsealed(self, data: bytes, *, open_: bool) -> bytes:
         """What the relay said over the sealed line. Nothing that is said in the open counts but a refusal, and
         that only as a sentence."""
-        from aiohttp import WSMsgType
-
         try:
-            if message.type is WSMsgType.TEXT:
-                if self._asked is not None and isinstance(err := from_relay(message.data), Err):
+            if open_:
+                if self._asked is not None and isinstance(err := from_relay(data), Err):
                     raise Ended(f"{self.place} lets nobody in with these words: {safe_line(err.msg, SAID)}")
                 raise noise.NoiseError("A message in the open.")
             if self._line is not None:
-                return self._line[1].decrypt(message.data)
+                return self._line[1].decrypt(data)
             assert self._asked is not None
-            self.opening, hello, self._line = self._asked.hear(message.data)
+            self.opening, hello, self._line = self._asked.hear(data)
             self._asked = None
             return hello
         except (noise.NoiseError, Refused) as error:

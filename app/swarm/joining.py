@@ -93,6 +93,7 @@ async def join(
     """Signs in. Raises Ended: also for a relay that is another than the expected one, and nothing is signed for
     that one."""
     hello = await _next(connection, Hello)
+    clock.forget()
     clock.heard(hello.time_ms)
     place = connection.place
     if expected.relay is not None and hello.relay != expected.relay:

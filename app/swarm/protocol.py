@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from app.swarm.body import Envelope, FamilyName, Hex32, Hex64, SwarmId
+from app.swarm.keys import once
 from app.swarm.limits import (
     BATCH,
     BATCH_FRAME,
@@ -233,6 +234,8 @@ _infos = msgspec.json.Decoder(Info)
 def from_client(frame: bytes) -> FromClient:
     """What a relay reads. Raises Refused, and nothing else, for anything that is not exactly right."""
     message: FromClient = _read(frame, _client, FRAME)
+    if not once(frame):
+        raise Refused(Flaw.NOT_JSON, "A key stands twice in the message.")
     return message
 
 
@@ -248,6 +251,8 @@ def item(raw: bytes | msgspec.Raw) -> Envelope:
     """One envelope of a batch. Raises Refused."""
     _check_size(len(memoryview(raw)), FRAME)
     envelope: Envelope = _decode(bytes(raw), _items)
+    if not once(bytes(raw)):
+        raise Refused(Flaw.NOT_JSON, "A key stands twice in the envelope.")
     return envelope
 
 

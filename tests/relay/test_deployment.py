@@ -38,14 +38,15 @@ def compose() -> Any:
     return yaml.safe_load((HERE / "compose.yaml").read_text())
 
 
-def test_relays_of_compose_start_with_options_that_exist_and_one_name(compose: Any) -> None:
+def test_relays_of_compose_start_with_options_that_exist_and_one_key(compose: Any) -> None:
     services = compose["services"]
     commands = [services[name]["command"] for name in services if name.startswith("relay-")]
     assert len(commands) >= 2 and all(one == commands[0] for one in commands)
     filled = [re.sub(r"\$\{SHOAL_DOMAIN[^}]*\}", "relay.example", word) for word in commands[0]]
     filled = [re.sub(r"\$\{SHOAL_SWARM:-(\w+)\}", r"\1", word) for word in filled]
     args = parsed(filled)
-    assert (args.name, args.swarm, args.host) == ("relay.example", "shoal", "0.0.0.0")
+    assert (args.relay_key, args.swarm, args.host) == (Path("/keys/relay.key"), "shoal", "0.0.0.0")
+    assert services["relay-2"]["depends_on"]["relay-1"]["condition"] == "service_healthy", "one makes it"
     assert args.backplane == ("nats://nats:4222",)
 
 
@@ -94,7 +95,7 @@ def test_systemd_reads_its_unit_and_the_relay_its_options(tmp_path: Path) -> Non
     words = shlex.split(start.replace("${STATE_DIRECTORY}", "/var/lib/x").replace("$RELAY", "--contact me"))
     assert words[:4] == ["/opt/shoal/.venv/bin/python", "-m", "app.cli", "relay"]
     args = parsed(words[4:])
-    assert (args.state, args.host, args.name) == (Path("/var/lib/x"), "127.0.0.1", "relay.example")
+    assert (args.state, args.host, args.contact) == (Path("/var/lib/x"), "127.0.0.1", "me")
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         pytest.skip("no systemd-analyze")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
+import gzip
 import json
 import signal
 import socket
@@ -17,7 +19,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ import pytest
 from app.swarm.body import Envelope, body_id
 from app.swarm.protocol import OPENING, SUBPROTOCOL, AskStats, Auth, Batch, Err, Report, Sample, to_frame
 from app.swarm.signing import public_key, sign
-from tests.relay.talking import PATIENCE, Peer, Relay, Town, group, running, sealed, seed, town, until
+from tests.relay.talking import PATIENCE, Peer, Relay, Town, group, key, running, sealed, seed, town, until
 
 if sys.platform == "win32":
     pytest.skip("ends and stops processes by signals", allow_module_level=True)
@@ -81,7 +83,7 @@ def raw_body(
 ) -> Envelope:
     """Whatever bytes, well signed."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    digest = body_id(swarm, content)
+    digest = body_id(swarm, public_key(seed(who)), content)
     text = base64.b64encode(packed or zlib.compress(content)).decode() if enc == "zlib" else content.decode()
     return Envelope(
         id=digest.hex(),
@@ -205,6 +207,125 @@ def test_frames_that_break_the_websocket_end_only_their_connection(relay: Relay)
             assert await big.ended() == 1009
 
     asyncio.run(story())
+
+
+def test_a_frame_without_a_mask_ends_the_connection(relay: Relay) -> None:
+    """RFC 6455, 5.1; also where it comes after right ones, and byte by byte."""
+
+    def written(text: bytes, mask: int) -> bytes:
+        return bytes([0x81, mask | 126]) + len(text).to_bytes(2, "big") + bytes(4 if mask else 0) + text
+
+    async def spoken(pieces: int) -> None:
+        host, port = relay.http.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(
+            f"GET /v1/ws HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
+            f"Sec-WebSocket-Protocol: {SUBPROTOCOL}\r\n{OPENING}: {'00' * 32}\r\n\r\n".encode()
+        )
+        await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)
+        ask = to_frame(AskStats()) + b" " * 300
+        frames = written(ask, 0x80) * 2 + written(ask, 0)[:2]
+        size = len(frames) // pieces + 1
+        for start in range(0, len(frames), size):
+            with contextlib.suppress(ConnectionError):
+                writer.write(frames[start : start + size])
+                await writer.drain()
+            await asyncio.sleep(0)
+        rest = b""
+        with contextlib.suppress(ConnectionError):
+            while chunk := await asyncio.wait_for(reader.read(65_536), PATIENCE):
+                rest += chunk
+        assert rest.endswith(b"\x88\x02\x03\xea") and rest.count(b'"t":"stats"') <= 2, (pieces, rest[-50:])
+        writer.close()
+
+    async def story() -> None:
+        async with town(relay) as here, unharmed(here, 66):
+            for pieces in (1, 2, 5, 1000):
+                await spoken(pieces)
+
+    asyncio.run(story())
+
+
+def test_frames_before_the_handshake_are_no_way_round(relay: Relay) -> None:
+    async def story() -> None:
+        host, port = relay.http.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        ask = to_frame(AskStats())
+        writer.write(
+            f"GET /v1/ws HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
+            f"Sec-WebSocket-Protocol: {SUBPROTOCOL}\r\n{OPENING}: {'00' * 32}\r\n\r\n".encode()
+            + bytes([0x81, len(ask)])
+            + ask
+        )
+        answer = await asyncio.wait_for(reader.read(4096), PATIENCE)
+        assert answer.startswith(b"HTTP/1.1 400")
+        writer.close()
+
+    asyncio.run(story())
+
+
+def test_visitors_who_stay_take_nobodys_place() -> None:
+    """Sixteen networks, as many connections of each as are let in, and all of them ask for figures alone."""
+
+    async def story() -> None:
+        with running("--connections", "200", "--trusted-proxy", "127.0.0.1") as relay:
+            async with town(relay) as here:
+                crowd = []
+                for number in range(32):
+                    for net in range(16):
+                        with contextlib.suppress(aiohttp.WSServerHandshakeError):
+                            one = await here.connect(f"203.0.{net}.{number}")
+                            crowd.append(one)
+                            await one.ws.send_str(to_frame(AskStats()).decode())
+                assert len(crowd) > 400, "they are let in, one after the other"
+                for number in range(30):
+                    assert await (await here.peer(number + 1, f"198.51.{number}.7")).publish() == "accepted"
+                for one in crowd:
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(0.01):
+                            await one.ended()
+                left = sum(not one.ws.closed for one in crowd)
+                assert left <= 200 // 8
+
+    asyncio.run(story())
+
+
+def test_what_is_no_http_costs_no_traceback_and_a_compressed_order_is_refused() -> None:
+    wrong = [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nBad Header: \x00\r\n\r\n",
+        b"POST /v1/operator HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 20_000 + b"\r\n\r\n",
+    ]
+
+    async def story(relay: Relay) -> None:
+        host, port = relay.http.removeprefix("http://").split(":")
+        for _ in range(3):
+            for content in wrong:
+                reader, writer = await asyncio.open_connection(host, int(port))
+                writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + content)
+                writer.write_eof()
+                with contextlib.suppress(ConnectionError):
+                    assert b" 500 " not in await asyncio.wait_for(reader.read(), PATIENCE)
+                writer.close()
+        async with aiohttp.ClientSession() as http:
+            for content in (b"not gzip at all", gzip.compress(b"{}"), gzip.compress(b" " * 10_000_000)):
+                headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+                with contextlib.suppress(aiohttp.ClientOSError):  # it does not wait for the rest
+                    async with http.post(relay.http + "/v1/operator", data=content, headers=headers) as answer:
+                        assert answer.status in (400, 415), answer.status
+            async with http.get(relay.http + "/healthz") as answer:
+                assert answer.status == 200
+
+    with running("--operator", key(1).hex()) as relay:
+        asyncio.run(story(relay))
+        relay.process.terminate()
+        said = relay.process.communicate(timeout=PATIENCE)[1]
+    assert "Traceback" not in said and "Error handling" not in said, said[-3000:]
 
 
 def test_groups_that_are_wrong_are_refused_with_their_code(relay: Relay) -> None:
@@ -465,7 +586,7 @@ def test_who_says_nothing_or_takes_nothing_is_let_go(relay: Relay) -> None:
             dripping = asyncio.create_task(drip())
             assert [await one.ended() for one in strangers] == [1008] * 20
             for reader, _ in lorises:
-                with suppress(ConnectionError):
+                with contextlib.suppress(ConnectionError):
                     await asyncio.wait_for(reader.read(), PATIENCE)
             dripping.cancel()
 

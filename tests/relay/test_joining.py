@@ -35,8 +35,12 @@ PATIENCE_S = 60.0
 NOWHERE = "203.0.113.9"
 """No address of this computer: a relay that is not refused ends there."""
 WORDS = "abuse boss fly battle rubber warrior"
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
-ENVIRONMENT.pop("SHOAL_PRIVATE", None)
+
+
+def environment(**variables: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name != "SHOAL_PRIVATE"}
+    return {**kept, "PYTHONPATH": str(ROOT), **variables}
+
 
 if sys.platform == "win32":
     pytest.skip("ends the relay by SIGTERM", allow_module_level=True)
@@ -45,7 +49,7 @@ if sys.platform == "win32":
 def shoal(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "app.cli", *map(str, arguments)],
-        cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=PATIENCE_S, **options,
+        cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=PATIENCE_S, **options,
     )  # fmt: skip
 
 
@@ -68,10 +72,10 @@ def wrong(*arguments: str, typed: str = "") -> str:
 
 
 class Relay:
-    def __init__(self, *options: object, typed: str | None = None, **environment: str) -> None:
+    def __init__(self, *options: object, typed: str | None = None, **variables: str) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "app.cli", "relay", "--port", "0", *map(str, options)],
-            cwd=ROOT, env={**ENVIRONMENT, **environment}, text=True,
+            cwd=ROOT, env=environment(**variables), text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         assert self.process.stdin is not None and self.process.stdout is not None

@@ -12,7 +12,7 @@ from app.relay.desk import Desk
 from app.relay.origin import LOOPBACK
 from app.relay.quota import PER_ADDRESS, PER_KEY, Quotas
 from app.relay.session import FAULTS, Session
-from app.relay.standing import Ban
+from app.relay.standing import PROBATION, SEEN_S, Ban, Standing
 from app.sapo.groups import Group
 from app.sapo.questions import VERSION, Coordinates
 from app.swarm.body import Body, Envelope, seal, unseal
@@ -237,6 +237,19 @@ def test_a_shadowed_key_is_told_the_same_and_adds_nothing() -> None:
     assert say(session, talk.pub(key_seq=2, level=63)).code == Code.INVALID
     assert len(talk.desk.window) == 0 and talk.desk.stats().rollouts_min == 0
     assert isinstance(say(session, Sample(rid=1, k=1)), Batch)
+
+
+def test_the_last_places_are_for_keys_with_standing() -> None:
+    talk = Talk()
+    talk.session(ANN)
+    known = Standing(error=0.0, honest=PROBATION, latest=SEEN_S)
+    talk.desk.standings.put(public_key(BOB), known)
+    talk.desk.crowded = lambda: True
+    new = talk.session(None)
+    refused = talk.sign_in(new, bytes([50] * 32))
+    assert (refused.code, refused.retry_after_ms) == (Code.RATE_LIMITED, 30_000) and new.closing
+    assert "nearly full" in refused.msg
+    assert isinstance(talk.sign_in(talk.session(None), BOB), Welcome)
 
 
 def test_a_ban_holds_at_once_and_at_the_next_sign_in() -> None:

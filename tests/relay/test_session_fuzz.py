@@ -114,7 +114,7 @@ def test_a_signed_body_with_a_field_changed(data: st.DataObject) -> None:
     within = data.draw(st.sampled_from([body, body["task"]]))
     within[data.draw(st.sampled_from([*within, "more"]))] = data.draw(VALUES)
     text = json.dumps(body)
-    digest = body_id(SWARM, text.encode())
+    digest = body_id(SWARM, public_key(seed(1)), text.encode())
     envelope = Envelope(
         id=digest.hex(), pk=public_key(seed(1)).hex(), sig=sign(seed(1), digest).hex(), body=text, enc="plain"
     )

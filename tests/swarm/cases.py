@@ -56,7 +56,7 @@ def honest(number: int = 0, family: str = "gcd", level: int = 0, held_out: bool 
 def signed(body: dict[str, Any] | bytes, me: Identity = ANN, swarm: str = SWARM, **changes: Any) -> Envelope:
     """An envelope whose id and signature hold, whatever the body is; then with `changes`."""
     raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
-    digest = body_id(swarm, raw)
+    digest = body_id(swarm, bytes.fromhex(changes.get("pk", me.key.hex())), raw)
     envelope = Envelope(
         id=digest.hex(), pk=me.key.hex(), sig=me.sign(digest).hex(), body=raw.decode("utf-8", "replace")
     )

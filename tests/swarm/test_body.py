@@ -28,7 +28,8 @@ NOW_MS = 1_800_000_000_000
 def signed(raw: str | bytes, swarm: str = SWARM, **changed: str) -> Envelope:
     """An envelope whose id and signature hold, whatever its body says."""
     content = raw.encode() if isinstance(raw, str) else raw
-    digest = body_id(swarm, content)
+    key = bytes.fromhex(changed.get("pk", signing.public_key(SEED).hex()))
+    digest = body_id(swarm, key, content)
     fields = {
         "id": digest.hex(),
         "pk": signing.public_key(SEED).hex(),
@@ -74,14 +75,15 @@ def test_a_body_that_names_another_swarm_than_it_was_hashed_for_is_refused(plain
 def test_a_signature_of_somebody_else_is_refused(body: Body) -> None:
     sealed = seal(body, SEED)
     other = signing.public_key(b"x" * 32).hex()
-    assert flaw(msgspec.structs.replace(sealed, pk=other)) == Flaw.BAD_SIGNATURE
+    assert flaw(msgspec.structs.replace(sealed, pk=other)) == Flaw.BAD_ID
+    assert flaw(signed(sealed.body, pk=other)) == Flaw.BAD_SIGNATURE
     assert flaw(msgspec.structs.replace(sealed, sig="00" * 64)) == Flaw.BAD_SIGNATURE
 
 
 def test_the_forged_signature_of_a_small_order_key_is_refused(body: Body) -> None:
     """Key 01 00 .. 00 with its own bytes and 32 zeros as signature: OpenSSL takes it for every message."""
     key = b"\1" + bytes(31)
-    forged = msgspec.structs.replace(seal(body, SEED), pk=key.hex(), sig=(key + bytes(32)).hex())
+    forged = signed(seal(body, SEED).body, pk=key.hex(), sig=(key + bytes(32)).hex())
     assert flaw(forged) == Flaw.BAD_SIGNATURE
 
 
@@ -172,7 +174,7 @@ def test_what_we_cannot_send_is_refused_before_it_is_signed(group: Group) -> Non
 
 def packed(raw: bytes, content: bytes | None = None) -> Envelope:
     body = base64.b64encode(zlib.compress(raw) if content is None else content).decode()
-    digest = body_id(SWARM, raw)
+    digest = body_id(SWARM, signing.public_key(SEED), raw)
     return Envelope(
         id=digest.hex(),
         pk=signing.public_key(SEED).hex(),
@@ -245,3 +247,26 @@ def test_every_group_that_can_be_sent_arrives(
 
 def test_a_task_says_all_that_coordinates_say() -> None:
     assert set(Task.__struct_fields__) == set(Coordinates.__struct_fields__)
+
+
+def test_a_key_that_stands_twice_in_a_body_is_refused(plain: dict[str, Any]) -> None:
+    text = json.dumps(plain, separators=(",", ":"))
+    assert unseal(signed(text), SWARM)
+    for twice in (
+        text.replace('"rewards":', '"rewards":[0,1],"rewards":', 1),
+        text.replace('"seed":', '"seed":1,"seed":', 1),
+        text.replace('"seed":', '"\\u0073eed":1,"seed":', 1),
+        text.replace('"seed":', '"seed" :1,"seed":', 1),
+    ):
+        with pytest.raises(Refused, match="twice"):
+            unseal(signed(twice), SWARM)
+
+
+def test_anothers_body_has_another_id_under_another_key(plain: dict[str, Any]) -> None:
+    text = json.dumps(plain).encode()
+    mine, theirs = (body_id(SWARM, key, text) for key in (b"a" * 32, b"b" * 32))
+    assert mine != theirs
+    envelope = signed(text)
+    with pytest.raises(Refused) as refusal:
+        unseal(msgspec.structs.replace(envelope, pk=signing.public_key(bytes(32)).hex()), SWARM)
+    assert refusal.value.flaw == Flaw.BAD_ID

@@ -257,3 +257,34 @@ def test_a_message_with_bytes_exchanged_is_read_or_refused(
     frame: bytes, start: int, width: int, put: bytes
 ) -> None:
     _reads_or_refuses(frame[:start] + put + frame[start + width :])
+
+
+@pytest.mark.parametrize(
+    "twice",
+    [
+        '{"t":"sample","rid":1,"k":8,"rid":2}',
+        '{"t":"sample","rid":1,"k":8,"k":8}',
+        '{"t":"sample","rid":1,"k":8,"\\u006b":9}',
+        '{"t":"sample","rid":1, "k" : 8,"k":9}',
+        '{"t":"sample","t":"sample","rid":1,"k":8}',
+    ],
+)
+def test_a_key_that_stands_twice_is_refused(twice: str) -> None:
+    assert refused(from_client, twice.encode()).flaw == Flaw.NOT_JSON
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\n", "\t"])
+def test_keys_may_be_written_as_json_lets_them(blank: str) -> None:
+    text = f'{{{blank}"t"{blank}:{blank}"report"{blank},"ids":["{ID}"],"reaso\\u006e":"bad_reward"}}'
+    assert from_client(text.encode()) == protocol.Report(ids=(ID,), reason="bad_reward")
+
+
+@given(st.text(alphabet='"\\:, {}abid', max_size=40))
+def test_what_a_text_says_is_no_key(text: str) -> None:
+    pub = protocol.Pub(id=ID, pk=ID, sig=SIG, body=text, enc="plain")
+    assert from_client(to_frame(pub)) == pub
+    twice = to_frame(pub)[:-1] + b',"enc":"plain"}'
+    assert refused(from_client, twice).flaw == Flaw.NOT_JSON
+    assert (
+        refused(protocol.item, msgspec.json.encode(pub.envelope())[:-1] + b',"body":"x"}').flaw == Flaw.NOT_JSON
+    )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import hmac
 import json
 import re
 from pathlib import Path
@@ -19,8 +18,9 @@ import nacl.signing
 import pytest
 from mnemonic import Mnemonic
 
-from app.swarm import admission, limits, names, protocol, signin
+from app.swarm import admission, limits, names, noise, protocol, signin
 from app.swarm.body import Body, Task, unseal
+from app.swarm.private import Private
 from app.swarm.refusals import Code
 
 PAGE = (Path(protocol.__file__).parent / "PROTOCOL.md").read_text(encoding="utf-8")
@@ -30,7 +30,9 @@ HELLO, AUTH, BODY, PUB, OK = re.findall(r"```json\n(.*?)\n```", PAGE, re.DOTALL)
 def test_the_group_s_id_and_signature() -> None:
     key = nacl.signing.SigningKey(bytes(range(32)))
     envelope = json.loads(PUB)
-    digest = hashlib.sha256(b"sapo-rollout-v1\0example-swarm\0" + BODY.encode()).digest()
+    digest = hashlib.sha256(
+        b"sapo-rollout-v2\0example-swarm\0" + bytes(key.verify_key) + BODY.encode()
+    ).digest()
     assert envelope["body"] == BODY
     assert envelope["id"] == digest.hex()
     assert envelope["sig"] == key.sign(digest).signature.hex()
@@ -39,8 +41,36 @@ def test_the_group_s_id_and_signature() -> None:
 
 def test_the_signature_of_the_challenge() -> None:
     key = nacl.signing.SigningKey(bytes(range(32)))
-    signed = b"sapo-auth-v1\0example-swarm\0relay.example\0" + b"\x0f" * 32
-    assert json.loads(AUTH)["sig"] == key.sign(signed).signature.hex()
+    hello = json.loads(HELLO)
+    signed = f"sapo-auth-v2\0example-swarm\0{hello['relay']}\0".encode() + b"\x0f" * 32
+    assert json.loads(AUTH)["sig"] == key.sign(signed + bytes.fromhex(hello["sig"])).signature.hex()
+
+
+def test_the_relay_s_id_and_signature() -> None:
+    hello, key = json.loads(HELLO), nacl.signing.SigningKey(bytes(range(32, 64)))
+    assert hello["key"] == bytes(key.verify_key).hex()
+    digest = hashlib.sha256(b"shoal-relay-v1\0" + bytes(key.verify_key)).digest()[:20]
+    assert hello["relay"] == "relay-" + base64.b32encode(digest).decode().lower()
+    signed = b"shoal-hello-v1\0example-swarm\0" + b"\x0f" * 32 + b"\x0e" * 32
+    assert hello["sig"] == key.sign(signed).signature.hex()
+    read = protocol.from_relay(HELLO.encode())
+    assert isinstance(read, protocol.Hello)
+    signin.check_hello(read, b"\x0e" * 32)
+
+
+def test_the_sealed_line() -> None:
+    first, bound, second, notice = re.findall(r"^([0-9a-f]{64,})$", PAGE, re.MULTILINE)
+    (key,) = re.findall(r"give the access key `([0-9a-f]{64})`", PAGE)
+    prologue = b"shoal-private-line-v1\0private-ae2kktxb43fggys7"
+    client = noise.Initiator(bytes.fromhex(key), prologue, b"\x01" * 32)
+    relay = noise.Responder(bytes.fromhex(key), prologue, b"\x02" * 32)
+    assert client.say().hex() == first
+    assert relay.hear(bytes.fromhex(first)) == b"" and relay.answer().hex() == bound
+    assert relay.seal(b"{}")[0].hex() == second
+    opened, hello, line = client.hear(bytes.fromhex(second))
+    assert (opened.hex(), hello) == (bound, b"{}")
+    assert line[1].decrypt(bytes.fromhex(notice)) == b'{"t":"notice","msg":"hi"}'
+    assert Private(bytes.fromhex(key)).prologue == prologue and len(first) == 2 * noise.OPENING
 
 
 def test_a_token_of_the_operator() -> None:
@@ -54,7 +84,7 @@ def test_a_token_of_the_operator() -> None:
     )
 
 
-def test_six_words_give_the_key_the_swarm_and_the_proof() -> None:
+def test_six_words_give_the_key_and_the_swarm() -> None:
     (words,) = re.findall(r"`([a-z]+(?: [a-z]+){5})`", PAGE)
     number = 0
     for word in words.split():
@@ -66,16 +96,14 @@ def test_six_words_give_the_key_the_swarm_and_the_proof() -> None:
     assert f"`{key.hex()}`" in PAGE
     digest = hashlib.sha256(b"shoal-private-swarm-v1\0" + key).digest()[:10]
     assert f"`private-{base64.b32encode(digest).decode().lower()}`" in PAGE
-    signed = b"sapo-auth-v1\0example-swarm\0relay.example\0" + b"\x0f" * 32
-    proof = hmac.new(key, b"shoal-private-v1\0" + bytes.fromhex(json.loads(AUTH)["pk"]) + signed, "sha256")
-    assert f"`k1.{proof.hexdigest()}`" in PAGE
 
 
 def test_the_work() -> None:
     pk = bytes.fromhex(json.loads(AUTH)["pk"])
-    digest = hashlib.sha256(b"sapo-pow\0" + pk + b"relay.example\0" + b"20833\0" + b"5a1").hexdigest()
+    relay, work = json.loads(HELLO)["relay"], json.loads(AUTH)["pow"]
+    digest = hashlib.sha256(b"sapo-pow\0" + pk + f"{relay}\0".encode() + b"20833\0" + work.encode()).hexdigest()
     assert digest.startswith("000")
-    assert signin.work_bits(pk.hex(), "relay.example", 1_800_000_000_000, "5a1") >= 12
+    assert signin.work_bits(pk.hex(), relay, 1_800_000_000_000, work) >= 12
 
 
 @pytest.mark.parametrize("text", [HELLO, OK])

@@ -15,6 +15,7 @@ from app.swarm.outbox import Outbox
 from app.swarm.protocol import Ok, Pub, from_client
 from app.swarm.publishing import HELD, Publisher
 from app.swarm.refusals import Code
+from app.swarm.signin import relay_id
 from tests.swarm.relays import ANN, group
 
 
@@ -33,7 +34,7 @@ def answer(frame: bytes, code: Code, retry_after_ms: int | None = None) -> Ok:
 
 
 def test_stamps_follow_the_relays_clock_and_one_odd_word_changes_nothing() -> None:
-    clock = RelayClock(wall_ms=lambda: 1_000_000)
+    clock = RelayClock(wall_ms=lambda: 1_000_000, steady_ms=lambda: 77)
     assert clock.offset_ms == 0 and clock.now_ms() == 1_000_000
     for told in (87_400_000, 87_400_050, 1, 87_400_020):
         clock.heard(told)
@@ -64,11 +65,11 @@ def test_relays_met_before_are_remembered_and_a_damaged_file_is_none(tmp_path: P
     known = KnownRelays(path)
     assert known.last() is None
     for number in range(MOST + 6):
-        known.remember(f"ws://10.0.0.{number}:1/v1/ws", f"relay-{number}", "shoal")
-    known.remember("ws://10.0.0.40:1/v1/ws", "relay-new", "shoal")
+        known.remember(f"ws://10.0.0.{number}:1/v1/ws", relay_id(bytes([number])), "shoal")
+    known.remember("ws://10.0.0.40:1/v1/ws", relay_id(b"new"), "shoal")
     again = KnownRelays(path)
     last = again.last()
-    assert last is not None and last[1].relay == "relay-new"
+    assert last is not None and last[1].relay == relay_id(b"new")
     assert again.get("ws://10.0.0.5:1/v1/ws") is None and again.get("ws://10.0.0.6:1/v1/ws") is not None
     for damage in (
         b"",

@@ -207,7 +207,7 @@ def test_two_windows_learn_from_each_other_over_a_relay(display: str, tmp_path: 
     from app.node import history
 
     relay = subprocess.Popen(
-        [sys.executable, "-m", "app.cli", "relay", "--host", "127.0.0.1", "--port", "0"],
+        [sys.executable, "-m", "app.cli", "relay", "--port", "0", "--state", str(tmp_path / "relay")],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

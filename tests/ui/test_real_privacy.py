@@ -23,9 +23,9 @@ PATIENCE_MS = 180_000
 
 
 @pytest.fixture
-def relay() -> Iterator[str]:
+def relay(tmp_path: Path) -> Iterator[str]:
     running = subprocess.Popen(
-        [sys.executable, "-m", "app.cli", "relay", "--host", "127.0.0.1", "--port", "0"],
+        [sys.executable, "-m", "app.cli", "relay", "--port", "0", "--state", str(tmp_path / "relay")],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
