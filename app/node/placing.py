@@ -32,6 +32,8 @@ from engines.contract import Completion
 FILE = "placement.json"
 PATIENCE_S = 90.0
 """No further questions are asked after so long; what is known by then decides."""
+_FIRST_S = 2 * PATIENCE_S
+"""So much longer for the first questions of every family: without them nothing can be told apart."""
 ASKED_FIRST = 8
 """Questions that tell whether a model answers as it is told."""
 AT_ONCE = 8
@@ -122,7 +124,8 @@ class _Asking:
         turns = [(family, one) for family, asked in questions.items() for one in asked]
         planned = self.done + len(turns) * self.tools.settings.completions
         for part in _parts(turns):
-            if stage.first and time.monotonic() > self.until:
+            patience = 0.0 if stage.first else _FIRST_S
+            if time.monotonic() > self.until + patience:
                 break
             rewards_PG = await self._rewards(way, part, examples, planned)
             for (family, _), rewards_G in zip(part, rewards_PG, strict=True):

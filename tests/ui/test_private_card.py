@@ -69,7 +69,7 @@ def test_words_that_cannot_be_kept_are_told(qtbot: QtBot, light: Theme) -> None:
     assert "The words cannot be kept: No space left on device." in texts(card)
 
 
-@pytest.mark.parametrize("text", ["a", new_words(), "z" * MOST])
+@pytest.mark.parametrize("text", ["a", new_words(), "z" * MOST], ids=["one letter", "six words", "most"])
 def test_a_camera_reads_the_code(text: str, tmp_path: Path) -> None:
     reader = shutil.which("zbarimg")
     if reader is None:
