@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from asyncio import Transport
 from typing import Protocol
 
 
@@ -14,14 +14,14 @@ class Reader(Protocol):
 
 
 class Masked:
-    """Stands before a reader and reads the heads of frames. At the first one without a mask `refuse` is called,
+    """Stands before a reader and reads the heads of frames. The first one without a mask ends the connection,
     and nothing more is passed on."""
 
-    __slots__ = ("_head", "_left", "_over", "_reader", "_refuse")
+    __slots__ = ("_head", "_left", "_over", "_reader", "_transport")
 
-    def __init__(self, reader: Reader, refuse: Callable[[], None]) -> None:
+    def __init__(self, reader: Reader, transport: Transport) -> None:
         self._reader = reader
-        self._refuse = refuse
+        self._transport = transport
         self._left = 0
         self._head = b""
         self._over = False
@@ -31,7 +31,8 @@ class Masked:
             return False, b""
         if not self._fine(data):
             self._over = True
-            self._refuse()
+            self._transport.write(b"\x88\x02\x03\xea")  # close, 1002: a protocol error
+            self._transport.close()
             return False, b""
         return self._reader.feed_data(data)
 
@@ -40,17 +41,20 @@ class Masked:
 
     def _fine(self, data: bytes) -> bool:
         """Goes from head to head; one that has not come whole waits for the rest."""
-        place, data = self._left, self._head + data
-        while len(data) - place >= 2:
+        place = self._left
+        if self._head:
+            data = self._head + data
+        end = len(data)
+        while end - place >= 2:
             second = data[place + 1]
-            if not second & 0x80:
+            if second < 0x80:
                 return False
-            size, length = second & 0x7F, {126: 2, 127: 8}.get(second & 0x7F, 0)
-            if len(data) - place < 2 + length:
-                break
-            if length:
-                size = int.from_bytes(data[place + 2 : place + 2 + length], "big")
-            place += 2 + length + 4 + size
-        self._left = max(0, place - len(data))
-        self._head = data[place:]
+            head, size = 6, second - 0x80
+            if size > 125:
+                head = 8 if size == 126 else 14
+                if end - place < head - 4:
+                    break
+                size = int.from_bytes(data[place + 2 : place + head - 4], "big")
+            place += head + size
+        self._left, self._head = (place - end, b"") if place >= end else (0, data[place:])
         return True

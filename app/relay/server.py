@@ -401,16 +401,9 @@ def open_socket(more: int = 0) -> web.WebSocketResponse:
 
 def _watch(request: web.Request) -> None:
     """Let only masked frames through to the websocket that was just opened."""
-    protocol, transport = request.protocol, request.transport
-
-    def refuse() -> None:
-        if transport is not None:
-            transport.write(b"\x88\x02\x03\xea")  # close, 1002: a protocol error
-            transport.close()
-
-    reader = protocol._payload_parser
-    if reader is not None:
-        protocol._payload_parser = Masked(reader, refuse)
+    reader, transport = request.protocol._payload_parser, request.transport
+    if reader is not None and isinstance(transport, asyncio.Transport):
+        request.protocol._payload_parser = Masked(reader, transport)
 
 
 def _networks(address: str) -> list[str]:

@@ -87,7 +87,7 @@ class Session:
             limits=limits.Limits(),
             pow_bits=desk.pow_bits,
         )
-        self._hello = signed_hello(desk.seed, hello, opening)
+        self._hello: Hello | None = signed_hello(desk.seed, hello, opening)
         self._caps: frozenset[str] = frozenset()
         self._faults = 0
         self._source = desk.blind(address)
@@ -99,6 +99,8 @@ class Session:
         self.closing = False
 
     def hello(self) -> bytes:
+        """Before anybody has signed in."""
+        assert self._hello is not None
         return to_frame(self._hello)
 
     def receive(self, frame: bytes) -> bytes | Coroutine[Any, Any, bytes] | None:
@@ -151,7 +153,7 @@ class Session:
         self._desk.presence.leave(self.name)
 
     def _auth(self, auth: Auth) -> bytes:
-        if self.key is not None:
+        if self._hello is None:
             return self.fault(Code.INVALID, "This connection has signed in already.")
         desk, key = self._desk, bytes.fromhex(auth.pk)
         self.closing = True
@@ -178,6 +180,7 @@ class Session:
             )
         self.closing = False
         self.key = key
+        self._hello = None  # it would cost every idle connection a kilobyte
         self._caps = frozenset(auth.caps) & frozenset(CAPABILITIES)
         self.greeted = True
         desk.tally.sign_ins["welcome"] += 1

@@ -141,7 +141,7 @@ def together(one: Standing, other: Standing) -> Standing:
 def reported(standing: Standing, reporter: Standing) -> Standing:
     """Somebody says that a group of this key is bad.
 
-    >>> new, known = Standing(), Standing(error=0.0, honest=50)
+    >>> new, known = Standing(), Standing(error=0.0, honest=50, latest=SEEN_S)
     >>> reported(known, new).check, reported(known, known).check
     (0.2, 1.0)
     """

@@ -186,7 +186,7 @@ def unseal(envelope: Envelope, swarm: str) -> Body:
         raise Refused(Flaw.WRONG_SHAPE, f"The body is not a group: {error}.") from error
     except (msgspec.DecodeError, UnicodeError) as error:
         raise Refused(Flaw.NOT_JSON, "The body is not JSON.") from error
-    if not once(raw):
+    if not once(raw, body):
         raise Refused(Flaw.NOT_JSON, "A key stands twice in the body.")
     if body.swarm != swarm:
         raise Refused(Flaw.OTHER_SWARM, "The body names another swarm.")

@@ -234,7 +234,7 @@ _infos = msgspec.json.Decoder(Info)
 def from_client(frame: bytes) -> FromClient:
     """What a relay reads. Raises Refused, and nothing else, for anything that is not exactly right."""
     message: FromClient = _read(frame, _client, FRAME)
-    if not once(frame):
+    if not once(frame, message):
         raise Refused(Flaw.NOT_JSON, "A key stands twice in the message.")
     return message
 
@@ -251,7 +251,7 @@ def item(raw: bytes | msgspec.Raw) -> Envelope:
     """One envelope of a batch. Raises Refused."""
     _check_size(len(memoryview(raw)), FRAME)
     envelope: Envelope = _decode(bytes(raw), _items)
-    if not once(bytes(raw)):
+    if not once(bytes(raw), envelope):
         raise Refused(Flaw.NOT_JSON, "A key stands twice in the envelope.")
     return envelope
 

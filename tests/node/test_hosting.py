@@ -15,17 +15,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import aiohttp
 import psutil
 import pytest
 
 from app.node.hosting import Hosting, HostingError, kept_port, own_relays
-from app.swarm.admission import credential
+from app.swarm.connection import Ended, connect
 from app.swarm.invite import Invite
 from app.swarm.private import Private
-from app.swarm.protocol import SUBPROTOCOL, Err, Hello, Welcome, from_relay, to_frame
-from app.swarm.refusals import Code
-from app.swarm.signin import sign_in
+from app.swarm.protocol import Err, Hello, Welcome
+from app.swarm.signin import check_hello, sign_in
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 90.0
@@ -37,19 +35,21 @@ def private() -> Private:
     return Private(secrets.token_bytes(32))
 
 
-async def greet(invite: Invite, *, token: bool = True) -> tuple[Hello, Welcome | Err]:
-    """Signs in at a relay as a node would."""
-    async with (
-        aiohttp.ClientSession() as http,
-        http.ws_connect(invite.url, protocols=(SUBPROTOCOL,), compress=0) as ws,
-    ):
-        hello = from_relay((await ws.receive_str(timeout=PATIENCE_S)).encode())
+async def greet(invite: Invite, private: Private | None) -> tuple[Hello, Welcome]:
+    """Signs in at a relay as a node would. Raises Ended with what the relay says."""
+    connection = await connect(invite.url, private=private)
+    try:
+        hello = await connection.receive()
+        if isinstance(hello, Err):
+            raise Ended(hello.msg)
         assert isinstance(hello, Hello)
-        shown = credential(invite, hello, SEED) if token else None
-        await ws.send_str(to_frame(sign_in(SEED, hello, "test/1", invite=shown)).decode())
-        answer = from_relay((await ws.receive_str(timeout=PATIENCE_S)).encode())
-        assert isinstance(answer, Welcome | Err)
+        check_hello(hello, connection.opening)
+        await connection.send(sign_in(SEED, hello, "test/1"))
+        answer = await connection.receive()
+        assert isinstance(answer, Welcome)
         return hello, answer
+    finally:
+        await connection.close()
 
 
 async def until(happened: Callable[[], object]) -> None:
@@ -68,11 +68,12 @@ def test_it_lets_in_who_holds_the_key_and_ends_when_it_is_closed(tmp_path: Path,
         pid = hosting.pid
         assert pid is not None
         try:
-            hello, answer = await greet(hosting.own)
-            assert isinstance(answer, Welcome)
-            assert (hello.swarm, hello.relay) == (private.swarm, hosting.own.relay)
-            _, refused = await greet(hosting.own, token=False)
-            assert isinstance(refused, Err) and refused.code == Code.RESTRICTED
+            hello, answer = await greet(hosting.own, private)
+            assert answer.session and (hello.swarm, hello.relay) == (private.swarm, hosting.own.relay)
+            with pytest.raises(Ended, match="six words"):
+                await greet(hosting.own, None)
+            with pytest.raises(Ended, match="six words"):
+                await greet(hosting.own, Private(secrets.token_bytes(32)))
             secret = private.key.hex()
             assert secret not in " ".join(psutil.Process(pid).cmdline())
             assert secret not in hosting.invite.link() + hosting.sentence + hosting.own.__repr__()
@@ -101,7 +102,7 @@ def test_a_relay_that_is_killed_comes_back_where_and_who_it_was(tmp_path: Path, 
                 await until(lambda pid=pid: hosting.pid not in (None, pid) and len(said) and _open(hosting.own))  # type: ignore[misc]
             assert hosting.pid != first
             assert hosting.own == before
-            hello, answer = await greet(before)
+            hello, answer = await greet(before, private)
             assert isinstance(answer, Welcome) and hello.relay == before.relay
         finally:
             watching.cancel()

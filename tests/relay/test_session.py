@@ -170,8 +170,9 @@ def test_signing_in_is_refused_with_its_reason_and_the_connection_closed() -> No
     wrong = msgspec.structs.replace(sign_in(ANN, from_relay(later.hello()), "shoal/0.1", pow=work), proto="2.0")  # type: ignore[arg-type]
     assert say(later, wrong).code == Code.UNSUPPORTED and later.closing
     good = talk.session(None)
-    assert isinstance(talk.sign_in(good, ANN, pow=work), Welcome) and not good.closing
-    assert talk.sign_in(good, ANN, pow=work).code == Code.INVALID and not good.closing
+    auth = sign_in(ANN, from_relay(good.hello()), "shoal/0.1", pow=work)  # type: ignore[arg-type]
+    assert isinstance(say(good, auth), Welcome) and not good.closing
+    assert say(good, auth).code == Code.INVALID and not good.closing
     assert talk.desk.presence.here().connections == 1
 
 
