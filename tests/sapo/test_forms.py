@@ -53,10 +53,13 @@ def test_what_own_groups_pay_for_passes_as_it_is() -> None:
 
 def test_what_pays_is_known_after_some_groups_that_agree_and_forgotten_without_any() -> None:
     pays = Pays()
-    assert pays.signs_F == (0,) * len(FIGURES)
+    assert pays.signs_F == ()
     for _ in range(6):
         pays = paid(pays, [(0.5, 1.0, 0.0), (0.4, -1.0, 0.0)])
     assert pays.signs_F == (1, 0, 0)
     for _ in range(60):
+        pays = paid(pays, [(0.0, 1.0, 0.0), (0.0, -1.0, 0.0)])
+    assert pays.signs_F == (0,) * len(FIGURES), "whoever always shows work learns nothing of it, and holds it"
+    for _ in range(60):
         pays = paid(pays, [])
-    assert pays.signs_F == (0, 0, 0)
+    assert pays.signs_F == ()
