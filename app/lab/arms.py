@@ -42,10 +42,10 @@ EXTRAS: dict[str, Extra] = {
     "rollback": Extra(pattern=""),
 }
 """By name. The first two change the arm's recipe. `-guard`: no defences against peers' text;
-`+guard=tokens.form`: only these, of `tokens`, `form`, `length`, `trust` (`sapo.defences`), `keep`
+`+guard=tokens.form`: only these, of `tokens`, `form`, `length` and `trust` (`sapo.defences`), `keep`
 (`sapo.forms`) and `vigil` (`learning.vigil`). `+steps=1`: one optimiser step a round; `+steps=2`: one for
-every two groups that have something to teach (`sapo.minibatches`). `+paces=4`: half of the nodes act in
-every fourth round only. `+churn=10`: half of them are away in turns, for ten rounds each. `+foes=poison30`:
+every two groups that have something to teach (`sapo.minibatches`). `+paces=4`: half of the nodes act in every
+fourth round only. `+churn=10`: half of them are away in turns, for ten rounds each. `+foes=poison30`:
 attackers besides, 30 % of all (`app.lab.foes`). Those without an example did not pay (LOG.md): studies that
 have them can be read."""
 

@@ -17,8 +17,9 @@ from app.sapo.asking import shows_work
 
 FIGURES = ("worked", "tokens", "logprob")
 """Whether work is shown, how long an answer is, and how probable it is to the learner (mean of its tokens)."""
-NOBODY_KNOWS = (0,) * len(FIGURES)
-"""`signs_F` before own groups have shown what pays."""
+FEW = 16.0
+"""Own groups of late below which a figure that nobody knows of is let go: who solves hardly anything has
+little to lose, and is the one that peers help most."""
 FADE = 0.9
 """Of what own groups paid for, with each round."""
 SURE = 2.0
@@ -61,22 +62,30 @@ def moved(push_G: Sequence[float], apart_GF: Sequence[Form]) -> tuple[float, ...
     )
 
 
-class Pays(msgspec.Struct, frozen=True, kw_only=True):
-    """Which form own groups pay for: sums over the latest groups of what they moved, and of its squares."""
+Signs = tuple[int | None, ...]
+"""`signs_F`: which way own groups move each figure, 0 where neither, None where that is not known."""
 
+
+class Pays(msgspec.Struct, frozen=True, kw_only=True):
+    """Which form own groups pay for: how many there were of late, and sums over them of what they moved, and of
+    its squares."""
+
+    groups: float = 0.0
     sums_F: tuple[float, ...] = (0.0,) * len(FIGURES)
     squares_F: tuple[float, ...] = (0.0,) * len(FIGURES)
 
     @property
-    def signs_F(self) -> tuple[int, ...]:
-        """Where own groups move each figure, 0 where that may be chance: a sum of n changes without a direction
-        is beyond SURE of its standard errors in one case of 22.
+    def signs_F(self) -> Signs:
+        """Where own groups move each figure: a sum of n changes without a direction is beyond SURE of its
+        standard errors in one case of 22. Else 0, or None after FEW groups.
 
-        >>> Pays(sums_F=(6.0, -6.0, 3.0), squares_F=(4.0, 4.0, 4.0)).signs_F
-        (1, -1, 0)
+        >>> figures = dict(sums_F=(6.0, -6.0, 3.0), squares_F=(4.0, 4.0, 4.0))
+        >>> Pays(groups=20.0, **figures).signs_F, Pays(groups=9.0, **figures).signs_F
+        ((1, -1, 0), (1, -1, None))
         """
+        unknown = None if self.groups < FEW else 0
         return tuple(
-            (total > 0) - (total < 0) if total * total > SURE**2 * squares else 0
+            (1 if total > 0 else -1) if total * total > SURE**2 * squares else unknown
             for total, squares in zip(self.sums_F, self.squares_F, strict=True)
         )
 
@@ -85,10 +94,11 @@ def paid(pays: Pays, moved_PF: Sequence[Sequence[float]]) -> Pays:
     """After another round's own groups.
 
     >>> paid(Pays(sums_F=(1.0, 0.0, 0.0)), [(0.5, 2.0, 0.0), (0.5, -2.0, 0.0)])
-    Pays(sums_F=(1.9, 0.0, 0.0), squares_F=(0.5, 8.0, 0.0))
+    Pays(groups=2.0, sums_F=(1.9, 0.0, 0.0), squares_F=(0.5, 8.0, 0.0))
     """
     columns_F = list(zip(*moved_PF, strict=True)) or [()] * len(FIGURES)
     return Pays(
+        groups=FADE * pays.groups + len(moved_PF),
         sums_F=tuple(FADE * old + sum(new) for old, new in zip(pays.sums_F, columns_F, strict=True)),
         squares_F=tuple(
             FADE * old + sum(one * one for one in new)
@@ -97,17 +107,17 @@ def paid(pays: Pays, moved_PF: Sequence[Sequence[float]]) -> Pays:
     )
 
 
-def level(push_G: Sequence[float], apart_GF: Sequence[Form], signs_F: Sequence[int]) -> list[float]:
+def level(push_G: Sequence[float], apart_GF: Sequence[Form], signs_F: Signs) -> list[float]:
     """The push near this one that moves no figure otherwise than own groups do, without a single sign turned:
     what was right is never discouraged, what was wrong never encouraged, what was not pushed stays so.
-    `signs_F` is where own groups move each figure, 0 where nobody knows: then it is held still.
+    A figure of sign 0 is held still, one of None is let go.
 
     Right without work and wrong with it, where every other own answer shows work, leave nothing; where own
     groups pay for work, the contrary stays as it is. Alternating projections onto convex sets (Bregman 1965).
 
     >>> worked, direct = (0.5,), (-0.5,)
     >>> pushed = [direct, direct, worked, worked]
-    >>> [[round(push, 2) for push in level([sign, sign, -sign, -sign], pushed, [1])] for sign in (0.5, -0.5)]
+    >>> [[round(push, 2) for push in level([sign, sign, -sign, -sign], pushed, (1,))] for sign in (0.5, -0.5)]
     [[0.0, 0.0, 0.0, 0.0], [-0.5, -0.5, 0.5, 0.5]]
     """
     axes_F = [
@@ -119,7 +129,7 @@ def level(push_G: Sequence[float], apart_GF: Sequence[Form], signs_F: Sequence[i
     for _ in range(_PASSES):
         for axis, size, sign in zip(axes_F, sizes_F, signs_F, strict=True):
             along = sum(a * b for a, b in zip(now, axis, strict=True))
-            if size > _NOTHING and along * sign <= 0.0:
+            if sign is not None and size > _NOTHING and along * sign <= 0.0:
                 now = [a - along / size * b for a, b in zip(now, axis, strict=True)]
         now = [a if a * push > 0.0 else 0.0 for a, push in zip(now, push_G, strict=True)]
     return now

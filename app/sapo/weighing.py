@@ -14,7 +14,7 @@ import msgspec
 
 from app.sapo import minibatches
 from app.sapo.advantages import group_normalised, mean_centred, shifted
-from app.sapo.forms import KEPT, NOBODY_KNOWS, Form, level
+from app.sapo.forms import KEPT, Form, Signs, level
 from app.sapo.groups import informative
 from app.sapo.recipes import Recipe
 
@@ -95,7 +95,7 @@ def weigh(
     own: Sequence[TrainGroup],
     peer: Sequence[TrainGroup],
     own_logprob: float,
-    signs_F: Sequence[int] = NOBODY_KNOWS,
+    signs_F: Signs = (),
 ) -> Weighed:
     """The weight of every token of a round's groups.
 
@@ -172,10 +172,10 @@ class _Part:
             (advantage if self.teaches and finished else 0.0,) * length for advantage, finished, length in pairs
         )
 
-    def levelled(self, push_G: Sequence[float], signs_F: Sequence[int]) -> Sequence[float]:
+    def levelled(self, push_G: Sequence[float], signs_F: Signs) -> Sequence[float]:
         """What is left of a push that must not change the form; an answer of whose push hardly anything is left
         counts as kept out, and without a right one the rest teaches nothing."""
-        if self.group.apart_GF is None or not self.teaches:
+        if self.group.apart_GF is None or not signs_F or not self.teaches:
             return push_G
         push_G = [push if done else 0.0 for push, done in zip(push_G, self.group.finished_G, strict=True)]
         now_G = level(push_G, self.group.apart_GF, signs_F)

@@ -114,7 +114,8 @@ def test_a_round_trains_on_peers_and_says_so(bench: Bench) -> None:
     assert bench.node.snapshot.swarm.name == "calm-crane-0002"
 
 
-def test_peers_never_weigh_more_than_own_work(bench: Bench) -> None:
+def test_peers_never_weigh_more_than_own_work(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RECIPES, "default", msgspec.structs.replace(RECIPES["default"], keeps_form=False))
     shelf = Shelf([peer_group(number, right=4) for number in range(8)])
     (done,) = of(Round, bench.run(rounds=1, external=8, swarm=shelf))
     assert done.informative_own and done.peer_groups == 8
@@ -168,7 +169,7 @@ def test_an_answer_too_long_for_this_model_is_left_out_with_its_group(bench: Ben
 def test_right_answers_that_are_like_none_of_ones_own_teach_nothing(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    guarded = msgspec.structs.replace(RECIPES["default"], checks=("tokens", "form", "length"))
+    guarded = msgspec.structs.replace(RECIPES["default"], checks=("tokens", "form", "length"), keeps_form=False)
     monkeypatch.setitem(RECIPES, "default", guarded)
     bad = [
         peer_group(1, "long-lark-0001", before="and so on " * 3),
