@@ -228,7 +228,7 @@ class GroupPainter(QStyledItemDelegate):
     def _dots(self, painter: QPainter, area: QRectF, group: GroupRow) -> None:
         theme, y = self._theme, area.bottom() - 7
         for at, solved in enumerate(group.rewards_G[:24]):
-            painter.setPen(QPen(theme.colour("good" if solved else "line_strong"), 1.4))
+            painter.setPen(QPen(theme.colour("good" if solved else "text_faint"), 1.4))
             painter.setBrush(theme.colour("good") if solved else Qt.BrushStyle.NoBrush)
             painter.drawEllipse(QRectF(area.left() + 13 * at, y - 4, 8, 8))
         painter.setFont(font(SMALL))
