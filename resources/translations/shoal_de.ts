@@ -964,6 +964,10 @@
    <translation>Stufe {n} von {all}</translation>
   </message>
   <message>
+   <source>{verdict}. Right is {answer}.</source>
+   <translation>{verdict}. Richtig ist {answer}.</translation>
+  </message>
+  <message>
    <source>All</source>
    <translation>Alle</translation>
   </message>
