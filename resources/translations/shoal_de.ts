@@ -2479,6 +2479,14 @@
    <translation>die Fragen werden mit dem Lernen schwerer</translation>
   </message>
   <message>
+   <source>Saved: {name}</source>
+   <translation>Gespeichert: {name}</translation>
+  </message>
+  <message>
+   <source>Could not save {name}.</source>
+   <translation>{name} ließ sich nicht speichern.</translation>
+  </message>
+  <message>
    <source>Save the values</source>
    <translation>Werte sichern</translation>
   </message>
