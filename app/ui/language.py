@@ -16,7 +16,11 @@ SOURCE = "en"
 def offered() -> list[tuple[str, str]]:
     """(code, the language's own name) of every language that there is, English first."""
     codes = sorted(path.stem.removeprefix(f"{CONTEXT}_") for path in FOLDER.glob(f"{CONTEXT}_*.qm"))
-    return [(code, QLocale(code).nativeLanguageName().capitalize()) for code in (SOURCE, *codes)]
+    return [(SOURCE, "English"), *((code, _capital(QLocale(code).nativeLanguageName())) for code in codes)]
+
+
+def _capital(name: str) -> str:
+    return name[:1].upper() + name[1:]
 
 
 def choose(wanted: Iterable[str], there: Sequence[str]) -> str:

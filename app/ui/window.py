@@ -102,6 +102,8 @@ class Window(QMainWindow):
             QShortcut(QKeySequence(f"Ctrl+{at}"), self, partial(self.go, key))
         QShortcut(QKeySequence.StandardKey.Quit, self, self.quit_asked.emit)
         QShortcut(QKeySequence("Ctrl+P"), self, self._toggle)
+        QShortcut(QKeySequence("Ctrl+,"), self, partial(self.go, "settings"))
+        QShortcut(QKeySequence.StandardKey.Find, self, self._search)
         self._second = QTimer(self, interval=SECOND_MS)
         self._second.timeout.connect(self._pass_time)
         self.setAcceptDrops(True)
@@ -235,6 +237,13 @@ class Window(QMainWindow):
                 aimed.click()
                 return
         super().keyPressEvent(event)
+
+    def _search(self) -> None:
+        """The search field of the page, where it has one."""
+        fields = self._pages[self.page].findChildren(QLineEdit)
+        if found := next((one for one in fields if one.isVisible() and one.isClearButtonEnabled()), None):
+            found.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            found.selectAll()
 
     def _main_button(self) -> QAbstractButton | None:
         """The only one of its kind in sight; none where there are several."""

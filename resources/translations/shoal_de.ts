@@ -984,6 +984,10 @@
    <translation>Stufe {n} von {all}</translation>
   </message>
   <message>
+   <source>{verdict}. Right is {answer}.</source>
+   <translation>{verdict}. Richtig ist {answer}.</translation>
+  </message>
+  <message>
    <source>All</source>
    <translation>Alle</translation>
   </message>
@@ -2549,6 +2553,14 @@
   <message>
    <source>questions get harder as it learns</source>
    <translation>die Fragen werden mit dem Lernen schwerer</translation>
+  </message>
+  <message>
+   <source>Saved: {name}</source>
+   <translation>Gespeichert: {name}</translation>
+  </message>
+  <message>
+   <source>Could not save {name}.</source>
+   <translation>{name} ließ sich nicht speichern.</translation>
   </message>
   <message>
    <source>Save the values</source>

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
-from PySide6.QtGui import QAccessible
+from PySide6.QtGui import QAccessible, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
@@ -41,6 +41,7 @@ from app.ui.pages.settings import SettingRow, SettingsPage
 from app.ui.pages.skills import Skills, since
 from app.ui.pages.swarm import SwarmPage
 from app.ui.theme import Theme
+from app.ui.widgets.curve import Curve
 from app.ui.window import Window, pages
 from tests.ui import views
 
@@ -507,3 +508,36 @@ def test_a_skill_leads_to_its_answers(window: Window, qtbot: QtBot) -> None:
 def test_a_level_that_was_lost_again_is_not_called_reached_now() -> None:
     family = Family(name="gcd", title="GCD", level=1, levels=4, milestones=(Milestone(level=2, at=views.NOW),))
     assert since(family).startswith("Reached level 3 on ")
+
+
+def test_a_picture_of_the_curve_says_whose_it_is_and_saving_says_so(
+    qtbot: QtBot, light: Theme, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    curve = Curve(light)
+    qtbot.addWidget(curve)
+    curve.show()
+    curve.show_view(views.learning())
+    made, plain = curve.picture(), curve.chart.picture(960, 480)
+    assert made.height() > plain.height() and made.width() == plain.width()
+    top = made.toImage()
+    written = {top.pixel(x, y) for x in range(0, 1900, 3) for y in range(40, 170, 3)}
+    assert len(written) > 20, "mark, title and facts stand above the curve"
+    for path, said in (
+        (tmp_path / "a.png", "Saved: a.png"),
+        (tmp_path / "no" / "b.png", "Could not save b.png."),
+    ):
+        monkeypatch.setattr(curve, "_ask", lambda *_, path=path: path)
+        curve._save_png()
+        assert curve._saved.text() == said and path.exists() is said.startswith("Saved")
+
+
+def test_keys_lead_to_settings_and_search(window: Window, qtbot: QtBot) -> None:
+    window.show_view(views.odd()["full"])
+    window.activateWindow()
+    window.go("live")
+    for shortcut in window.findChildren(QShortcut):
+        if shortcut.key() == QKeySequence("Ctrl+,"):
+            shortcut.activated.emit()
+    assert window.page == "settings"
+    window._search()
+    assert isinstance(window.focusWidget(), QLineEdit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -22,6 +23,7 @@ from PySide6.QtWidgets import (
 
 from app.common.text import safe, safe_line
 from app.node.records import GroupRow
+from app.sapo.asking import OPEN, SHORT, extract_answer
 from app.sapo.families import FAMILIES
 from app.sapo.questions import Coordinates
 from app.ui.model import View
@@ -35,6 +37,8 @@ from app.ui.theme.theme import font, mono
 from app.ui.widgets.icons import drawn
 from app.ui.widgets.pieces import Elided, Empty, Label, Picker, Segments, boxed, card, column, row, stack
 
+_LONGEST_ANSWER = 24
+"""Characters of an answer that stand beside its working."""
 ALL, OWN, PEERS = "all", "own", "peers"
 _ROW = 84
 _Index = QModelIndex | QPersistentModelIndex
@@ -228,7 +232,7 @@ class GroupPainter(QStyledItemDelegate):
     def _dots(self, painter: QPainter, area: QRectF, group: GroupRow) -> None:
         theme, y = self._theme, area.bottom() - 7
         for at, solved in enumerate(group.rewards_G[:24]):
-            painter.setPen(QPen(theme.colour("good" if solved else "line_strong"), 1.4))
+            painter.setPen(QPen(theme.colour("good" if solved else "text_faint"), 1.4))
             painter.setBrush(theme.colour("good") if solved else Qt.BrushStyle.NoBrush)
             painter.drawEllipse(QRectF(area.left() + 13 * at, y - 4, 8, 8))
         painter.setFont(font(SMALL))
@@ -291,8 +295,10 @@ class Detail(QFrame):
         self._level.say("  ·  ".join(filter(None, (level, tr("round {n}", n=group.round), when))))
         self._question.setVisible(group.question is not None)
         self._question.say(breakable(group.question or ""))
-        self._verdict.say(verdict(group))
-        answers = list(zip(group.completions_G, group.rewards_G, strict=True))
+        right = next((parts(text)[1] for text, solved, _ in merged(group) if solved), "")
+        said = verdict(group)
+        self._verdict.say(tr("{verdict}. Right is {answer}.", verdict=said, answer=right) if right else said)
+        answers = merged(group)
         while len(self._rows) < len(answers):
             made = AnswerRow(self._theme)
             self._rows.append(made)
@@ -300,33 +306,39 @@ class Detail(QFrame):
         for at, line in enumerate(self._rows):
             line.setVisible(at < len(answers))
             if at < len(answers):
-                text, solved = answers[at]
-                line.say(text, bool(solved))
+                line.say(*answers[at])
 
 
 class AnswerRow(QFrame):
-    """One answer, word for word, with its verdict as a sign and in words."""
+    """One answer, with its working in grey, how often it was given, and its verdict as a sign and in words."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.setProperty("look", "quiet")
         self._theme = theme
-        self._sign, self._text = Label(""), Label("", wrap=True)
-        self._text.setFont(mono(BODY))
+        self._sign, self._text = Label(""), Label("", "soft", wrap=True)
+        self._answer, self._times = Label("", "chip"), Label("", "faint")
+        for label in (self._text, self._answer):
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._text.setStyleSheet(f'font-family: "{mono(BODY).family()}"; font-size: {BODY}px;')
-        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._sign.setFixedWidth(20)
-        inside = row(self._sign, self._text, gap=8, margins=(12, 8, 12, 8), fill=1)
-        inside.setAlignment(self._sign, Qt.AlignmentFlag.AlignTop)
+        inside = row(self._sign, self._text, self._answer, self._times, gap=8, margins=(12, 8, 12, 8), fill=1)
+        for part in (self._sign, self._answer, self._times):
+            inside.setAlignment(part, Qt.AlignmentFlag.AlignTop)
         self.setLayout(inside)
         self._solved = False
         theme.changed.connect(self._draw)
 
-    def say(self, text: str, solved: bool) -> None:
+    def say(self, text: str, solved: bool, times: int = 1) -> None:
         self._solved = solved
-        self._text.say(breakable(safe(text)) or tr("(empty)"))
+        working, answer = parts(text)
+        self._text.say(breakable(safe(working)) or ("" if answer else tr("(empty)")))
+        self._answer.look("chip" if solved else "chip-peer")
+        self._answer.tell(safe_line(answer))
+        self._times.tell(f"× {times}" if times > 1 else "")
         self._sign.setAccessibleName(tr("right") if solved else tr("wrong"))
-        self.setAccessibleName(f"{self._sign.accessibleName()}: {self._text.text()}")
+        said = " ".join(filter(None, (self._text.text(), self._answer.text(), self._times.text())))
+        self.setAccessibleName(f"{self._sign.accessibleName()}: {said}")
         self._draw()
 
     def _draw(self) -> None:
@@ -346,6 +358,25 @@ def asked(texts: Mapping[Coordinates, str], group: GroupRow) -> GroupRow:
     if group.question is not None or group.coordinates not in texts:
         return group
     return msgspec.structs.replace(group, question=texts[group.coordinates])
+
+
+def parts(text: str) -> tuple[str, str]:
+    """Working and answer of a completion. One without an answer, or with a long one, is working alone.
+
+    >>> parts("7-3=4 4+9=13 #13"), parts("no idea"), parts("<answer>5</answer>")
+    (('7-3=4 4+9=13', '13'), ('no idea', ''), ('', '5'))
+    """
+    answer = extract_answer(text)
+    if answer is None or len(answer) > _LONGEST_ANSWER:
+        return text, ""
+    end = max(text.rfind(SHORT), text.rfind(OPEN))
+    return text[: end if end >= 0 else len(text)].strip(), answer
+
+
+def merged(group: GroupRow) -> list[tuple[str, bool, int]]:
+    """(text, right, how often) of every different answer, in the order in which they came."""
+    counts = Counter(zip(group.completions_G, map(bool, group.rewards_G), strict=True))
+    return [(text, right, times) for (text, right), times in counts.items()]
 
 
 def _place(group: GroupRow, among: Sequence[GroupRow]) -> int:

@@ -17,7 +17,7 @@ from app.ui.model import View
 from app.ui.pages import words
 from app.ui.pages.exchange import breakable
 from app.ui.pages.frame import Actions, Page
-from app.ui.pages.live import AnswerRow, asked, family_title, gist, verdict, who
+from app.ui.pages.live import AnswerRow, asked, family_title, gist, merged, verdict, who
 from app.ui.renewal import Stage
 from app.ui.texts import counted, number, size, tr
 from app.ui.theme import Theme
@@ -362,9 +362,9 @@ class GroupPart(QWidget):
         self._title.say("  ·  ".join(filter(None, (family_title(group.family), author, _claimed(group)))))
         self._question.tell(breakable(safe(group.question or "")))
         if self._rows.count() == 0:
-            for text, solved in zip(group.completions_G[:_ANSWERS], group.rewards_G, strict=False):
+            for answer in merged(group)[:_ANSWERS]:
                 line = AnswerRow(self._theme)
-                line.say(text, bool(solved))
+                line.say(*answer)
                 self._rows.addWidget(line)
 
 

@@ -11,6 +11,7 @@ from app.ui.model import View
 from app.ui.pages.frame import Actions, Page
 from app.ui.texts import ago, counted, number, size, tr
 from app.ui.theme import Theme
+from app.ui.widgets.bend import Bend
 from app.ui.widgets.copying import CopyButton
 from app.ui.widgets.invite import InviteField
 from app.ui.widgets.pieces import (
@@ -156,16 +157,11 @@ class RelayCard(QFrame):
         self._invite.setMinimumWidth(250)
         self._copy = CopyButton(theme, tr("Copy invite"), self._invite.text)
         state = row(self._state, self._sentence, gap=10, fill=1)
-        self.setLayout(
-            row(
-                column(state, self._name, gap=4),
-                self._invite,
-                self._copy,
-                gap=12,
-                margins=(20, 14, 16, 14),
-                fill=0,
-            )
-        )
+        invite = row(self._invite, self._copy, gap=12)
+        inside = Bend(column(state, self._name, gap=4), invite, gap=12, least=720)
+        inside.setStretch(0, 1)
+        inside.setStretch(1, 1)
+        self.setLayout(column(inside, margins=(20, 14, 16, 14)))
 
     def show_swarm(self, swarm: SwarmView) -> None:
         self._state.look("good" if swarm.connected else "warn")

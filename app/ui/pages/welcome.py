@@ -152,6 +152,7 @@ class What(QWidget):
                 ),
             ),
             gap=16,
+            fill=(0, 1, 2),
         )
         self._first = Label("", "faint", wrap=True)
         self._first.hide()

@@ -89,12 +89,18 @@ QFrame[look="segments"] {{ background: {c.trough}; border: none; border-radius: 
 QLineEdit, QComboBox, QSpinBox, QPlainTextEdit, QTextEdit {{ background: {c.surface}; border: 1px solid
 {c.line_strong}; border-radius: {RADIUS_CONTROL}px; padding: 6px 10px; selection-background-color: {c.accent};
 selection-color: {c.on_accent}; }} QLineEdit:focus, QComboBox:focus, QSpinBox:focus, QPlainTextEdit:focus,
-QTextEdit:focus {{ border: 2px solid {c.accent}; padding: 5px 9px; }} QComboBox {{ padding-right: 26px; }}
-QComboBox::drop-down {{ border: none; width: 24px; }} QComboBox::down-arrow {{ image: none; }} QComboBox
-QAbstractItemView {{ background: {c.surface}; border: 1px solid {c.line_strong}; selection-background-color:
-{c.accent_soft}; selection-color: {c.text}; padding: 4px; }} QSpinBox QLineEdit, QSpinBox QLineEdit:focus {{
-border: none; padding: 0; background: transparent; }} QSpinBox::up-button, QSpinBox::down-button {{ width:
-0px; border: none; }}
+QTextEdit:focus {{ border: 2px solid {c.accent}; padding: 5px 9px; }}
+
+QComboBox {{ padding-right: 26px; combobox-popup: 0; }}
+QComboBox::drop-down {{ border: none; width: 24px; }}
+QComboBox::down-arrow {{ image: none; }}
+QComboBox QAbstractItemView {{ background: {c.surface}; border: 1px solid {c.line_strong};
+    selection-background-color: {c.accent_soft}; selection-color: {c.text}; padding: 0; }}
+QComboBox QAbstractItemView::item {{ min-height: 28px; padding: 0 8px; }}
+QComboBox QAbstractItemView::item:selected {{ background: {c.accent_soft}; color: {c.text}; }}
+QFileDialog QToolButton, QFileDialog QComboBox {{ padding: 3px 6px; }}
+QSpinBox QLineEdit, QSpinBox QLineEdit:focus {{ border: none; padding: 0; background: transparent; }}
+QSpinBox::up-button, QSpinBox::down-button {{ width: 0px; border: none; }}
 
 QSlider {{ min-height: 22px; }}
 QSlider::groove:horizontal {{ height: 4px; background: {c.line_strong}; border-radius: 2px; }}

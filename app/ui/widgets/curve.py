@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import csv
 import io
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtWidgets import QFileDialog, QFrame, QMenu, QSizePolicy, QSlider, QWidget
 
 from app.node.records import Probe, Round
 from app.sapo.probe import Score
 from app.ui.model import View
+from app.ui.pages.words import day
 from app.ui.texts import number, percent, tr
 from app.ui.theme import Theme
+from app.ui.theme.palette import LEAD, TITLE
+from app.ui.theme.theme import font
 from app.ui.widgets.chart import Chart
+from app.ui.widgets.icons import drawn
 from app.ui.widgets.pieces import Empty, IconButton, Label, Segments, boxed, column, row, stack
 
+SAID_MS = 5000
 PROBE, TRAINING = "probe", "training"
 _SMOOTH = (0, 1, 2, 3, 5, 8, 12, 20, 35, 60, 100, 200, 500, 1000, 3000)
 """Points on either side that a step of the slider joins."""
@@ -32,6 +39,7 @@ class Curve(QFrame):
         self.setProperty("look", "card")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self._view = View()
+        self._theme = theme
         self._what = PROBE
         self.chart = Chart(theme)
         self._name, self._figure = Label("", "caption"), Label("", "hero")
@@ -78,7 +86,10 @@ class Curve(QFrame):
         self._export.setMenu(menu)
         self._export.setPopupMode(IconButton.ToolButtonPopupMode.InstantPopup)
         caption = Label(tr("Smoothing"), "faint")
-        box = boxed(row(caption, self._slider, 1, self._log, self._all, self._export, gap=6))
+        self._saved = Label("", "faint")
+        self._saved.hide()
+        tools = row(caption, self._slider, 1, self._saved, self._log, self._all, self._export, gap=6)
+        box = boxed(tools)
         self._bar = box
         return box
 
@@ -167,11 +178,48 @@ class Curve(QFrame):
 
     def _save_csv(self) -> None:
         if path := self._ask(tr("Save the values"), "csv"):
-            path.write_text(self.csv(), encoding="utf-8")
+            try:
+                path.write_text(self.csv(), encoding="utf-8")
+            except OSError:
+                self._say_saved(path, False)
+            else:
+                self._say_saved(path, True)
 
     def _save_png(self) -> None:
         if path := self._ask(tr("Save the picture"), "png"):
-            self.chart.picture(960, 480).save(str(path))
+            self._say_saved(path, self.picture().save(str(path)))
+
+    def picture(self) -> QPixmap:
+        """The curve for others: whose model, what is shown, how it stands, and when."""
+        wide, high, above, scale, palette = 960, 480, 96, 2.0, self._theme.palette
+        made = QPixmap(round(wide * scale), round((high + above) * scale))
+        made.setDevicePixelRatio(scale)
+        made.fill(self._theme.colour("surface"))
+        painter = QPainter(made)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.drawPixmap(32, 26, drawn("mark", palette.own, 58, 48, scale))
+        shown = [part for part in (self._figure, self._error, self._change) if not part.isHidden()]
+        painter.setPen(self._theme.colour("text"))
+        painter.setFont(font(TITLE, font(TITLE).Weight.DemiBold))
+        painter.drawText(110, 50, f"{self._name.text()}: " + "  ".join(part.text() for part in shown))
+        view = self._view
+        facts = (
+            f"Shoal, {view.model}" if view.model else "Shoal",
+            tr("Round {n}", n=number(view.safe_round)),
+            day(time.time()),
+        )
+        painter.setPen(self._theme.colour("text_soft"))
+        painter.setFont(font(LEAD))
+        painter.drawText(110, 74, "  ·  ".join(facts))
+        painter.drawPixmap(0, above, self.chart.picture(wide, high, scale))
+        painter.end()
+        return made
+
+    def _say_saved(self, path: Path, done: bool) -> None:
+        said = tr("Saved: {name}", name=path.name) if done else tr("Could not save {name}.", name=path.name)
+        self._saved.tell(said)
+        self._saved.look("faint" if done else "bad")
+        QTimer.singleShot(SAID_MS, self._saved, lambda: self._saved.tell(""))
 
     def _ask(self, title: str, ending: str) -> Path | None:
         name = f"shoal-{self._what}.{ending}"

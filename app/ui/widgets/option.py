@@ -18,7 +18,7 @@ class Radio(Toggle):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         on = self.isChecked()
-        painter.setPen(QPen(self._theme.colour("accent" if on else "line_strong"), 5 if on else 1.6))
+        painter.setPen(QPen(self._theme.colour("accent" if on else "text_faint"), 5 if on else 1.6))
         painter.setBrush(self._theme.colour("surface"))
         inset = 5.5 if on else 4.0
         painter.drawEllipse(QRectF(self.rect()).adjusted(inset, inset, -inset, -inset))

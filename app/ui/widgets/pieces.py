@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSizePolicy,
     QStackedWidget,
+    QStyledItemDelegate,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -231,7 +232,7 @@ class Switch(Toggle):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         track = QRectF(3, 4, 38, 20)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(self._theme.colour("accent" if self.isChecked() else "line_strong"))
+        painter.setBrush(self._theme.colour("accent" if self.isChecked() else "text_faint"))
         painter.drawRoundedRect(track, 10, 10)
         knob = track.right() - 18 if self.isChecked() else track.left() + 2
         painter.setBrush(self._theme.colour("on_accent" if self.isChecked() else "surface"))
@@ -288,6 +289,7 @@ class Picker(QComboBox):
     def __init__(self, theme: Theme, name: str) -> None:
         super().__init__()
         self._theme = theme
+        self.setItemDelegate(QStyledItemDelegate(self))  # the default one knows nothing of style sheets
         self.setAccessibleName(name)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
 

@@ -99,10 +99,11 @@ class Pips(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
         for at in range(self._all):
-            painter.setBrush(self._theme.colour("own" if at < self._reached else "line_strong"))
-            painter.drawEllipse(QPointF(5 + 12 * at, 5), 3.4, 3.4)
+            reached = at < self._reached
+            painter.setPen(QPen(self._theme.colour("own" if reached else "text_faint"), 1.2))
+            painter.setBrush(self._theme.colour("own") if reached else Qt.BrushStyle.NoBrush)
+            painter.drawEllipse(QPointF(5 + 12 * at, 5), 3.2, 3.2)
         painter.end()
 
 
