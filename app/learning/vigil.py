@@ -25,8 +25,8 @@ SURE, LEAST = 4.0, 0.1
 (tests/learning/test_vigil.py)."""
 FADE = 0.8
 """Of what was before, with each window."""
-ALONE, MOST_ALONE = 20, 320
-"""Rounds without peers after a fall; twice as many after each further one."""
+ALONE, DOUBLINGS = 20, 4
+"""Rounds without peers after a fall; twice as many after each further one, so often at most."""
 
 Signs = tuple[float, float]
 """Share of right answers, and of answers with work."""
@@ -85,7 +85,7 @@ def watched(before: Vigil, own_P: Sequence[ScoredGroup], levels: dict[str, int],
 
 def left_alone(vigil: Vigil) -> Vigil:
     """From now on without peers, for a while."""
-    rounds = min(MOST_ALONE, ALONE * 2**vigil.falls)
+    rounds = ALONE << min(vigil.falls, DOUBLINGS)
     return msgspec.structs.replace(
         vigil, alone=rounds, falls=vigil.falls + 1, torn=True, mixed=False, now=Window()
     )

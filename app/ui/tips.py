@@ -14,9 +14,9 @@ def plain(text: str) -> str:
     """What shows exactly `text` where Qt might read HTML; anything else as it is.
 
     >>> plain("64 answers"), plain("2 < 3\\n<img src=x>")
-    ('64 answers', '<p style="white-space: pre-wrap">2 &lt; 3\\n&lt;img src=x&gt;</p>')
+    ('64 answers', '<p style="white-space:pre-wrap">2 &lt; 3\\n&lt;img src=x&gt;</p>')
     """
-    return f'<p style="white-space: pre-wrap">{escape(text)}</p>' if "<" in text else text
+    return f'<p style="white-space:pre-wrap">{escape(text)}</p>' if "<" in text else text
 
 
 class PlainTips(QObject):

@@ -126,7 +126,7 @@ def test_a_thousand_spoiled_messages(tmp_path: Path) -> None:
     figures = json.loads(done.stdout)
     assert figures["passed"] and not figures["ran"] and figures["cases"] == 1000
     assert set(figures["counts"]["readers"]) == {"from_client", "from_relay", "info", "unseal"}
-    assert {"taken", "wrong-shape", "bad-signature"} <= set(figures["counts"]["intake"]["check"])
+    assert {"taken", "wrong-shape", "bad-id"} <= set(figures["counts"]["intake"]["check"])
 
 
 def test_fuzzing_would_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

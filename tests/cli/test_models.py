@@ -63,7 +63,7 @@ def test_training_is_counted_and_outlives_its_model(tmp_path: Path) -> None:
     (place / "checkpoints" / "round-000044").mkdir(parents=True)
     (place / "history.sqlite").write_bytes(bytes(5000))
     row = next(row for row in listed(home)["models"] if row["local"])
-    told = {"folder": str(place), "bytes": 5000, "rounds": 44, "begins": [], "waiting": []}
+    told = {"folder": str(place), "bytes": 5000, "rounds": 44, "round_s": None, "begins": [], "waiting": []}
     assert row["training"] == told
     assert models("path", own, "--home", home).stdout.strip() == str(own.resolve())
     refused = models("remove", own, "--home", home)

@@ -496,7 +496,7 @@ def conversation(page: TryIt) -> None:
         (2, "What is 4 + 3?", None, ("46+3=7 76+3=90 #9", None), ("4+3=7 #7", None)),
     ):
         exchange = page._exchange(text, drawn)
-        exchange.wait()
+        exchange.wait(("before", "after"))
         for side, (answer, solved) in (("before", before), ("after", after)):
             exchange.say(
                 messages.Said(
