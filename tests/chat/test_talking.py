@@ -139,7 +139,15 @@ def test_growing_answers_travel_as_messages() -> None:
     assert messages.request(b'{"type":"stop","number":7}\n') == messages.Stop(number=7)
 
 
-def test_ctrl_c_ends_the_answer_and_a_second_one_more() -> None:
+@pytest.fixture
+def heeding() -> Iterator[None]:
+    """Ctrl-C is heard, also where whoever started the tests has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_ends_the_answer_and_a_second_one_more(heeding: None) -> None:
     with terminal.interruptible(True) as stop:
         assert not stop.is_set()
         signal.raise_signal(signal.SIGINT)
