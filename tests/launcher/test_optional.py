@@ -16,6 +16,7 @@ import pytest
 
 from app.desktop import own
 from app.launcher import install, optional, stamp
+from engines.llamacpp import library
 from tests.launcher.conftest import LIMIT, Launch, make_wheel, packages_of
 from tests.launcher.test_setup import finish
 
@@ -223,6 +224,7 @@ def test_setup_knows_its_engines(ready: Path, launch: Launch) -> None:
 def test_the_build_is_for_this_processor_and_says_which(tmp_path: Path) -> None:
     info = tmp_path / "cpuinfo"
     info.write_text("model name\t: x\nflags\t\t: fpu avx avx2\n\nflags\t\t: fpu\n")
+    assert optional.PROCESSOR == library.PROCESSOR, "the launcher may import nothing of the engines"
     assert optional.processor(info) == "fpu avx avx2" and optional.processor(tmp_path / "missing") == ""
     assert optional.jobs() >= 1
 
