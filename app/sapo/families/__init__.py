@@ -28,13 +28,24 @@ from app.sapo.families import (
     decimal_arithmetic,
     fraction_simplification,
     gcd,
+    graph_color,
+    largest_island,
     lcm,
     letter_counting,
+    maze,
+    mini_sudoku,
+    n_queens,
     number_sorting,
+    path_star,
     prime_factorization,
     propositional_logic,
+    rectangle_count,
+    rotate_matrix,
+    rotten_oranges,
+    shortest_path,
     simple_equations,
     spell_backward,
+    spiral_matrix,
 )
 from app.sapo.families.family import Family
 
@@ -62,6 +73,17 @@ FAMILIES: Mapping[str, Family] = {
         bf,
         propositional_logic,
         prime_factorization,
+        spiral_matrix,
+        rotate_matrix,
+        mini_sudoku,
+        path_star,
+        shortest_path,
+        rectangle_count,
+        largest_island,
+        n_queens,
+        maze,
+        rotten_oranges,
+        graph_color,
     )
 }
 """Every enabled family by name."""

@@ -15,3 +15,8 @@ def integer(answer: str, entry: Entry) -> float:
 def exact(answer: str, entry: Entry) -> float:
     """1 for the truth, character by character: case counts, white space around does not."""
     return float(answer.strip(reading.SPACE) == entry["answer"])
+
+
+def grid(answer: str, entry: Entry) -> float:
+    """1 for the grid of numbers: a line for each row, spaces between the numbers."""
+    return float(reading.rows(answer) == entry["metadata"]["solution"])
