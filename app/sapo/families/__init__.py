@@ -32,6 +32,7 @@ from app.sapo.families import (
     largest_island,
     lcm,
     letter_counting,
+    manipulate_matrix,
     maze,
     mini_sudoku,
     n_queens,
@@ -82,6 +83,7 @@ FAMILIES: Mapping[str, Family] = {
         largest_island,
         n_queens,
         maze,
+        manipulate_matrix,
         rotten_oranges,
         graph_color,
     )
