@@ -34,9 +34,13 @@ PATIENCE_S = 90.0
 """No further questions are asked after so long; what is known by then decides."""
 _FIRST_S = 2 * PATIENCE_S
 """So much longer for the first questions of every family: without them nothing can be told apart."""
+LESSON_S = 60.0
+"""So much longer for what the first lesson is made of, where there is not enough by then."""
+_MORE = 2
+"""Questions of each family between two looks at what has been gathered for the lesson."""
 ASKED_FIRST = 8
 """Questions that tell whether a model answers as it is told."""
-AT_ONCE = 8
+AT_ONCE = 16
 """Questions between two looks at the clock."""
 _ROUND = 0
 """Questions are those of a round before the first; examples lie behind all of them."""
@@ -79,6 +83,8 @@ async def place(tools: Tools, levels: Mapping[str, int]) -> Placement:
     for family, one in [(name, one) for name, one in tried.items() if placement.too_easy(one)]:
         tried[family] = await asking.climb(way, one)
     families = placement.families(tuple(tried.values()))
+    if shown:
+        await asking.more(way, {family: tried[family] for family in families})
     return Placement(
         way=way,
         families=families,
@@ -122,7 +128,7 @@ class _Asking:
         }
         examples = {family: await self._examples(way, one) for family, one in tried.items()}
         turns = [(family, one) for family, asked in questions.items() for one in asked]
-        planned = self.done + len(turns) * self.tools.settings.completions
+        planned = self.done + len(turns) * placement.ANSWERS
         for part in _parts(turns):
             patience = 0.0 if stage.first else _FIRST_S
             if time.monotonic() > self.until + patience:
@@ -131,6 +137,14 @@ class _Asking:
             for (family, _), rewards_G in zip(part, rewards_PG, strict=True):
                 after[family] = placement.added(after[family], [rewards_G])
         return after
+
+    async def more(self, way: Way, tried: Mapping[str, Tried]) -> None:
+        """Asks on in the families that were placed, until there is enough for a lesson or time runs out."""
+        self.until = time.monotonic() + LESSON_S
+        first = placement.STAGES[-1][1]
+        while time.monotonic() < self.until and (short := placement.short_of(self.right, tuple(tried))):
+            await self.stage(way, {family: tried[family] for family in short}, Stage(short, first, _MORE))
+            first += _MORE
 
     async def climb(self, way: Way, one: Tried) -> Tried:
         """The highest level, tried from `one` up, at which the family can still begin."""
@@ -156,7 +170,7 @@ class _Asking:
         prompts = [
             messages(asked.text, way, _others(examples[family], asked, way.examples)) for family, asked in part
         ]
-        groups = await self._sample(prompts, settings.completions, way.limit(settings.max_tokens), planned)
+        groups = await self._sample(prompts, placement.ANSWERS, way.limit(settings.max_tokens), planned)
         asked_P = [asked for _, asked in part]
         scored_P = await asyncio.to_thread(score, self.tools, asked_P, groups)
         for asked, completions_G, scored in zip(asked_P, groups, scored_P, strict=True):
