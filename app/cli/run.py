@@ -102,6 +102,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="rounds between measurements (10); two come before the first",
     )
     parser.add_argument(
+        "--probe-questions", type=whole(16), metavar="N", help="held-out questions of a measurement (64 to 256)"
+    )
+    parser.add_argument(
         "--rules",
         action="store_true",
         help="give way to the owner: run only while nobody uses the computer, on mains power, and so on",
@@ -384,7 +387,7 @@ def _settings(args: argparse.Namespace, model: Path) -> settings.Settings:
         rank=own.rank,
         recipe=args.recipe,
         probe_every=args.probe_every,
-        probe_questions=settings.probe_size(model),
+        probe_questions=args.probe_questions or settings.probe_size(model),
         solo=args.solo,
         rounds=args.rounds,
         seed=args.seed,
