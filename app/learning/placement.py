@@ -18,7 +18,7 @@ import msgspec
 
 from app.sapo.asking import BRIEF, TAGGED, Way
 from app.sapo.questions import Coordinates
-from app.sapo.scorers.expression import ExpressionError, evaluate
+from app.sapo.reading.expression import ExpressionError, evaluate
 
 STAGES = ((48, 2), (12, 6), (6, 16), (4, 24))
 """How many families stay in each stage, and questions that each of them has had by its end."""

@@ -25,7 +25,6 @@ from app.node.snapshot import Phase
 from app.sapo import curriculum, seeds
 from app.sapo.asking import TAGGED, Example, Messages, Way, extract_answer, messages, shows_work
 from app.sapo.families import FAMILIES
-from app.sapo.pupil import WORKING
 from app.sapo.questions import Asked, QuestionError
 from engines.contract import Completion
 
@@ -74,7 +73,7 @@ async def place(tools: Tools, levels: Mapping[str, int]) -> Placement:
     tried = {
         family: Tried(family=family, level=level)
         for family, level in levels.items()
-        if not shown or family in WORKING
+        if not shown or FAMILIES[family].work
     }
     number = 0
     while stage := placement.next_stage(tuple(tried.values()), number):
@@ -112,7 +111,7 @@ class _Asking:
 
     async def way_for(self, levels: Mapping[str, int]) -> Way:
         """The first questions are asked without examples, in the longer way."""
-        families = sorted(levels, key=lambda family: family not in WORKING)[:ASKED_FIRST]
+        families = sorted(levels, key=lambda family: FAMILIES[family].work is None)[:ASKED_FIRST]
         questions = [one for family in families for one in await self._questions(family, levels[family], 0, 1)]
         prompts = [messages(one.text, TAGGED) for one in questions]
         groups = await self._sample(prompts, 1, self.tools.settings.max_tokens, len(prompts))

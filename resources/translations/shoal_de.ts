@@ -3552,6 +3552,10 @@
    <translation>Logik</translation>
   </message>
   <message>
+   <source>Prime factors</source>
+   <translation>Primfaktoren</translation>
+  </message>
+  <message>
    <source>When to learn</source>
    <translation>Wann gelernt wird</translation>
   </message>
