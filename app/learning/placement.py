@@ -55,6 +55,8 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     any: int = 0
     answers: int = 0
     solved: int = 0
+    guess: float = 0.0
+    """The family's guess rate."""
 
     @property
     def any_share(self) -> float:
@@ -62,8 +64,10 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def merit(self) -> tuple[float, float]:
-        """What counts when only some may stay: the share of right answers, then of questions with one."""
-        return self.solved / self.answers if self.answers else 0.0, self.any_share
+        """What counts when only some may stay: the share of right answers, which say less where guessing gives
+        many of them, then of questions with one."""
+        share = self.solved / self.answers if self.answers else 0.0
+        return share * (1.0 - self.guess), self.any_share
 
 
 class Taught(msgspec.Struct, frozen=True, kw_only=True):

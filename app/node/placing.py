@@ -71,7 +71,7 @@ async def place(tools: Tools, levels: Mapping[str, int]) -> Placement:
     way = await asking.way_for(levels)
     shown = way.examples
     tried = {
-        family: Tried(family=family, level=level)
+        family: _new(family, level)
         for family, level in levels.items()
         if not shown or FAMILIES[family].work
     }
@@ -96,7 +96,7 @@ async def place(tools: Tools, levels: Mapping[str, int]) -> Placement:
 async def again(tools: Tools, way: Way, families: Mapping[str, int], round: int) -> list[Tried]:
     """What becomes of families that wait, asked as in training: without examples. Raises TrainerDied."""
     asking = _Asking(tools, math.inf)
-    tried = {family: Tried(family=family, level=level) for family, level in families.items()}
+    tried = {family: _new(family, level) for family, level in families.items()}
     stage = Stage(tuple(families), placement.JOIN_QUESTIONS * round, placement.JOIN_QUESTIONS)
     plain = msgspec.structs.replace(way, examples=0)
     return list((await asking.stage(plain, tried, stage)).values())
@@ -150,7 +150,7 @@ class _Asking:
         while placement.too_easy(one) and one.level + 1 < len(FAMILIES[one.family].levels):
             if time.monotonic() > self.until:
                 break
-            above = Tried(family=one.family, level=one.level + 1)
+            above = _new(one.family, one.level + 1)
             stage = Stage((one.family,), 0, placement.STAGES[0][1])
             above = (await self.stage(way, {one.family: above}, stage))[one.family]
             if above.any_share < placement.LEAST_ANY:
@@ -220,6 +220,10 @@ class _Asking:
                 own_questions, begun, self.tools.identity, _ROUND, count, make, first
             )
         return []
+
+
+def _new(family: str, level: int) -> Tried:
+    return Tried(family=family, level=level, guess=FAMILIES[family].guess_rate)
 
 
 def _others(examples: Sequence[Example], asked: Asked, most: int) -> list[Example]:

@@ -47,6 +47,12 @@ def test_a_family_begins_where_one_question_in_ten_is_answered() -> None:
     assert placement.families([]) == {}
 
 
+def test_what_can_be_guessed_counts_for_less() -> None:
+    guessed = msgspec.structs.replace(tried("coin_flip", 6, solved=20), guess=0.5)
+    known = [msgspec.structs.replace(tried(f"f{n}", 6, solved=12), guess=0.1) for n in range(4)]
+    assert "coin_flip" not in placement.families([guessed, *known])
+
+
 def test_a_lesson_deals_its_families_in_turn_and_takes_the_likeliest_answer_of_a_question() -> None:
     found = [taught("gcd", 1, -2.0), taught("gcd", 1, -0.5), taught("gcd", 2), taught("lcm", 3), taught("x", 4)]
     lesson = placement.lesson(found, ["gcd", "lcm"])
