@@ -29,11 +29,12 @@ from app.sapo.questions import Asked, QuestionError
 from engines.contract import Completion
 
 FILE = "placement.json"
-PATIENCE_S = 90.0
-"""No further questions are asked after so long; what is known by then decides."""
-_FIRST_S = 2 * PATIENCE_S
+PATIENCE_S = 180.0
+"""No further questions are asked after so long; what is known by then decides. A model of 135 million parameters
+needs half of it on two idle cores, and a busy computer gets its time: half a placement is a poor beginning."""
+_FIRST_S = PATIENCE_S
 """So much longer for the first questions of every family: without them nothing can be told apart."""
-LESSON_S = 60.0
+LESSON_S = 120.0
 """So much longer for what the first lesson is made of, where there is not enough by then."""
 _MORE = 2
 """Questions of each family between two looks at what has been gathered for the lesson."""
