@@ -479,7 +479,7 @@ def page(figures: dict[str, Any]) -> list[str]:
         shown = [one["median_trend_percent"], one["worst_trend_percent"]]
         trends = " | ".join("-" if value is None else f"{value:+.1f} %" for value in shown)
         lines.append(
-            f"| {role} | {one['lives']} | {one['longest_min']} | {one['median_mb'] or '-'} | {one['most_mb']} | "
-            f"{one['long_lives']} | {trends} |"
+            f"| {role} | {one['lives']} | {one['longest_min']} | {one['median_mb'] or '-'} | {one['most_mb']} "
+            f"| {one['long_lives']} | {trends} |"
         )
     return lines

@@ -1,5 +1,5 @@
-"""Peers of the soak: `python -m app.bench.soak_peers URL FOLDER N` is N clients with keys and outboxes of their own
-that publish honest groups and ask for others', until it is killed."""
+"""Peers of the soak: `python -m app.bench.soak_peers URL FOLDER N` is N clients with keys and outboxes of their
+own that publish honest groups and ask for others', until it is killed."""
 
 from __future__ import annotations
 
