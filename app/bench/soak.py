@@ -82,7 +82,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         pieces.append(piece.counted())
     with (out / "pieces.jsonl").open("a") as file:
         file.write(json.dumps(pieces[-1]) + "\n")
-    return summed(pieces, rows(out / "memory.jsonl"), rows(out / "events.jsonl"), out)
+    return summed(pieces, rows(out / "memory.jsonl"), out)
 
 
 def table(figures: dict[str, Any]) -> list[str]:
@@ -419,9 +419,7 @@ def trend(life: list[tuple[float, float]]) -> float | None:
     return round(100 * (last / first - 1), 1)
 
 
-def summed(
-    pieces: list[dict[str, Any]], memory: list[dict[str, Any]], events: list[dict[str, Any]], out: Path
-) -> dict[str, Any]:
+def summed(pieces: list[dict[str, Any]], memory: list[dict[str, Any]], out: Path) -> dict[str, Any]:
     """All pieces together. The counts of outboxes and relay run on, so the last piece has them all."""
     happened: Counter[str] = Counter()
     for piece in pieces:

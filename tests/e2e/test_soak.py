@@ -1,4 +1,4 @@
-"""Ten minutes of kills, cut lines, full disks and clock jumps among real processes: nothing acknowledged is lost."""
+"""Ten minutes of kills, cut lines, full disks and clock jumps among real processes: nothing is lost."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_group_that_only_an_outbox_knows_counts_as_lost(tmp_path: Path) -> Non
         "duplicate": 0, "stale": 0, "invalid": 0, "blocked": 0, "dropped": 0, "acknowledged": 9, "stored": 8,
         "lost": 1, "journal": "ok",
     }  # fmt: skip
-    figures = soak.summed([piece, {**piece, "stored": 9, "lost": 0}], memory, [], tmp_path)
+    figures = soak.summed([piece, {**piece, "stored": 9, "lost": 0}], memory, tmp_path)
     assert figures["lost"] == 1 and not figures["passed"] and figures["events"] == {"kill relay": 4}
     assert figures["memory"]["relay"]["worst_trend_percent"] == 0.0
     assert "**1 acknowledged ones lost.**" in (tmp_path / "page.md").read_text()
