@@ -30,8 +30,9 @@ from engines.contract import Completion
 
 FILE = "placement.json"
 PATIENCE_S = 180.0
-"""No further questions are asked after so long; what is known by then decides. A model of 135 million parameters
-needs half of it on two idle cores, and a busy computer gets its time: half a placement is a poor beginning."""
+"""No further questions are asked after so long; what is known by then decides. A model of 135 million
+parameters needs half of it on two idle cores. A busy computer gets its time: half a placement is a poor
+beginning."""
 _FIRST_S = PATIENCE_S
 """So much longer for the first questions of every family: without them nothing can be told apart."""
 LESSON_S = 120.0
@@ -72,9 +73,7 @@ async def place(tools: Tools, levels: Mapping[str, int]) -> Placement:
     way = await asking.way_for(levels)
     shown = way.examples
     tried = {
-        family: _new(family, level)
-        for family, level in levels.items()
-        if not shown or FAMILIES[family].work
+        family: _new(family, level) for family, level in levels.items() if not shown or FAMILIES[family].work
     }
     number = 0
     while stage := placement.next_stage(tuple(tried.values()), number):
