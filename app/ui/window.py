@@ -52,6 +52,7 @@ _FOLDS = 1000
 def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], Page]]]:
     """Every page: its key, its drawing, its title, and how it is made. Pages are made when they are first
     seen."""
+    from app.ui.pages.help import Help
     from app.ui.pages.history import History
     from app.ui.pages.live import Live
     from app.ui.pages.models import Models
@@ -72,6 +73,7 @@ def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], 
         ("tryit", "tryit", tr("Try it"), TryIt),
         ("privacy", "privacy", tr("Privacy"), Privacy),
         ("settings", "settings", tr("Settings"), SettingsPage),
+        ("help", "help", tr("Help"), Help),
     ]
 
 
@@ -98,8 +100,9 @@ class Window(QMainWindow):
         inside.setProperty("look", "ground")
         inside.setLayout(row(self._sidebar, self._stack, gap=0, fill=1))
         self.setCentralWidget(inside)
-        for at, key in enumerate(self._makers, start=1):
+        for at, key in zip(range(1, 10), self._makers, strict=False):
             QShortcut(QKeySequence(f"Ctrl+{at}"), self, partial(self.go, key))
+        QShortcut(QKeySequence("F1"), self, partial(self.go, "help"))
         QShortcut(QKeySequence.StandardKey.Quit, self, self.quit_asked.emit)
         QShortcut(QKeySequence("Ctrl+P"), self, self._toggle)
         QShortcut(QKeySequence("Ctrl+,"), self, partial(self.go, "settings"))
