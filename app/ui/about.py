@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from email.message import Message
 from importlib import metadata
+from typing import cast
 
 from app.ui.manual import Topic
 from app.ui.texts import tr
@@ -33,14 +35,14 @@ def packages() -> list[tuple[str, str, str]]:
     """(name, version, licence) of every Python package that is installed beside Shoal, by name."""
     found = {}
     for one in metadata.distributions():
-        known = one.metadata
+        known = cast(Message, one.metadata)
         name = str(known.get("name") or "")
         if name:
             found[name.casefold()] = (name, one.version, licence(known))
     return [found[name] for name in sorted(found)]
 
 
-def licence(known: metadata.PackageMetadata) -> str:
+def licence(known: Message) -> str:
     """In one line, as the package itself says it; some put the whole text where the name belongs."""
     named = str(known.get("license-expression") or known.get("license") or "").strip().partition("\n")[0]
     if 0 < len(named) < 60:

@@ -45,6 +45,8 @@ LEAST = (760, 520)
 _FIRST = (1180, 780)
 _SHARE = 0.92
 """Of the screen, that the window takes at most when it opens: its frame and a panel need the rest."""
+_TITLE_BAR = 40
+"""The highest that window managers put above a window, in pixels."""
 _FOLDS = 1000
 """Narrower than this the side bar shows drawings only."""
 
@@ -181,6 +183,8 @@ class Window(QMainWindow):
         room = self._room()
         self.resize(first_size(self.size(), room.size()))
         at = self.frameGeometry()
+        if at == self.geometry():  # not shown yet, so its frame is still to come
+            at.setHeight(at.height() + _TITLE_BAR)
         at.moveLeft(max(room.left(), min(at.left(), room.right() - at.width())))
         at.moveTop(max(room.top(), min(at.top(), room.bottom() - at.height())))
         if text:
