@@ -4,6 +4,38 @@
  <context>
   <name>shoal</name>
   <message>
+   <source>About Shoal</source>
+   <translation>Über Shoal</translation>
+  </message>
+  <message>
+   <source>Version {version}. Data folder: {home}</source>
+   <translation>Version {version}. Datenordner: {home}</translation>
+  </message>
+  <message>
+   <source>Licence: [Apache 2.0]({address}). Free to use, change and share.</source>
+   <translation>Lizenz: [Apache 2.0]({address}). Du darfst Shoal frei benutzen, ändern und weitergeben.</translation>
+  </message>
+  <message>
+   <source>The typeface is Inter (OFL-1.1). Each model has a licence of its own, shown on the page Models.</source>
+   <translation>Die Schrift ist Inter (OFL-1.1). Jedes Modell hat seine eigene Lizenz, sie steht auf der Seite Modelle.</translation>
+  </message>
+  <message>
+   <source>Made with</source>
+   <translation>Gemacht mit</translation>
+  </message>
+  <message>
+   <source>Package</source>
+   <translation>Paket</translation>
+  </message>
+  <message>
+   <source>Version</source>
+   <translation>Version</translation>
+  </message>
+  <message>
+   <source>Licence</source>
+   <translation>Lizenz</translation>
+  </message>
+  <message>
    <source>Stopped.</source>
    <translation>Angehalten.</translation>
   </message>
@@ -668,6 +700,30 @@
   <message>
    <source>You</source>
    <translation>Du</translation>
+  </message>
+  <message>
+   <source>Help page</source>
+   <translation>Hilfeseite</translation>
+  </message>
+  <message>
+   <source>Help</source>
+   <translation>Hilfe</translation>
+  </message>
+  <message>
+   <source>Search help</source>
+   <translation>Hilfe durchsuchen</translation>
+  </message>
+  <message>
+   <source>Help pages</source>
+   <translation>Hilfeseiten</translation>
+  </message>
+  <message>
+   <source>Nothing found</source>
+   <translation>Nichts gefunden</translation>
+  </message>
+  <message>
+   <source>Try another word.</source>
+   <translation>Versuch es mit einem anderen Wort.</translation>
   </message>
   <message>
    <source>{share} of {n}</source>
@@ -1593,10 +1649,6 @@
   <message>
    <source>your identity name key recovery words restore new keyring passphrase</source>
    <translation>deine identität name schlüssel wiederherstellungswörter wiederherstellen neu schlüsselbund passwort passphrase</translation>
-  </message>
-  <message>
-   <source>Help</source>
-   <translation>Hilfe</translation>
   </message>
   <message>
    <source>The diagnostics hold versions, settings, events and logs, for whoever looks for a fault. Every file is shown before anything is saved, and nothing is sent.</source>
