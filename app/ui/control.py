@@ -15,7 +15,7 @@ import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.node import history
-from app.node.library import history_of
+from app.node.library import called, history_of
 from app.node.preferences import Preferences, check
 from app.node.records import Round
 from app.node.snapshot import SwarmView
@@ -80,7 +80,7 @@ class Control(QObject):
         self._minute.timeout.connect(self._new_minute)
         self._minute.start()
         self._invite = ""
-        self._switched = self._resting = False
+        self._resting = False
         self._readers: list[threading.Thread] = []
         self._read.connect(self._recalled)
         link.line.connect(self._line)
@@ -209,7 +209,7 @@ class Control(QObject):
 
     def change_model(self) -> None:
         """Another model was chosen: its own past is shown, and a node that runs gives way to one with it."""
-        view, self._switched = self.view, True
+        view = self.view
         state = State.PAUSED if view.state is State.FAILED else view.state
         self._fold = Fold(
             View(
@@ -231,6 +231,14 @@ class Control(QObject):
         if self._link.running:
             self._launch()
         self._soon()
+
+    def change_past(self) -> None:
+        """What the chosen model learned was changed while no node ran: it is read anew."""
+        self.change_model()
+
+    def look_again(self) -> None:
+        """Reads the past anew, beside a node that may learn."""
+        self._recall()
 
     def close(self) -> None:
         """Ends the node and returns when it is gone. What was learning goes on learning at the next start.
@@ -338,7 +346,7 @@ class Control(QObject):
         model = str(self._choices["model"])
 
         def work() -> None:
-            found = history.read(self._past_of(model))
+            found = history.read(history_of(self._home, model))
             with contextlib.suppress(RuntimeError):  # the window is gone
                 self._read.emit(found)
 
@@ -346,14 +354,8 @@ class Control(QObject):
         self._readers.append(threading.Thread(target=work, daemon=True))
         self._readers[-1].start()
 
-    def _past_of(self, model: str) -> Path | None:
-        """The chosen model's training; where nobody ever chose one, whatever was written last."""
-        folder = history_of(self._home, model)
-        if model == STARTER and not self._switched and (folder is None or not folder.is_dir()):
-            return history.newest(self._home)
-        return folder
-
     def _recalled(self, found: history.History) -> None:
+        self._fold.change(called=called(found.folder) if found.folder is not None else "")
         if found.curve or found.rounds or found.runs:
             if _last(found.rounds) >= _last(self._fold.view.rounds):
                 self._fold.recall(found)

@@ -22,6 +22,7 @@ from app.node.format import check as check_format
 from app.packs import place as packs
 from app.stopping import meant
 from app.ui import uprooting
+from app.ui.adopting import adopt
 from app.ui.application import Application
 from app.ui.child import ROOT
 from app.ui.choices import Choices
@@ -67,6 +68,7 @@ class Desktop:
         self._tips = PlainTips()
         application.installEventFilter(self._tips)
         self.choices = Choices(home)
+        adopt(home, self.choices)
         self.theme = Theme(application, theme or self.choices["theme"])
         self._link = link or Link(home)
         self.packing = Packing(home) if packs.installed() else None
@@ -78,6 +80,10 @@ class Desktop:
         self._home = home
         self.fetching = Fetching(home, self.choices)
         self.fetching.changed.connect(self.control.show_models)
+        self.fetching.resting.connect(self.control.rest)
+        self.fetching.past_changed.connect(self.control.change_past)
+        self.fetching.awake.connect(self.control.wake)
+        self.fetching.named.connect(self.control.look_again)
         self.updating = updating or Updating(home, self.choices)
         self.updating.changed.connect(self.control.show_renewal)
         self.updating.resting.connect(self.control.rest)
@@ -117,10 +123,15 @@ class Desktop:
                 refresh=self.fetching.refresh,
                 get=self.fetching.get,
                 cancel=self.fetching.cancel,
+                retry=self.fetching.retry,
                 remove=self.fetching.remove,
                 choose=self._learn_with,
                 add_folder=self.fetching.add_folder,
                 export=self.fetching.export,
+                name=self.fetching.name,
+                back=self.fetching.back,
+                start_over=self.fetching.start_over,
+                forget=self.fetching.forget,
                 keep_token=self.fetching.keep_token,
                 host=self.fetching.host,
             ),
