@@ -69,6 +69,7 @@ class Control(QObject):
                 home=str(home),
                 state=state,
                 reason=waits,
+                willing=memory.asked and memory.willing,
                 solo=choices["company"] == "alone",
                 rules=Preferences(home).values,
                 words=self._words.text,
@@ -132,15 +133,24 @@ class Control(QObject):
         else:
             self._change(solo=company == "alone", swarm=None)
 
+    def contribute(self, on: bool) -> None:
+        """Whether it is to learn whenever nobody uses the computer. Off, it pauses as well."""
+        if on:
+            self.start()
+        else:
+            self._remember(willing=False)
+            self._change(willing=False)
+            self.pause()
+
     def start(self) -> None:
         """Contributes from now on, as the rules allow: ends every pause."""
-        self._remember(asked=True)
+        self._be_willing()
         self._launch()
         self._link.tell(command="resume")
 
     def insist(self) -> None:
         """Learns for a while whatever else runs on this computer."""
-        self._remember(asked=True)
+        self._be_willing()
         self._launch()
         self._link.tell(command="insist", seconds=INSIST_S)
 
@@ -217,6 +227,7 @@ class Control(QObject):
                 state=state,
                 reason=tr("Shoal waits until you start it.") if state is State.PAUSED else view.reason,
                 solo=view.solo,
+                willing=view.willing,
                 rules=view.rules,
                 questions=view.questions,
                 words=view.words,
@@ -258,6 +269,10 @@ class Control(QObject):
         self.start()
         if first:
             self.insist()
+
+    def _be_willing(self) -> None:
+        self._remember(asked=True, willing=True)
+        self._change(willing=True)
 
     def _launch(self) -> None:
         """Sees to it that a node runs, with the options of now."""

@@ -101,6 +101,7 @@ class Desktop:
         self._login = Login(home)
         actions = Actions(
             start=self.control.start,
+            contribute=self.control.contribute,
             insist=self.control.insist,
             pause=self.control.pause,
             snooze=self.control.snooze,
@@ -108,6 +109,7 @@ class Desktop:
             go=lambda key: self.window.go(key),
             want_questions=self.questions.want,
             show_family=lambda name: self.window.show_family(name),
+            show_round=lambda round: self.window.show_round(round),
             show_rule=lambda key: self.window.show_rule(key),
             set_choice=self._set,
             learn=self.control.learn,
@@ -118,6 +120,7 @@ class Desktop:
             join_private=self.control.join_private,
             set_rule=self.control.set_rule,
             starts_at_login=self._login.on,
+            reopen=lambda: self._renewed("restart"),
             choices=self.choices,
             models=ModelActions(
                 refresh=self.fetching.refresh,
@@ -243,7 +246,7 @@ class Desktop:
             self.bring(link)
 
     def _renewed(self, then: str) -> None:
-        """Another version is installed, or its installer waits for this one to end."""
+        """Another version is installed, or another language chosen, or an installer waits for this to end."""
         if then == "restart":
             self.again = home_option(self._home)
         self.quit()

@@ -137,6 +137,11 @@ class Window(QMainWindow):
         self.go("live")
         self._pages["live"].show_family(name)  # type: ignore[attr-defined]
 
+    def show_round(self, round: int) -> None:
+        """Its answers, as far as they are kept."""
+        self.go("live")
+        self._pages["live"].show_round(round)  # type: ignore[attr-defined]
+
     def show_rule(self, key: str) -> None:
         """The settings, at one of them."""
         self.go("settings")

@@ -46,6 +46,9 @@ def actions(tmp_path: Path, asked: list[object]) -> Actions:
     return Actions(
         start=lambda: asked.append("start"),
         insist=lambda: asked.append("insist"),
+        contribute=lambda on: asked.append(("contribute", on)),
+        show_round=lambda round: asked.append(("round", round)),
+        reopen=lambda: asked.append("reopen"),
         join_private=lambda words: asked.append(("private", words)),
         want_questions=lambda places: asked.append(("questions", *places)),
         show_family=lambda name: asked.append(("family", name)),
@@ -74,6 +77,9 @@ def one_window(light: Theme, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         Actions(
             start=_nothing,
             insist=_nothing,
+            contribute=_nothing,
+            show_round=_nothing,
+            reopen=_nothing,
             join_private=_nothing,
             want_questions=_nothing,
             show_rule=_nothing,

@@ -105,7 +105,7 @@ def rising(rounds: int, every: int = 10, seed: int = 1) -> tuple[Probe, ...]:
 def learning(rounds: int = 160, **fields: object) -> View:
     """A node in the middle of its work."""
     dice = random.Random(7)
-    fold = Fold(View(home="/home/ada/.local/share/shoal"))
+    fold = Fold(View(home="/home/ada/.local/share/shoal", willing=True))
     rows = []
     for at in range(1, rounds + 1):
         when = NOW - (rounds - at) * 4 - 2
