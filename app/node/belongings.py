@@ -27,7 +27,7 @@ class Kind(Enum):
 
 
 _NAMES = {
-    Kind.LEARNED: ("models", "swarm"),
+    Kind.LEARNED: ("models", "kept", "swarm"),
     Kind.MODELS: ("hub", "models-cache"),
     Kind.CACHE: ("cache", "updates", "trials.json"),
     Kind.SWARM: ("relay", "relays.json", "outbox.sqlite", "outbox.sqlite-*"),

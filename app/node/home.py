@@ -37,12 +37,12 @@ def folder(chosen: Path | None) -> Path:
 
 
 @contextmanager
-def held(home: Path) -> Iterator[None]:
-    """Holds the data folder for this process alone. Raises BusyError when another node has it, NodeError where
-    it cannot be written."""
+def held(home: Path, wait_s: float = 0.0) -> Iterator[None]:
+    """Holds the data folder for this process alone. Raises BusyError when another node still has it after
+    `wait_s`, NodeError where it cannot be written."""
     with ExitStack() as held:
         try:
-            held.enter_context(files.alone(home / "lock"))
+            held.enter_context(files.alone(home / "lock", wait_s))
         except files.BusyError as error:
             raise BusyError(
                 f"Another node (process {error.holder}) is using {home}: stop it, or give this one its own "

@@ -15,7 +15,7 @@ import msgspec
 
 from app.common.retry import wait_s
 from app.learning.placement import Placement, joined, next_again
-from app.node import checkpoint, events, placing
+from app.node import checkpoint, events, placing, points
 from app.node.effort import Effort
 from app.node.errors import DiskFullError, NodeError, no_room, room_on_disk
 from app.node.figures import questions_mark
@@ -442,6 +442,7 @@ class Node:
         self._watch.probed(self._state, self._curve)
         self._tell(row)
         self._healer.measured(self._curve, self._checkpoints)
+        await asyncio.to_thread(points.keep, self._folder, row.share)
         await self._heal()
 
     async def _probe_questions(self) -> list[Asked]:

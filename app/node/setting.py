@@ -40,6 +40,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     unit: str = ""
     restarts: bool = False
     """Holds from the learner's next start."""
+    reopens: bool = False
+    """Holds when the window is opened the next time."""
     elsewhere: bool = False
     """The system keeps it, no file of ours."""
 

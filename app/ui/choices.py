@@ -32,7 +32,8 @@ SETTINGS: tuple[Setting, ...] = (
         default="system",
         group=mark("Appearance"),
         label=mark("Language"),
-        help=mark("Of the window and its tray. Holds when Shoal is opened the next time."),
+        help=mark("Of the window and its tray. Applies when you reopen Shoal."),
+        reopens=True,
         words=mark("translation english german deutsch sprache"),
         options=(("system", mark("Follow the system")), *offered()),
     ),
@@ -176,6 +177,8 @@ class Memory(msgspec.Struct, kw_only=True):
     version: int = 1
     asked: bool = False
     """Whether the person has ever started learning."""
+    willing: bool = True
+    """Whether it is to learn whenever nobody uses the computer; a pause leaves that as it is."""
     tray_told: bool = False
     """Whether the person knows that closing the window does not end Shoal."""
     updates_asked: bool = False

@@ -16,7 +16,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.common.secrets import PIPED
 from app.node import history
-from app.node.library import history_of
+from app.node.library import called, history_of
 from app.node.preferences import Preferences, check
 from app.node.records import Round
 from app.node.snapshot import SwarmView
@@ -70,6 +70,7 @@ class Control(QObject):
                 home=str(home),
                 state=state,
                 reason=waits,
+                willing=memory.asked and memory.willing,
                 solo=choices["company"] == "alone",
                 rules=Preferences(home).values,
                 words=self._words.text,
@@ -81,7 +82,7 @@ class Control(QObject):
         self._minute.timeout.connect(self._new_minute)
         self._minute.start()
         self._invite = ""
-        self._switched = self._resting = False
+        self._resting = False
         self._readers: list[threading.Thread] = []
         self._read.connect(self._recalled)
         link.line.connect(self._line)
@@ -133,15 +134,24 @@ class Control(QObject):
         else:
             self._change(solo=company == "alone", swarm=None)
 
+    def contribute(self, on: bool) -> None:
+        """Whether it is to learn whenever nobody uses the computer. Off, it pauses as well."""
+        if on:
+            self.start()
+        else:
+            self._remember(willing=False)
+            self._change(willing=False)
+            self.pause()
+
     def start(self) -> None:
         """Contributes from now on, as the rules allow: ends every pause."""
-        self._remember(asked=True)
+        self._be_willing()
         self._launch()
         self._link.tell(command="resume")
 
     def insist(self) -> None:
         """Learns for a while whatever else runs on this computer."""
-        self._remember(asked=True)
+        self._be_willing()
         self._launch()
         self._link.tell(command="insist", seconds=INSIST_S)
 
@@ -210,7 +220,7 @@ class Control(QObject):
 
     def change_model(self) -> None:
         """Another model was chosen: its own past is shown, and a node that runs gives way to one with it."""
-        view, self._switched = self.view, True
+        view = self.view
         state = State.PAUSED if view.state is State.FAILED else view.state
         self._fold = Fold(
             View(
@@ -218,6 +228,7 @@ class Control(QObject):
                 state=state,
                 reason=tr("Shoal waits until you start it.") if state is State.PAUSED else view.reason,
                 solo=view.solo,
+                willing=view.willing,
                 rules=view.rules,
                 questions=view.questions,
                 words=view.words,
@@ -232,6 +243,14 @@ class Control(QObject):
         if self._link.running:
             self._launch()
         self._soon()
+
+    def change_past(self) -> None:
+        """What the chosen model learned was changed while no node ran: it is read anew."""
+        self.change_model()
+
+    def look_again(self) -> None:
+        """Reads the past anew, beside a node that may learn."""
+        self._recall()
 
     def close(self) -> None:
         """Ends the node and returns when it is gone. What was learning goes on learning at the next start.
@@ -251,6 +270,10 @@ class Control(QObject):
         self.start()
         if first:
             self.insist()
+
+    def _be_willing(self) -> None:
+        self._remember(asked=True, willing=True)
+        self._change(willing=True)
 
     def _launch(self) -> None:
         """Sees to it that a node runs, with the options of now."""
@@ -339,7 +362,7 @@ class Control(QObject):
         model = str(self._choices["model"])
 
         def work() -> None:
-            found = history.read(self._past_of(model))
+            found = history.read(history_of(self._home, model))
             with contextlib.suppress(RuntimeError):  # the window is gone
                 self._read.emit(found)
 
@@ -347,14 +370,8 @@ class Control(QObject):
         self._readers.append(threading.Thread(target=work, daemon=True))
         self._readers[-1].start()
 
-    def _past_of(self, model: str) -> Path | None:
-        """The chosen model's training; where nobody ever chose one, whatever was written last."""
-        folder = history_of(self._home, model)
-        if model == STARTER and not self._switched and (folder is None or not folder.is_dir()):
-            return history.newest(self._home)
-        return folder
-
     def _recalled(self, found: history.History) -> None:
+        self._fold.change(called=called(found.folder) if found.folder is not None else "")
         if found.curve or found.rounds or found.runs:
             if _last(found.rounds) >= _last(self._fold.view.rounds):
                 self._fold.recall(found)

@@ -22,6 +22,7 @@ from app.node.format import check as check_format
 from app.packs import place as packs
 from app.stopping import meant
 from app.ui import uprooting
+from app.ui.adopting import adopt
 from app.ui.application import Application
 from app.ui.child import ROOT
 from app.ui.choices import Choices
@@ -67,6 +68,7 @@ class Desktop:
         self._tips = PlainTips()
         application.installEventFilter(self._tips)
         self.choices = Choices(home)
+        adopt(home, self.choices)
         self.theme = Theme(application, theme or self.choices["theme"])
         self._link = link or Link(home)
         self.packing = Packing(home) if packs.installed() else None
@@ -78,6 +80,10 @@ class Desktop:
         self._home = home
         self.fetching = Fetching(home, self.choices)
         self.fetching.changed.connect(self.control.show_models)
+        self.fetching.resting.connect(self.control.rest)
+        self.fetching.past_changed.connect(self.control.change_past)
+        self.fetching.awake.connect(self.control.wake)
+        self.fetching.named.connect(self.control.look_again)
         self.updating = updating or Updating(home, self.choices)
         self.updating.changed.connect(self.control.show_renewal)
         self.updating.resting.connect(self.control.rest)
@@ -95,6 +101,7 @@ class Desktop:
         self._login = Login(home)
         actions = Actions(
             start=self.control.start,
+            contribute=self.control.contribute,
             insist=self.control.insist,
             pause=self.control.pause,
             snooze=self.control.snooze,
@@ -102,7 +109,9 @@ class Desktop:
             go=lambda key: self.window.go(key),
             want_questions=self.questions.want,
             show_family=lambda name: self.window.show_family(name),
+            show_round=lambda round: self.window.show_round(round),
             show_rule=lambda key: self.window.show_rule(key),
+            show_help=lambda key: self.window.show_help(key),
             set_choice=self._set,
             learn=self.control.learn,
             alone=self._leave,
@@ -112,15 +121,21 @@ class Desktop:
             join_private=self.control.join_private,
             set_rule=self.control.set_rule,
             starts_at_login=self._login.on,
+            reopen=lambda: self._renewed("restart"),
             choices=self.choices,
             models=ModelActions(
                 refresh=self.fetching.refresh,
                 get=self.fetching.get,
                 cancel=self.fetching.cancel,
+                retry=self.fetching.retry,
                 remove=self.fetching.remove,
                 choose=self._learn_with,
                 add_folder=self.fetching.add_folder,
                 export=self.fetching.export,
+                name=self.fetching.name,
+                back=self.fetching.back,
+                start_over=self.fetching.start_over,
+                forget=self.fetching.forget,
                 keep_token=self.fetching.keep_token,
                 host=self.fetching.host,
             ),
@@ -232,7 +247,7 @@ class Desktop:
             self.bring(link)
 
     def _renewed(self, then: str) -> None:
-        """Another version is installed, or its installer waits for this one to end."""
+        """Another version is installed, or another language chosen, or an installer waits for this to end."""
         if then == "restart":
             self.again = home_option(self._home)
         self.quit()

@@ -20,8 +20,16 @@
    <translation>Die Schrift ist Inter (OFL-1.1). Jedes Modell hat seine eigene Lizenz, sie steht auf der Seite Modelle.</translation>
   </message>
   <message>
+   <source>Keys</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Made with</source>
    <translation>Gemacht mit</translation>
+  </message>
+  <message>
+   <source>Key</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Package</source>
@@ -64,8 +72,8 @@
    <translation>Sprache</translation>
   </message>
   <message>
-   <source>Of the window and its tray. Holds when Shoal is opened the next time.</source>
-   <translation>Von Fenster und Symbol in der Leiste. Gilt, wenn Shoal das nächste Mal geöffnet wird.</translation>
+   <source>Of the window and its tray. Applies when you reopen Shoal.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>translation english german deutsch sprache</source>
@@ -284,12 +292,16 @@
    <translation>Das Zugangstoken liegt im Schlüsselbund.</translation>
   </message>
   <message>
-   <source>It could not be deleted; the log under Settings says why.</source>
-   <translation>Es ließ sich nicht löschen; das Protokoll unter Einstellungen sagt, warum.</translation>
-  </message>
-  <message>
    <source>The list of models cannot be read; the log under Settings says why.</source>
    <translation>Die Liste der Modelle lässt sich nicht lesen; das Protokoll unter Einstellungen sagt, warum.</translation>
+  </message>
+  <message>
+   <source>That didn't work. Nothing was changed.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>It could not be deleted; the log under Settings says why.</source>
+   <translation>Es ließ sich nicht löschen; das Protokoll unter Einstellungen sagt, warum.</translation>
   </message>
   <message>
    <source>{name} is in your list now.</source>
@@ -726,6 +738,17 @@
    <translation>Versuch es mit einem anderen Wort.</translation>
   </message>
   <message>
+   <source>{n} row</source>
+   <translation>{n} Zeile</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} rows</source>
+   <translation>
+    <numerusform>{n} Zeile</numerusform>
+    <numerusform>{n} Zeilen</numerusform>
+   </translation>
+  </message>
+  <message>
    <source>{share} of {n}</source>
    <translation>{share} von {n}</translation>
   </message>
@@ -776,17 +799,6 @@
   <message>
    <source>Everything as JSON …</source>
    <translation>Alles als JSON …</translation>
-  </message>
-  <message>
-   <source>{n} row</source>
-   <translation>{n} Zeile</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} rows</source>
-   <translation>
-    <numerusform>{n} Zeile</numerusform>
-    <numerusform>{n} Zeilen</numerusform>
-   </translation>
   </message>
   <message>
    <source>Save the history</source>
@@ -855,6 +867,18 @@
   <message>
    <source>What happened</source>
    <translation>Was geschah</translation>
+  </message>
+  <message>
+   <source>Click a round to see its answers.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Click a run to see its rounds.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Click an event to see the answers of its round.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Nothing has happened yet</source>
@@ -1016,6 +1040,10 @@
    <translation>Alle Arten</translation>
   </message>
   <message>
+   <source>Show the answers of every round</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Questions, newest first</source>
    <translation>Fragen, neueste zuerst</translation>
   </message>
@@ -1028,16 +1056,40 @@
    <translation>Nach der ersten Runde erscheint hier jede Frage mit allen Antworten, die dein Modell darauf gab.</translation>
   </message>
   <message>
-   <source>Nothing of this kind yet</source>
-   <translation>Davon gibt es noch nichts</translation>
+   <source>Round {n}  ✕</source>
+   <translation type="unfinished" />
   </message>
   <message>
-   <source>Choose other families, or answers of everyone.</source>
-   <translation>Wähle andere Arten oder die Antworten aller.</translation>
+   <source>Round {n} only. Show all rounds.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Grey: its working. Framed: its answer.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Level {n} of {all}</source>
    <translation>Stufe {n} von {all}</translation>
+  </message>
+  <message>
+   <source>Show everything</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>These answers are gone</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Shoal keeps the answers of the latest rounds.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Nothing here yet</source>
+   <translation>Noch nichts da</translation>
+  </message>
+  <message>
+   <source>Pick another kind of puzzle, or answers from everyone.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>{verdict}. Right is {answer}.</source>
@@ -1231,6 +1283,10 @@
   <message>
    <source>Pause</source>
    <translation>Pause</translation>
+  </message>
+  <message>
+   <source>Frees the memory until you resume (Ctrl+P)</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Pause for a while, or after this round</source>
@@ -1647,6 +1703,10 @@
    <translation>{help} Gilt ab dem nächsten Start des Lernens.</translation>
   </message>
   <message>
+   <source>Reopen now</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>your identity name key recovery words restore new keyring passphrase</source>
    <translation>deine identität name schlüssel wiederherstellungswörter wiederherstellen neu schlüsselbund passwort passphrase</translation>
   </message>
@@ -1663,6 +1723,10 @@
    <translation>Diagnose …</translation>
   </message>
   <message>
+   <source>About Shoal and its keys</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Level {n} since {day}</source>
    <translation>Stufe {n} seit {day}</translation>
   </message>
@@ -1675,8 +1739,12 @@
    <translation>Beim Üben zuerst gelöst am {day}</translation>
   </message>
   <message>
-   <source>Reached level {n} on {day}</source>
-   <translation>Stufe {n} erreicht am {day}</translation>
+   <source>Level {n} now</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{now}, reached {n} on {day}</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Skills</source>
@@ -2404,6 +2472,22 @@
    <translation>sucht den Anfang, </translation>
   </message>
   <message>
+   <source>Go to a page</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Pause or resume</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Search on this page</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Quit</source>
+   <translation>Beenden</translation>
+  </message>
+  <message>
    <source>Nothing can be kept in the data folder {home}: make it yours to write, or name another one with --home.</source>
    <translation>Im Datenordner {home} lässt sich nichts speichern: Mache ihn für dich beschreibbar, oder nenne mit --home einen anderen.</translation>
   </message>
@@ -2456,16 +2540,12 @@
    <translation>Bis morgen früh</translation>
   </message>
   <message>
+   <source>Pause for a while</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Open Shoal</source>
    <translation>Shoal öffnen</translation>
-  </message>
-  <message>
-   <source>Quit</source>
-   <translation>Beenden</translation>
-  </message>
-  <message>
-   <source>Until I resume</source>
-   <translation>Bis ich weitermache</translation>
   </message>
   <message>
    <source>about {n} round an hour</source>
@@ -2803,6 +2883,90 @@
    <translation>Einladung oder Adresse</translation>
   </message>
   <message>
+   <source>{n} rounds</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>solves {n} of 100</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>More</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Go back to round {n}? Keep what it is now, after round {now}, and you can return to it. Or delete the later rounds for good.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Keep both, go back</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{version} learns again. What learns now is kept and can return too.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Learn with this one again</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>This will be deleted for good: {version} ({size}). What learns now stays.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Delete for good</source>
+   <translation>Endgültig löschen</translation>
+  </message>
+  <message>
+   <source>Start over with round 1? Keep what {title} learned in {rounds} rounds, and you can return to it. Or delete that and its history for good. The model itself and your other models stay.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Keep it, start over</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>A name for your model</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Save name</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Back to an earlier round</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Kept versions</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Start over</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Rename</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Give it a name</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Delete it</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Delete later rounds</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Delete it, start over</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Looking at what fits.</source>
    <translation>Sieht nach, was passt.</translation>
   </message>
@@ -2831,6 +2995,10 @@
    <translation>Löschen</translation>
   </message>
   <message>
+   <source>Retry now</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Download interrupted. Nothing is lost: it resumes where it stopped.</source>
    <translation>Download unterbrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
   </message>
@@ -2845,10 +3013,6 @@
   <message>
    <source>Remove from the list</source>
    <translation>Aus der Liste nehmen</translation>
-  </message>
-  <message>
-   <source>Delete for good</source>
-   <translation>Endgültig löschen</translation>
   </message>
   <message>
    <source>A new folder is made in</source>
@@ -2875,6 +3039,10 @@
    <translation>Was es gelernt hat, als LoRA-Adapter (PEFT)</translation>
   </message>
   <message>
+   <source>{called} ({title})</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Use this</source>
    <translation>Nehmen</translation>
   </message>
@@ -2887,16 +3055,16 @@
    <translation>Wähle erst ein anderes Modell zum Lernen.</translation>
   </message>
   <message>
-   <source>Licence to accept</source>
-   <translation>Lizenz nötig</translation>
-  </message>
-  <message>
    <source>Next in line.</source>
    <translation>Kommt als Nächstes.</translation>
   </message>
   <message>
    <source>Resume download</source>
    <translation>Download fortsetzen</translation>
+  </message>
+  <message>
+   <source>Licence to accept</source>
+   <translation>Lizenz nötig</translation>
   </message>
   <message>
    <source>Another Shoal is downloading it.</source>
@@ -2909,6 +3077,14 @@
   <message>
    <source>Your folder</source>
    <translation>Dein Ordner</translation>
+  </message>
+  <message>
+   <source>roughly {n} round an hour here</source>
+   <translation type="unfinished" />
+  </message>
+  <message numerus="yes">
+   <source>roughly {n} rounds an hour here</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>{have} of {total} ({share})</source>
@@ -2946,6 +3122,18 @@
    </translation>
   </message>
   <message>
+   <source>about {n} round an hour here</source>
+   <translation type="unfinished" />
+  </message>
+  <message numerus="yes">
+   <source>about {n} rounds an hour here</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Recommended. {about}</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Already on this computer. {program} keeps its own copy.</source>
    <translation>Schon auf diesem Computer. {program} behält seine eigene Kopie.</translation>
   </message>
@@ -2960,6 +3148,10 @@
   <message>
    <source>Not in Shoal's catalogue.</source>
    <translation>Nicht in Shoals Liste.</translation>
+  </message>
+  <message>
+   <source>{why} Again in {span}.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Looking for the files.</source>
@@ -3026,6 +3218,14 @@
    <translation>{rounds}, {size}</translation>
   </message>
   <message>
+   <source>about {n} rounds a minute here</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>roughly {n} rounds a minute here</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Too large</source>
    <translation>Zu groß</translation>
   </message>
@@ -3044,10 +3244,6 @@
   <message>
    <source>Fits</source>
    <translation>Passt</translation>
-  </message>
-  <message>
-   <source>about {span} a round here</source>
-   <translation>hier etwa {span} je Runde</translation>
   </message>
   <message>
    <source>nothing learned yet</source>
@@ -3528,8 +3724,8 @@
    <translation>Das stärkste dieser Liste; will eine Grafikkarte oder viel Speicher.</translation>
   </message>
   <message>
-   <source>Comes with Shoal. Tiny: it learns within minutes on any computer.</source>
-   <translation>Kommt mit Shoal. Winzig: Es lernt in Minuten auf jedem Computer.</translation>
+   <source>Built in. Gets visibly better within a minute, on any computer.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Sums</source>

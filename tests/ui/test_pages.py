@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +30,7 @@ from pytestqt.qtbot import QtBot
 from app.node.preferences import SETTINGS as RULES
 from app.node.records import Probe
 from app.swarm.ledger import Message
+from app.ui.about import about
 from app.ui.choices import SETTINGS
 from app.ui.model import Family, Milestone, State, View
 from app.ui.pages.frame import Actions
@@ -42,6 +44,7 @@ from app.ui.pages.skills import Skills, since
 from app.ui.pages.swarm import SwarmPage
 from app.ui.theme import Theme
 from app.ui.widgets.curve import Curve
+from app.ui.widgets.pieces import Segments
 from app.ui.window import Window, pages
 from tests.ui import views
 
@@ -154,8 +157,9 @@ def test_a_pause_says_when_it_ends(qtbot: QtBot, light: Theme, actions: Actions,
     button = shown(page)["Resume"]
     button.setFocus()
     qtbot.keyClick(button, Qt.Key.Key_Space)
+    assert shown(page)["Contribute when idle"].isChecked(), "a pause ends, the wish stays"
     qtbot.mouseClick(shown(page)["Contribute when idle"], Qt.MouseButton.LeftButton)
-    assert asked == ["start", "start"]
+    assert asked == ["start", ("contribute", False)]
     page.show_view(views.odd()["at rest"])
     assert "Shoal waits until you start it." in texts(page) and "Start learning" in shown(page)
 
@@ -213,7 +217,7 @@ def test_switches_and_the_dial_change_the_rules(
     qtbot.mouseClick(said["Also while I use this computer"], Qt.MouseButton.LeftButton)
     qtbot.mouseClick(said["Quiet"], Qt.MouseButton.LeftButton)
     qtbot.mouseClick(said["Contribute when idle"], Qt.MouseButton.LeftButton)
-    assert asked == [("contribute_when_idle", False), ("dial", "quiet"), "pause"]
+    assert asked == [("contribute_when_idle", False), ("dial", "quiet"), ("contribute", False)]
 
 
 def test_every_rule_has_its_line_and_takes_only_what_can_be(
@@ -507,7 +511,7 @@ def test_a_skill_leads_to_its_answers(window: Window, qtbot: QtBot) -> None:
 
 def test_a_level_that_was_lost_again_is_not_called_reached_now() -> None:
     family = Family(name="gcd", title="GCD", level=1, levels=4, milestones=(Milestone(level=2, at=views.NOW),))
-    assert since(family).startswith("Reached level 3 on ")
+    assert since(family).startswith("Level 2 now, reached 3 on ")
 
 
 def test_a_picture_of_the_curve_says_whose_it_is_and_saving_says_so(
@@ -541,3 +545,91 @@ def test_keys_lead_to_settings_and_search(window: Window, qtbot: QtBot) -> None:
     assert window.page == "settings"
     window._search()
     assert isinstance(window.focusWidget(), QLineEdit)
+
+
+def test_a_row_of_the_history_opens_what_is_behind_it(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
+    page = History(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_view(views.learning())
+    settle(qtbot, page)
+    table = page._tables["rounds"]
+    place = table.visualRect(table.rows.index(3, 1)).center()
+    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert asked == [("round", table.rows.shown[3].round)]
+    table.selectRow(5)
+    qtbot.keyClick(table, Qt.Key.Key_Return)
+    assert asked[-1] == ("round", table.rows.shown[5].round)
+    page._which.choose("runs")
+    page._choose("runs")
+    run = page._tables["runs"].rows.shown[0]
+    page._tables["runs"].selectRow(0)
+    qtbot.keyClick(page._tables["runs"], Qt.Key.Key_Return)
+    assert page._which.value == "rounds" and len(asked) == 2
+    assert table.rows.shown[table.currentIndex().row()].run == run.run
+
+
+def test_live_shows_one_round_and_finds_back_to_all(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    page = Live(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    view = views.learning()
+    page.show_view(view)
+    settle(qtbot, page)
+    assert not page._only.isVisible()
+    round_ = view.groups[-1].round
+    page.show_round(round_)
+    there = {page._groups.group(page._groups.index(at)).round for at in range(page._groups.rowCount())}
+    assert there == {round_} and page._only.isVisible()
+    qtbot.mouseClick(page._only, Qt.MouseButton.LeftButton)
+    assert page._groups.rowCount() == len(view.groups) and not page._only.isVisible()
+    page.show_round(10**6)
+    assert "These answers are gone" in texts(page)
+    qtbot.mouseClick(shown(page)["Show everything"], Qt.MouseButton.LeftButton)
+    assert page._groups.rowCount() == len(view.groups)
+
+
+def test_another_language_offers_to_reopen(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
+    page = SettingsPage(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_view(views.learning())
+    settle(qtbot, page)
+    line = next(line for line in page.findChildren(SettingRow) if line.key == "language")
+    assert "Reopen now" not in shown(line)
+    qtbot.mouseClick(shown(line)["Deutsch"], Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(shown(line)["Reopen now"], Qt.MouseButton.LeftButton)
+    assert asked == [("language", "de"), "reopen"]
+    qtbot.mouseClick(shown(line)["Follow the system"], Qt.MouseButton.LeftButton)
+    assert "Reopen now" not in shown(line)
+
+
+def test_screen_readers_hear_what_each_control_is(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    """Qt tells a drop-down's choice as its name on Linux, so its label must say what it is."""
+    page = SettingsPage(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_view(views.learning())
+    settle(qtbot, page)
+    role = QAccessible.Role
+    seen: Counter[QAccessible.Role] = Counter()
+    for line in page.findChildren(SettingRow):
+        widget = line._editor.widget
+        heard = QAccessible.queryAccessibleInterface(widget)
+        seen[heard.role()] += 1
+        if isinstance(widget, Segments):
+            assert heard.role() == role.Grouping and heard.text(QAccessible.Text.Name)
+            assert {heard.child(at).role() for at in range(heard.childCount())} == {role.RadioButton}
+        elif isinstance(widget, QComboBox):
+            labels = [other.text(QAccessible.Text.Name) for other, how in heard.relations()]
+            assert heard.role() == role.ComboBox and widget.accessibleName() in labels
+    assert seen[role.Grouping] >= 3 and seen[role.ComboBox] >= 2 and seen[role.CheckBox] >= 5
+
+
+def test_keys_are_told() -> None:
+    said = about("/home").text
+    assert "Ctrl+P" in said and "Ctrl+F" in said and "Ctrl+," in said and "F1" in said

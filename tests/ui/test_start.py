@@ -260,16 +260,17 @@ def test_the_tray_shows_states_by_shape_and_says_why(
     texts["Contribute when idle"].trigger()
     texts["Also while I use this computer"].trigger()
     texts["Finish this round, then stop"].trigger()
-    for action in tray._pause.actions():
+    texts["Pause"].trigger()
+    for action in tray._longer.actions():
         action.trigger()
     snoozes = [("snooze", 3600.0), ("snooze", 10800.0), ("snooze", None)]
-    assert asked == ["pause", ("contribute_when_idle", False), "finish", *snoozes, "pause"]
+    assert asked == [("contribute", False), ("contribute_when_idle", False), "finish", "pause", *snoozes]
     tray.show_view(views.odd()["snoozed"])
     assert "Snoozed by you until Sat 22:00." in tray._icon.toolTip()
-    assert (
-        not texts["Contribute when idle"].isChecked() and not texts["Finish this round, then stop"].isVisible()
-    )
-    texts["Contribute when idle"].trigger()
+    assert texts["Contribute when idle"].isChecked(), "a pause ends, the wish stays"
+    assert not texts["Finish this round, then stop"].isVisible() and not texts["Pause"].isVisible()
+    assert texts["Resume"].isVisible()
+    texts["Resume"].trigger()
     assert asked[-1] == "start"
     tray.show_view(views.odd()["in use"])
     assert (

@@ -42,6 +42,15 @@ class History(Page):
         for part in self._tools:
             self.header.addWidget(part)
         self._tables = {ROUNDS: _rounds(), RUNS: _runs(), EVENTS: _events()}
+        self._tables[ROUNDS].opened.connect(lambda one: actions.show_round(one.round))
+        self._tables[RUNS].opened.connect(self._open_run)
+        self._tables[EVENTS].opened.connect(lambda one: actions.show_round(one.round))
+        for table, what in (
+            (self._tables[ROUNDS], tr("Click a round to see its answers.")),
+            (self._tables[RUNS], tr("Click a run to see its rounds.")),
+            (self._tables[EVENTS], tr("Click an event to see the answers of its round.")),
+        ):
+            table.setAccessibleDescription(what)
         self._count = Label("", "faint")
         self._lists = stack(*self._tables.values())
         box = card(column(self._lists, margins=(2, 6, 2, 10), fill=0), padding=None)
@@ -69,6 +78,13 @@ class History(Page):
         if not same:
             self._say_count()
 
+    def _open_run(self, run: Run) -> None:
+        """Its latest round, in the list of them."""
+        self._find.clear()
+        self._which.choose(ROUNDS)
+        self._choose(ROUNDS)
+        self._table.show_row(lambda one: one.run == run.run)
+
     def _choose(self, which: object) -> None:
         self._lists.setCurrentWidget(self._tables[str(which)])
         self._say_count()
@@ -80,7 +96,8 @@ class History(Page):
 
     def _say_count(self) -> None:
         rows = self._table.rows
-        self._count.say(counted("{n} row", "{n} rows", rows.rowCount()))
+        count = counted("{n} row", "{n} rows", rows.rowCount())
+        self._count.say(f"{count}  ·  {self._table.accessibleDescription()}" if rows.rowCount() else count)
 
     @property
     def _table(self) -> Table:

@@ -49,10 +49,10 @@ class Now(QFrame):
         self._anyway = button(tr("Learn now anyway"), actions.insist, "primary", tr("For the next ten minutes"))
         self._rule_button = button(tr("Change this rule"), self._show_rule, "flat")
         self._rule = ""
-        self._pause = button(tr("Pause"), actions.pause)
+        self._pause = button(tr("Pause"), actions.pause, "", tr("Frees the memory until you resume (Ctrl+P)"))
         self._longer = IconButton(theme, "chevron", tr("Pause for a while, or after this round"), look="")
         menu = QMenu(self._longer)
-        pauses(menu, actions.pause, actions.snooze)
+        pauses(menu, actions.snooze)
         menu.addSeparator()
         self._finish = menu.addAction(tr("Finish this round, then stop"))
         self._finish.triggered.connect(lambda _=False: actions.finish())
@@ -67,7 +67,7 @@ class Now(QFrame):
         top.setStretch(0, 1)
         top.setAlignment(does, Qt.AlignmentFlag.AlignVCenter)
         self._contribute = Switch(theme, tr("Contribute when idle"))
-        self._contribute.toggled.connect(lambda on: (actions.start if on else actions.pause)())
+        self._contribute.toggled.connect(actions.contribute)
         self._also = Switch(theme, tr("Also while I use this computer"))
         self._also.toggled.connect(lambda on: self._put(_WHEN_IDLE, not on))
         self._dial = Segments(
@@ -111,10 +111,10 @@ class Now(QFrame):
         self._start.setText(tr("Resume") if words.held(view) else tr("Start learning"))
         self._start.setEnabled(view.state is not State.STOPPING)
         self._finish.setEnabled(view.state is State.LEARNING and not words.finishing(view))
-        self._contribute.show_on(wanted)
+        self._contribute.show_on(view.willing)
         self._contribute.setEnabled(view.state is not State.STOPPING)
         self._also.show_on(not view.rules.get(_WHEN_IDLE, True))
-        self._also.setEnabled(wanted)
+        self._also.setEnabled(view.willing)
         if view.rules:
             self._dial.choose(view.rules["dial"])
         lead = self._held.text() if held else f"{self._round.text()}, {self._step.text()}."

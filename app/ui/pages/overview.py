@@ -63,9 +63,10 @@ class Overview(Page):
             part.setVisible(not fresh)
         self._foot.setVisible(not fresh and bool(view.news))
         self._now.setVisible(not fresh and not lacking and view.problem is None)
-        self._model.setVisible(bool(view.model) and not fresh)
+        name = words.model_name(view)
+        self._model.setVisible(bool(name) and not fresh)
         self._device.setVisible(not fresh)
-        self._model.say(view.model if len(view.model) <= _LONGEST else view.model[: _LONGEST - 2] + " …")
+        self._model.say(name if len(name) <= _LONGEST else name[: _LONGEST - 2] + " …")
         self._model.setToolTip(view.model)
         if fresh:
             return

@@ -62,5 +62,6 @@ def since(family: Family) -> str:
     if last.level < 0:
         return tr("First solved in practice on {day}", day=when)
     if last.level != family.level:  # it went back since
-        return tr("Reached level {n} on {day}", n=last.level + 1, day=when)
+        now = tr("Level {n} now", n=family.level + 1)
+        return tr("{now}, reached {n} on {day}", now=now, n=last.level + 1, day=when)
     return tr("Level {n} since {day}", n=last.level + 1, day=when)

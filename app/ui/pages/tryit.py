@@ -42,7 +42,7 @@ _SECOND_MS = 500
 class TryIt(Page):
     def __init__(self, theme: Theme, actions: Actions, chatting: Chatting | None = None) -> None:
         super().__init__(theme, actions, tr("Try it"))
-        self._home = ""
+        self._home = self._called = ""
         self._chatting = chatting or Chatting(actions.choices)
         self._chatting.changed.connect(self._show_stage)
         self._chatting.replied.connect(self._heard)
@@ -86,7 +86,7 @@ class TryIt(Page):
         return self._chatting.pid
 
     def show_view(self, view: View) -> None:
-        self._home = view.home
+        self._home, self._called = view.home, view.called
 
     def arrived(self) -> None:
         self._chatting.come()
@@ -310,7 +310,8 @@ class TryIt(Page):
         )
         self._who.setVisible(opened is not None)
         if opened is not None:
-            self._who.say(tr("{model} with {engine}", model=safe(opened.model), engine=opened.engine.name))
+            model = self._called or safe(opened.model)
+            self._who.say(tr("{model} with {engine}", model=model, engine=opened.engine.name))
         timed = busy or stage in (Stage.LOADING, Stage.BUSY)
         if timed != self._second.isActive():
             self._second.start() if timed else self._second.stop()

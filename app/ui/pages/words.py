@@ -121,6 +121,11 @@ def round_line(view: View) -> str:
     return tr("Round {n}", n=number(view.round))
 
 
+def model_name(view: View) -> str:
+    """What the model is called: by its owner, or else by who made it."""
+    return view.called or view.model
+
+
 def step_line(view: View) -> str:
     """What is being done, with progress where there is some: "answer 14 of 32, about 40 s"."""
     step = view.step
