@@ -30,7 +30,7 @@ def folder(chosen: Path | None) -> Path:
         home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise NodeError(
-            f"The data folder {home} cannot be made ({error.strerror}): choose another one with --home."
+            f"The data folder {home} can't be made ({error.strerror}): choose another one with --home."
         ) from error
     return home
 
@@ -49,7 +49,7 @@ def held(home: Path) -> Iterator[None]:
             ) from None
         except OSError as error:
             raise NodeError(
-                f"The data folder {home} cannot be written ({error.strerror}): choose another one with --home."
+                f"The data folder {home} can't be written ({error.strerror}): choose another one with --home."
             ) from error
         yield
 

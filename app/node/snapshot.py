@@ -20,18 +20,18 @@ class Phase(Enum):
     STARTING = "starting"
     LOADING = "loading the model"
     PLACING = "finding out what this model can begin with"
-    PROBING = "measuring on held-out questions"
+    PROBING = "measuring on new puzzles"
     HOLDING = "waiting for the others"
     PAUSED = "paused"
     """The trainer has ended; `Snapshot.ruling` says why and until when."""
-    DRAWING = "drawing questions"
+    DRAWING = "picking puzzles"
     SAMPLING = "answering"
     SCORING = "checking the answers"
     LEARNING = "learning"
     SAVING = "saving"
     RESTING = "resting"
     WAITING = "waiting to start the trainer again"
-    SENDING = "handing over the last groups"
+    SENDING = "sending the last answers"
     STOPPING = "stopping"
 
 
@@ -167,12 +167,12 @@ def standing(curve: tuple[Probe, ...]) -> str:
     """Where the curve stands, in a sentence.
 
     >>> standing((Probe(round=0, share=0.16, stderr=0.023), Probe(round=30, share=0.31, stderr=0.029)))
-    'Held-out questions solved: 31.0 % ± 2.9 after round 30, 16.0 % ± 2.3 at round 0.'
+    'New puzzles solved: 31.0 % ± 2.9 after round 30, 16.0 % ± 2.3 at round 0.'
     """
     if not curve:
-        return "The held-out questions have not been measured yet."
+        return "It hasn't been measured yet."
     last, first = curve[-1], curve[0]
-    now = f"Held-out questions solved: {last}"
+    now = f"New puzzles solved: {last}"
     if first is last:
         return f"{now} at round {last.round}."
     return f"{now} after round {last.round}, {first} at round {first.round}."

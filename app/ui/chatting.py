@@ -15,6 +15,7 @@ from app.chat.messages import MessageError, Opened, Reply, Request
 from app.ui.child import Child
 from app.ui.choices import Choices
 from app.ui.engine_pack import lacking
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 
 AWAY_S = 180
@@ -132,7 +133,7 @@ class Chatting(QObject):
                 self.opened = reply
                 self._go(Stage.BUSY if self._open else Stage.READY)
             case messages.Failed(final=True):
-                self._refusal = reply.sentence
+                self._refusal = spoken(reply.sentence)
                 return
             case messages.Done() | messages.Failed():
                 self._open.discard(reply.number)

@@ -18,6 +18,7 @@ from app.node.library import Library
 from app.ui.child import Child
 from app.ui.choices import Choices
 from app.ui.holdings import Fetch, Holdings
+from app.ui.spoken import spoken
 from app.ui.texts import percent, tr
 from engines.models.gguf_shelf import is_gguf
 
@@ -154,7 +155,7 @@ class Fetching(QObject):
             self._change(said=tr("Exported to {folder}", folder=self._told_last.get("folder", "")))
         else:
             ended = tr("The export ended unexpectedly; the log under Settings says why.")
-            self._change(said="", problem=str(self._told_last.get("sentence", ended)))
+            self._change(said="", problem=spoken(str(self._told_last.get("sentence", ended))))
 
     def _did(self, code: int) -> None:
         what, name = self._doing
@@ -219,11 +220,13 @@ class Fetching(QObject):
                     note="",
                 )
             case "elsewhere":
-                fetch = msgspec.structs.replace(fetch, note=event["sentence"])
+                fetch = msgspec.structs.replace(fetch, note=spoken(str(event["sentence"])))
             case "waiting":
-                fetch = msgspec.structs.replace(fetch, note=event["sentence"], per_second=None, left_s=None)
+                fetch = msgspec.structs.replace(
+                    fetch, note=spoken(str(event["sentence"])), per_second=None, left_s=None
+                )
             case "failed":
-                self._sentence = str(event["sentence"])
+                self._sentence = spoken(str(event["sentence"]))
         self.holdings = msgspec.structs.replace(self.holdings, fetch=fetch)
         if not self._tick.isActive():
             self._tick.start()

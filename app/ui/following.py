@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox, QWidget
 
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 
 
@@ -23,7 +24,7 @@ def follow(parent: QWidget, link: str, join: Callable[[str], None]) -> QMessageB
         relay = urlsplit(where(link).url).netloc
     except InviteError as error:
         box.setText(tr("This link leads to no swarm"))
-        box.setInformativeText(str(error))
+        box.setInformativeText(spoken(str(error)))
         box.addButton(tr("Close"), QMessageBox.ButtonRole.RejectRole)
         box.open()
         return box

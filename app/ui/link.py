@@ -18,6 +18,7 @@ from app.common.files import log_with_room
 from app.common.retry import wait_s
 from app.ui.child import surroundings
 from app.ui.model import Problem
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 
 NODE = ("-m", "app.cli", "run", "--snapshots", "--rules")
@@ -226,12 +227,13 @@ class Link(QObject):
         refused = status is QProcess.ExitStatus.NormalExit and code in (1, 2) and bool(sentence)
         if (refused and (self._reached_start or self._crashes > 2)) or self._crashes >= CRASHES:
             self._wanted = False
-            self.failed.emit(problem(sentence))
+            self.failed.emit(problem(spoken(sentence)))
             return
         wait = wait_s(self._crashes, first_s=1.0, longest_s=60.0, growth=4.0)
         self._restart.start(int(wait * 1000))
         self.again.emit(
-            sentence or tr("The learner ended unexpectedly; everything up to its last safe point is kept."),
+            spoken(sentence)
+            or tr("The learner ended unexpectedly; everything up to its last safe point is kept."),
             wait,
         )
 

@@ -18,6 +18,7 @@ from app.ui.child import Child
 from app.ui.engine_pack import Doing, EnginePack
 from app.ui.logs import PACK
 from app.ui.model import Problem
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 
 MAX_LINE = 2**20
@@ -168,9 +169,11 @@ class Packing(QObject):
                 )
             case events.Waiting():
                 self._speed.restart()
-                doing = msgspec.structs.replace(doing, note=event.sentence, per_second=None, left_s=None)
+                doing = msgspec.structs.replace(
+                    doing, note=spoken(event.sentence), per_second=None, left_s=None
+                )
             case events.Failed():
-                self._sentence = event.sentence
+                self._sentence = spoken(event.sentence)
             case events.Done():
                 doing = msgspec.structs.replace(doing, percent=100)
         self.pack = msgspec.structs.replace(self.pack, doing=doing)
@@ -194,7 +197,7 @@ class Packing(QObject):
         except msgspec.MsgspecError:
             return
         if isinstance(event, events.Failed | events.Done):
-            self._settle(broken=event.sentence if isinstance(event, events.Failed) else "")
+            self._settle(broken=spoken(event.sentence) if isinstance(event, events.Failed) else "")
 
     def _settle(self, **fields: object) -> None:
         """Something has come to its end: the disk may look otherwise now."""

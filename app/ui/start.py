@@ -38,6 +38,7 @@ from app.ui.packing import Packing
 from app.ui.pages.frame import Actions
 from app.ui.questions import Questions
 from app.ui.single import Single
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.theme.theme import Choice
@@ -360,7 +361,7 @@ def run(
         check_format(home)
     except NewerError as error:
         print(f"shoal: {error}", file=sys.stderr)
-        QMessageBox.critical(None, "Shoal", str(error))
+        QMessageBox.critical(None, "Shoal", spoken(str(error)))
         return 1
     if not _writable(home):
         why = tr(

@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.ui.child import Child
 from app.ui.logs import tail
+from app.ui.spoken import spoken
 from app.ui.texts import counted, size, span, tr
 
 MOST = 2**20
@@ -162,4 +163,4 @@ def _last_words(log: Path | None) -> str:
     """The last sentence that the command said for people."""
     lines = tail(log, _TAIL).splitlines() if log is not None else []
     said = next((line for line in reversed(lines) if line.startswith("shoal")), "")
-    return said.partition(": ")[2]
+    return spoken(said.partition(": ")[2])

@@ -76,7 +76,9 @@ def read_architecture(config: Mapping[str, Any]) -> Architecture | None:
             rope=rope,
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise EngineError(f"The model's config.json is damaged ({error!r}): fetch the model again.") from error
+        raise EngineError(
+            f"The model's config.json is damaged ({error!r}): download the model again."
+        ) from error
 
 
 def _read_rope(config: Mapping[str, Any]) -> Rope | None:

@@ -272,46 +272,6 @@
    <translation>Das Zugangstoken wurde nicht behalten: Es ist keines, oder dieser Computer hat keinen Schlüsselbund. HF_TOKEN tut es auch.</translation>
   </message>
   <message>
-   <source>It can begin with: {families}. First it learns from {n} of its own right answers.</source>
-   <translation>Damit kann es anfangen: {families}. Zuerst lernt es aus {n} eigenen richtigen Antworten.</translation>
-  </message>
-  <message>
-   <source>Too hard: this model can't solve any of these puzzles yet. A larger one, or the starter, can.</source>
-   <translation>Zu schwer: Dieses Modell löst noch keins dieser Rätsel. Ein größeres oder das Startmodell kann es.</translation>
-  </message>
-  <message>
-   <source>It can begin with: {families}.</source>
-   <translation>Damit kann es anfangen: {families}.</translation>
-  </message>
-  <message>
-   <source>Its answers don't end in time. They may be longer now.</source>
-   <translation>Seine Antworten kommen nicht rechtzeitig zum Ende. Sie dürfen jetzt länger sein.</translation>
-  </message>
-  <message>
-   <source>Its answers lack the form asked for. It's shown worked examples now.</source>
-   <translation>Seinen Antworten fehlt die verlangte Form. Es bekommt jetzt vorgerechnete Beispiele.</translation>
-  </message>
-  <message>
-   <source>Every answer was wrong. It looks for easier puzzles.</source>
-   <translation>Jede Antwort war falsch. Es sucht leichtere Rätsel.</translation>
-  </message>
-  <message>
-   <source>Nearly every answer was right. It gets harder puzzles.</source>
-   <translation>Fast jede Antwort war richtig. Es bekommt schwerere Rätsel.</translation>
-  </message>
-  <message>
-   <source>Its answers to a puzzle are nearly all alike. It tries more puzzles a round.</source>
-   <translation>Seine Antworten auf ein Rätsel sind fast alle gleich. Es probiert mehr Rätsel pro Runde.</translation>
-  </message>
-  <message>
-   <source>It got worse with others' answers. It goes back to its best and learns alone for a while.</source>
-   <translation>Mit den Antworten anderer wurde es schlechter. Es kehrt zu seinem besten Stand zurück und lernt eine Weile allein.</translation>
-  </message>
-  <message>
-   <source>Learning made it worse. It goes back to its best and learns half as fast.</source>
-   <translation>Das Lernen hat geschadet. Es kehrt zu seinem besten Stand zurück und lernt halb so schnell.</translation>
-  </message>
-  <message>
    <source>Learn with others at {relay}?</source>
    <translation>Mit anderen lernen, bei {relay}?</translation>
   </message>
@@ -2208,14 +2168,6 @@
    <translation>Der Prozessor lernt: Eine Grafikkarte, die er nutzen könnte, wurde nicht gefunden.</translation>
   </message>
   <message>
-   <source>everyday replies surprise it {n} % less</source>
-   <translation>Alltägliche Antworten überraschen es {n} % weniger</translation>
-  </message>
-  <message>
-   <source>everyday replies surprise it {n} % more</source>
-   <translation>Alltägliche Antworten überraschen es {n} % mehr</translation>
-  </message>
-  <message>
    <source>Ready</source>
    <translation>Bereit</translation>
   </message>
@@ -2330,18 +2282,6 @@
   <message>
    <source>stopping</source>
    <translation>hält an</translation>
-  </message>
-  <message>
-   <source>It speaks as well as before: {said}.</source>
-   <translation>Es spricht so gut wie vorher: {said}.</translation>
-  </message>
-  <message>
-   <source>It speaks a little worse than before: {said}.</source>
-   <translation>Es spricht etwas schlechter als vorher: {said}.</translation>
-  </message>
-  <message>
-   <source>It is losing everyday language: {said}.</source>
-   <translation>Es verlernt die Alltagssprache: {said}.</translation>
   </message>
   <message>
    <source>measuring, </source>
@@ -2588,7 +2528,7 @@
   </message>
   <message>
    <source>put it elsewhere</source>
-   <translation>anderswohin legen</translation>
+   <translation>leg sie anderswohin</translation>
   </message>
   <message>
    <source>{much} {come}. {disk} {meanwhile}.</source>
@@ -2857,6 +2797,10 @@
   <message>
    <source>Your folder</source>
    <translation>Dein Ordner</translation>
+  </message>
+  <message>
+   <source>It can begin with: {families}.</source>
+   <translation>Damit kann es anfangen: {families}.</translation>
   </message>
   <message>
    <source>{have} of {total} ({share})</source>
@@ -3754,6 +3698,3394 @@
   <message>
    <source>50 GB</source>
    <translation>50 GB</translation>
+  </message>
+  <message>
+   <source>This is a fault in Shoal ({name}: {said}):</source>
+   <translation>Das ist ein Fehler in Shoal ({name}: {said}):</translation>
+  </message>
+  <message>
+   <source>ask again, or report it.</source>
+   <translation>Frag noch einmal oder melde ihn.</translation>
+  </message>
+  <message>
+   <source>What was learned can't be read ({refusal}):</source>
+   <translation>Das Gelernte lässt sich nicht lesen ({refusal}):</translation>
+  </message>
+  <message>
+   <source>start learning once, which looks after damaged files, and ask again.</source>
+   <translation>Starte das Lernen einmal, dabei wird nach beschädigten Dateien gesehen, und frag dann noch einmal.</translation>
+  </message>
+  <message>
+   <source>A message of more than {MAX_LINE} bytes is too long; ask something shorter.</source>
+   <translation>Eine Nachricht mit mehr als {MAX_LINE} Byte ist zu lang; frag etwas Kürzeres.</translation>
+  </message>
+  <message>
+   <source>This is no message of a chat ({error}); see {remedy}.</source>
+   <translation>Das ist keine Nachricht für ein Gespräch ({error}); siehe {remedy}.</translation>
+  </message>
+  <message>
+   <source>There is no family called {name}:</source>
+   <translation>Eine Rätselart {name} gibt es nicht:</translation>
+  </message>
+  <message>
+   <source>choose one of {FAMILIES}.</source>
+   <translation>Wähle eine von {FAMILIES}.</translation>
+  </message>
+  <message>
+   <source>{name} has levels 1 to {levels}, not {at}:</source>
+   <translation>{name} hat die Stufen 1 bis {levels}, nicht {at}:</translation>
+  </message>
+  <message>
+   <source>choose one of those.</source>
+   <translation>Wähle eine davon.</translation>
+  </message>
+  <message>
+   <source>The conversation is longer than this model can read:</source>
+   <translation>Das Gespräch ist länger, als dieses Modell lesen kann:</translation>
+  </message>
+  <message>
+   <source>it forgot the beginning.</source>
+   <translation>Es hat den Anfang vergessen.</translation>
+  </message>
+  <message>
+   <source>A question has 1 to {MAX_TEXT} characters:</source>
+   <translation>Eine Frage hat 1 bis {MAX_TEXT} Zeichen:</translation>
+  </message>
+  <message>
+   <source>ask another one.</source>
+   <translation>Stell eine andere.</translation>
+  </message>
+  <message>
+   <source>That puzzle isn't known any more:</source>
+   <translation>Dieses Rätsel ist nicht mehr bekannt:</translation>
+  </message>
+  <message>
+   <source>draw another one.</source>
+   <translation>Hol dir ein neues.</translation>
+  </message>
+  <message>
+   <source>That is longer than this model can read at once:</source>
+   <translation>Das ist länger, als dieses Modell auf einmal lesen kann:</translation>
+  </message>
+  <message>
+   <source>ask something shorter.</source>
+   <translation>Frag etwas Kürzeres.</translation>
+  </message>
+  <message>
+   <source>The certificate of {host} isn't trusted here.</source>
+   <translation>Dem Zertifikat von {host} wird hier nicht vertraut.</translation>
+  </message>
+  <message>
+   <source>On a public network, log in with a browser first.</source>
+   <translation>Melde dich in einem öffentlichen Netz zuerst mit dem Browser an.</translation>
+  </message>
+  <message>
+   <source>Behind a company's proxy, name its certificate file in SSL_CERT_FILE.</source>
+   <translation>Hinter dem Proxy einer Firma: Nenne seine Zertifikatsdatei in SSL_CERT_FILE.</translation>
+  </message>
+  <message>
+   <source>Then try again.</source>
+   <translation>Versuch es dann noch einmal.</translation>
+  </message>
+  <message>
+   <source>The certificate of {host} is {when}, by this computer's clock:</source>
+   <translation>Das Zertifikat von {host} ist nach der Uhr dieses Computers {when}:</translation>
+  </message>
+  <message>
+   <source>set the clock, then try again.</source>
+   <translation>Stell die Uhr, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>If it is right, try again later.</source>
+   <translation>Geht sie richtig, versuch es später noch einmal.</translation>
+  </message>
+  <message>
+   <source>The certificate of {host} can't be checked:</source>
+   <translation>Das Zertifikat von {host} lässt sich nicht prüfen:</translation>
+  </message>
+  <message>
+   <source>this system has no list of authorities.</source>
+   <translation>Diesem System fehlt die Liste der Zertifizierungsstellen.</translation>
+  </message>
+  <message>
+   <source>Install the package ca-certificates, then try again.</source>
+   <translation>Installiere das Paket ca-certificates, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{host} answers {status}:</source>
+   <translation>{host} antwortet mit {status}:</translation>
+  </message>
+  <message>
+   <source>try again later.</source>
+   <translation>Versuch es später noch einmal.</translation>
+  </message>
+  <message>
+   <source>The connection to {host} broke off.</source>
+   <translation>Die Verbindung zu {host} ist abgerissen.</translation>
+  </message>
+  <message>
+   <source>Nothing is lost:</source>
+   <translation>Nichts ist verloren:</translation>
+  </message>
+  <message>
+   <source>try again.</source>
+   <translation>Versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>The proxy asks for a name and a password:</source>
+   <translation>Der Proxy verlangt Name und Passwort:</translation>
+  </message>
+  <message>
+   <source>put them into its address (HTTPS_PROXY=http://name:password@proxy:port), then try again.</source>
+   <translation>Schreib sie in seine Adresse (HTTPS_PROXY=http://name:password@proxy:port), dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{host} sends on to an address without encryption ({to}), which isn't followed:</source>
+   <translation>{host} leitet auf eine Adresse ohne Verschlüsselung weiter ({to}), der Shoal nicht folgt:</translation>
+  </message>
+  <message>
+   <source>try again later, or on another network.</source>
+   <translation>Versuch es später oder in einem anderen Netz.</translation>
+  </message>
+  <message>
+   <source>{host} doesn't have {name} (any more):</source>
+   <translation>{host} hat {name} nicht (mehr):</translation>
+  </message>
+  <message>
+   <source>update Shoal, then try again.</source>
+   <translation>Aktualisiere Shoal, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>The proxy refuses to connect to {host} ({status}):</source>
+   <translation>Der Proxy lässt keine Verbindung zu {host} zu ({status}):</translation>
+  </message>
+  <message>
+   <source>ask who runs it.</source>
+   <translation>Frag, wer ihn betreibt.</translation>
+  </message>
+  <message>
+   <source>The proxy can't be reached:</source>
+   <translation>Der Proxy ist nicht erreichbar:</translation>
+  </message>
+  <message>
+   <source>check the system's proxy setting, then try again.</source>
+   <translation>Prüf die Proxy-Einstellung des Systems, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{host} doesn't answer as it should:</source>
+   <translation>{host} antwortet nicht wie erwartet:</translation>
+  </message>
+  <message>
+   <source>where this network asks for a login, log in with a browser, then try again.</source>
+   <translation>Verlangt dieses Netz eine Anmeldung, melde dich im Browser an und versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{address} is no address:</source>
+   <translation>{address} ist keine Adresse:</translation>
+  </message>
+  <message>
+   <source>check it.</source>
+   <translation>Prüf sie.</translation>
+  </message>
+  <message>
+   <source>{host} can't be reached:</source>
+   <translation>{host} ist nicht erreichbar:</translation>
+  </message>
+  <message>
+   <source>check the network connection, then try again.</source>
+   <translation>Prüf die Netzwerkverbindung, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>Nothing is lost.</source>
+   <translation>Nichts ist verloren.</translation>
+  </message>
+  <message>
+   <source>A web page came instead of what {host} has:</source>
+   <translation>Statt der Daten von {host} kam eine Webseite:</translation>
+  </message>
+  <message>
+   <source>where this network asks for a login, open a browser and log in, then try again.</source>
+   <translation>Verlangt dieses Netz eine Anmeldung, melde dich im Browser an und versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{file} from {source} is damaged or another file than was promised, and wasn't used:</source>
+   <translation>{file} von {source} ist beschädigt oder eine andere Datei als versprochen und wurde nicht benutzt:</translation>
+  </message>
+  <message>
+   <source>{source} is damaged or another file:</source>
+   <translation>{source} ist beschädigt oder eine andere Datei:</translation>
+  </message>
+  <message>
+   <source>copy it there again.</source>
+   <translation>Kopier sie noch einmal dorthin.</translation>
+  </message>
+  <message>
+   <source>{source} ended the connection early.</source>
+   <translation>{source} hat die Verbindung zu früh beendet.</translation>
+  </message>
+  <message>
+   <source>{address} sends more than such a file has:</source>
+   <translation>{address} schickt mehr, als so eine Datei hat:</translation>
+  </message>
+  <message>
+   <source>check the address.</source>
+   <translation>Prüf die Adresse.</translation>
+  </message>
+  <message>
+   <source>{path} can't be written ({strerror}):</source>
+   <translation>{path} lässt sich nicht schreiben ({strerror}):</translation>
+  </message>
+  <message>
+   <source>make that folder writable, then try again.</source>
+   <translation>Gib dir Schreibrecht für den Ordner, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>The disk that holds {path} is full:</source>
+   <translation>Die Platte mit {path} ist voll:</translation>
+  </message>
+  <message>
+   <source>free up some space, then try again.</source>
+   <translation>Schaff etwas Platz, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{path} is on a disk that can't be written: {other}, then try again.</source>
+   <translation>{path} liegt auf einer schreibgeschützten Platte: {other}, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>make that folder writable, or {other}, then try again.</source>
+   <translation>Gib dir Schreibrecht für den Ordner, oder {other}, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>It starts as at first.</source>
+   <translation>Es beginnt wie beim ersten Mal.</translation>
+  </message>
+  <message>
+   <source>It starts as at first; the old one is kept as {name}.</source>
+   <translation>Es beginnt wie beim ersten Mal; die alte Datei bleibt als {name}.</translation>
+  </message>
+  <message>
+   <source>{name} can't be read ({why}).</source>
+   <translation>{name} lässt sich nicht lesen ({why}).</translation>
+  </message>
+  <message>
+   <source>Shoal doesn't know how to start at login on this system; add it to its settings.</source>
+   <translation>Shoal weiß nicht, wie es auf diesem System beim Anmelden startet; trag es in dessen Einstellungen ein.</translation>
+  </message>
+  <message>
+   <source>{file} can't be read ({strerror}).</source>
+   <translation>{file} lässt sich nicht lesen ({strerror}).</translation>
+  </message>
+  <message>
+   <source>{file} can't be written ({strerror}).</source>
+   <translation>{file} lässt sich nicht schreiben ({strerror}).</translation>
+  </message>
+  <message>
+   <source>{file} can't be removed ({strerror}).</source>
+   <translation>{file} lässt sich nicht löschen ({strerror}).</translation>
+  </message>
+  <message>
+   <source>Starting at login needs the full path of the program, without an equals sign.</source>
+   <translation>Der Start beim Anmelden braucht den vollen Pfad des Programms, ohne Gleichheitszeichen.</translation>
+  </message>
+  <message>
+   <source>A command that starts at login can't contain control characters.</source>
+   <translation>Ein Befehl, der beim Anmelden startet, darf keine Steuerzeichen enthalten.</translation>
+  </message>
+  <message>
+   <source>Starting at login needs the full path of the program.</source>
+   <translation>Der Start beim Anmelden braucht den vollen Pfad des Programms.</translation>
+  </message>
+  <message>
+   <source>Windows starts nothing whose command is longer than {LONGEST} characters; move Shoal to a shorter path.</source>
+   <translation>Windows startet keinen Befehl mit mehr als {LONGEST} Zeichen; verschieb Shoal in einen kürzeren Pfad.</translation>
+  </message>
+  <message>
+   <source>The registry can't be read ({error}).</source>
+   <translation>Die Registry lässt sich nicht lesen ({error}).</translation>
+  </message>
+  <message>
+   <source>The registry can't be written ({error}).</source>
+   <translation>Die Registry lässt sich nicht schreiben ({error}).</translation>
+  </message>
+  <message>
+   <source>{name} answered something else than a number.</source>
+   <translation>{name} hat nicht mit einer Zahl geantwortet.</translation>
+  </message>
+  <message>
+   <source>{name} answered something else than yes or no.</source>
+   <translation>{name} hat nicht mit Ja oder Nein geantwortet.</translation>
+  </message>
+  <message>
+   <source>{name} refused to answer ({why}).</source>
+   <translation>{name} verweigert die Antwort ({why}).</translation>
+  </message>
+  <message>
+   <source>{name} answered something else than a property.</source>
+   <translation>{name} hat nicht mit einer Eigenschaft geantwortet.</translation>
+  </message>
+  <message>
+   <source>There is no session bus to ask.</source>
+   <translation>Es gibt keinen Sitzungsbus, den man fragen könnte.</translation>
+  </message>
+  <message>
+   <source>{name} didn't answer ({error}).</source>
+   <translation>{name} hat nicht geantwortet ({error}).</translation>
+  </message>
+  <message>
+   <source>The library for D-Bus (jeepney) is missing; {remedy}.</source>
+   <translation>Die Bibliothek für D-Bus (jeepney) fehlt; {remedy}.</translation>
+  </message>
+  <message>
+   <source>There is no {kind} bus to ask ({error}).</source>
+   <translation>Es gibt keinen Bus der Art {kind}, den man fragen könnte ({error}).</translation>
+  </message>
+  <message>
+   <source>Only Linux tells it.</source>
+   <translation>Das sagt nur Linux.</translation>
+  </message>
+  <message>
+   <source>Only macOS tells it.</source>
+   <translation>Das sagt nur macOS.</translation>
+  </message>
+  <message>
+   <source>There is no screen.</source>
+   <translation>Es gibt keinen Bildschirm.</translation>
+  </message>
+  <message>
+   <source>macOS tells no program about others.</source>
+   <translation>macOS sagt keinem Programm etwas über andere.</translation>
+  </message>
+  <message>
+   <source>There is nothing to ask.</source>
+   <translation>Es gibt nichts, was man fragen könnte.</translation>
+  </message>
+  <message>
+   <source>It hasn't been asked yet.</source>
+   <translation>Es wurde noch nicht gefragt.</translation>
+  </message>
+  <message>
+   <source>Shoal can't find out the {name}: {why}</source>
+   <translation>Shoal kann {name} nicht feststellen: {why}</translation>
+  </message>
+  <message>
+   <source>It hasn't answered for {time_out_s} s.</source>
+   <translation>Seit {time_out_s} s keine Antwort.</translation>
+  </message>
+  <message>
+   <source>There is an NVIDIA card, and its driver doesn't answer ({error}).</source>
+   <translation>Es gibt eine NVIDIA-Karte, aber ihr Treiber antwortet nicht ({error}).</translation>
+  </message>
+  <message>
+   <source>The graphics card's driver doesn't answer ({error}).</source>
+   <translation>Der Treiber der Grafikkarte antwortet nicht ({error}).</translation>
+  </message>
+  <message>
+   <source>This graphics card doesn't tell its users apart.</source>
+   <translation>Diese Grafikkarte unterscheidet nicht, wer sie benutzt.</translation>
+  </message>
+  <message>
+   <source>There is an NVIDIA card, and the library to ask it (nvidia-ml-py) is missing.</source>
+   <translation>Es gibt eine NVIDIA-Karte, aber die Bibliothek nvidia-ml-py fehlt.</translation>
+  </message>
+  <message>
+   <source>macOS didn't tell when the last input was.</source>
+   <translation>macOS hat nicht gesagt, wann die letzte Eingabe war.</translation>
+  </message>
+  <message>
+   <source>Windows didn't tell when the last input was.</source>
+   <translation>Windows hat nicht gesagt, wann die letzte Eingabe war.</translation>
+  </message>
+  <message>
+   <source>The X server {name} has no screen saver extension.</source>
+   <translation>Der X-Server {name} hat keine Erweiterung für Bildschirmschoner.</translation>
+  </message>
+  <message>
+   <source>{name} is a library of Windows, and this is another system.</source>
+   <translation>{name} ist eine Windows-Bibliothek, und das hier ist ein anderes System.</translation>
+  </message>
+  <message>
+   <source>The system's library {file} is missing; install the package that holds it.</source>
+   <translation>Die Systembibliothek {file} fehlt; installiere das Paket, das sie enthält.</translation>
+  </message>
+  <message>
+   <source>The system's library {name} can't be loaded.</source>
+   <translation>Die Systembibliothek {name} lässt sich nicht laden.</translation>
+  </message>
+  <message>
+   <source>The kernel's report of memory pressure has an unknown shape.</source>
+   <translation>Der Kernel meldet den Speicherdruck in unbekannter Form.</translation>
+  </message>
+  <message>
+   <source>The battery doesn't say whether the computer is plugged in.</source>
+   <translation>Der Akku sagt nicht, ob der Computer am Netz hängt.</translation>
+  </message>
+  <message>
+   <source>{name} answered something else than a profile.</source>
+   <translation>{name} hat nicht mit einem Profil geantwortet.</translation>
+  </message>
+  <message>
+   <source>Windows didn't tell its power status.</source>
+   <translation>Windows hat nicht gesagt, woher der Strom kommt.</translation>
+  </message>
+  <message>
+   <source>Windows didn't tell what fills the screen (error {failed}).</source>
+   <translation>Windows hat nicht gesagt, was den Bildschirm füllt (Fehler {failed}).</translation>
+  </message>
+  <message>
+   <source>The X server {name} doesn't let us in.</source>
+   <translation>Der X-Server {name} lässt Shoal nicht hinein.</translation>
+  </message>
+  <message>
+   <source>The X server {name} has gone away.</source>
+   <translation>Der X-Server {name} ist weg.</translation>
+  </message>
+  <message>
+   <source>{family} at level {level} has no question to train on:</source>
+   <translation>{family} hat auf Stufe {level} kein Rätsel zum Üben:</translation>
+  </message>
+  <message>
+   <source>all of them are held out.</source>
+   <translation>Alle sind Prüfrätsel.</translation>
+  </message>
+  <message>
+   <source>{id} is being downloaded by another process already:</source>
+   <translation>{id} wird schon von einem anderen Prozess heruntergeladen:</translation>
+  </message>
+  <message>
+   <source>wait, or cancel that one.</source>
+   <translation>Warte, oder brich jenen ab.</translation>
+  </message>
+  <message>
+   <source>It comes from the Python package {name} instead.</source>
+   <translation>Es kommt stattdessen aus dem Python-Paket {name}.</translation>
+  </message>
+  <message>
+   <source>The weights of {id} on offer aren't the ones that Shoal's catalogue names, so nothing was downloaded:</source>
+   <translation>Die angebotenen Gewichte von {id} sind nicht die aus Shoals Liste, darum wurde nichts heruntergeladen:</translation>
+  </message>
+  <message>
+   <source>check the mirror.</source>
+   <translation>Prüf den Spiegel.</translation>
+  </message>
+  <message>
+   <source>{id} takes {missing} more and {free} are free on the disk that holds {root}:</source>
+   <translation>{id} braucht noch {missing}, auf der Platte mit {root} sind {free} frei:</translation>
+  </message>
+  <message>
+   <source>free up some space, or move the data folder.</source>
+   <translation>Schaff etwas Platz oder verschieb den Datenordner.</translation>
+  </message>
+  <message>
+   <source>{id} is quantised, and that can't be trained here:</source>
+   <translation>{id} ist quantisiert und kann hier nicht lernen:</translation>
+  </message>
+  <message>
+   <source>take the unquantised model.</source>
+   <translation>Nimm das unquantisierte Modell.</translation>
+  </message>
+  <message>
+   <source>HF_HUB_OFFLINE is set, which forbids every download:</source>
+   <translation>HF_HUB_OFFLINE ist gesetzt und verbietet jedes Herunterladen:</translation>
+  </message>
+  <message>
+   <source>unset it and try again.</source>
+   <translation>Nimm es weg und versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{STATE} can't be read: {error}</source>
+   <translation>{STATE} lässt sich nicht lesen: {error}</translation>
+  </message>
+  <message>
+   <source>A command is at most {MAX_LINE} bytes long.</source>
+   <translation>Ein Befehl ist höchstens {MAX_LINE} Byte lang.</translation>
+  </message>
+  <message>
+   <source>This is no command: {error}.</source>
+   <translation>Das ist kein Befehl: {error}.</translation>
+  </message>
+  <message>
+   <source>The disk that holds {folder} is full:</source>
+   <translation>Die Platte mit {folder} ist voll:</translation>
+  </message>
+  <message>
+   <source>free up some space or choose another --home, then start again.</source>
+   <translation>Schaff etwas Platz oder wähle ein anderes --home, dann starte neu.</translation>
+  </message>
+  <message>
+   <source>Everyday replies surprise it {rise} % more.</source>
+   <translation>Alltagsantworten überraschen es {rise} % mehr.</translation>
+  </message>
+  <message>
+   <source>Everyday replies surprise it {rise} % less.</source>
+   <translation>Alltagsantworten überraschen es {rise} % weniger.</translation>
+  </message>
+  <message>
+   <source>It speaks as well as before.</source>
+   <translation>Es spricht so gut wie vorher.</translation>
+  </message>
+  <message>
+   <source>It speaks a little worse than before.</source>
+   <translation>Es spricht etwas schlechter als vorher.</translation>
+  </message>
+  <message>
+   <source>It is losing everyday language.</source>
+   <translation>Es verlernt die Alltagssprache.</translation>
+  </message>
+  <message>
+   <source>{what} is of format {found}, which this version of Shoal ({installed}) doesn't know:</source>
+   <translation>{what} hat das Format {found}, das diese Version von Shoal ({installed}) nicht kennt:</translation>
+  </message>
+  <message>
+   <source>install the newer version that wrote it, or name another folder with --home.</source>
+   <translation>Installiere die neuere Version, die es geschrieben hat, oder nenne mit --home einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>Nothing was changed.</source>
+   <translation>Nichts wurde verändert.</translation>
+  </message>
+  <message>
+   <source>The data folder {home} was last used by {by}, and this is {installed}, which doesn't know how it is kept now:</source>
+   <translation>Den Datenordner {home} hat zuletzt {by} benutzt, und {installed} weiß nicht, wie er jetzt aufgebaut ist:</translation>
+  </message>
+  <message>
+   <source>install that version or a newer one, or name another folder with --home.</source>
+   <translation>Installiere jene oder eine neuere Version, oder nenne mit --home einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>Nothing in it was changed.</source>
+   <translation>Darin wurde nichts verändert.</translation>
+  </message>
+  <message>
+   <source>Started by hand, so the pause that was ordered before is over.</source>
+   <translation>Von Hand gestartet, also ist die Pause von vorhin vorbei.</translation>
+  </message>
+  <message>
+   <source>The rules know no command {command}.</source>
+   <translation>Die Regeln kennen keinen Befehl {command}.</translation>
+  </message>
+  <message>
+   <source>The settings can't be saved ({strerror}):</source>
+   <translation>Die Einstellungen lassen sich nicht speichern ({strerror}):</translation>
+  </message>
+  <message>
+   <source>they hold until Shoal ends.</source>
+   <translation>Sie gelten, bis Shoal endet.</translation>
+  </message>
+  <message>
+   <source>What you ordered can't be saved ({strerror}):</source>
+   <translation>Dein Befehl lässt sich nicht speichern ({strerror}):</translation>
+  </message>
+  <message>
+   <source>it holds until Shoal ends.</source>
+   <translation>Er gilt, bis Shoal endet.</translation>
+  </message>
+  <message>
+   <source>Most answers don't end within {now} tokens.</source>
+   <translation>Die meisten Antworten sind nach {now} Token nicht fertig.</translation>
+  </message>
+  <message>
+   <source>They may be {more} tokens long from now on.</source>
+   <translation>Ab jetzt dürfen sie {more} Token lang sein.</translation>
+  </message>
+  <message>
+   <source>It learns alone for {rounds} rounds.</source>
+   <translation>Es lernt {rounds} Runden lang allein.</translation>
+  </message>
+  <message>
+   <source>It got worse with others' answers.</source>
+   <translation>Mit den Antworten anderer wurde es schlechter.</translation>
+  </message>
+  <message>
+   <source>Nearly every answer was right.</source>
+   <translation>Fast jede Antwort war richtig.</translation>
+  </message>
+  <message>
+   <source>It gets harder puzzles, a level up.</source>
+   <translation>Es bekommt schwerere Rätsel, eine Stufe höher.</translation>
+  </message>
+  <message>
+   <source>Its answers to a puzzle are nearly all alike.</source>
+   <translation>Seine Antworten auf ein Rätsel sind fast alle gleich.</translation>
+  </message>
+  <message>
+   <source>It tries {more} puzzles a round instead of {now}.</source>
+   <translation>Es probiert {more} Rätsel pro Runde statt {now}.</translation>
+  </message>
+  <message>
+   <source>This model can't solve any of these puzzles yet, not even after examples.</source>
+   <translation>Dieses Modell löst noch keins dieser Rätsel, auch nicht nach Beispielen.</translation>
+  </message>
+  <message>
+   <source>A larger model, or the starter, would help.</source>
+   <translation>Ein größeres Modell oder das Startmodell würde helfen.</translation>
+  </message>
+  <message>
+   <source>It can begin with {families}.</source>
+   <translation>Damit kann es anfangen: {families}.</translation>
+  </message>
+  <message>
+   <source>It goes back to its best and learns alone for {rounds} rounds.</source>
+   <translation>Es kehrt zu seinem besten Stand zurück und lernt {rounds} Runden lang allein.</translation>
+  </message>
+  <message>
+   <source>Learning tore the model: {share} % instead of {share2} %.</source>
+   <translation>Das Lernen hat dem Modell geschadet: {share} % statt {share2} %.</translation>
+  </message>
+  <message>
+   <source>It goes back to what it was after round {round} and learns half as fast.</source>
+   <translation>Es kehrt zum Stand nach Runde {round} zurück und lernt halb so schnell.</translation>
+  </message>
+  <message>
+   <source>Every answer was wrong, at the easiest level too.</source>
+   <translation>Jede Antwort war falsch, auch auf der leichtesten Stufe.</translation>
+  </message>
+  <message>
+   <source>It finds out again what it can begin with; if that's nothing, a larger model or the starter would help.</source>
+   <translation>Es prüft neu, womit es anfangen kann; ist da nichts, hilft ein größeres Modell oder das Startmodell.</translation>
+  </message>
+  <message>
+   <source>Most answers don't end within {now} tokens, and longer ones cost too much.</source>
+   <translation>Die meisten Antworten sind nach {now} Token nicht fertig, und längere kosten zu viel.</translation>
+  </message>
+  <message>
+   <source>A model that answers more briefly would help.</source>
+   <translation>Ein Modell, das kürzer antwortet, würde helfen.</translation>
+  </message>
+  <message>
+   <source>It solves everything at the highest level.</source>
+   <translation>Es löst alles auf der höchsten Stufe.</translation>
+  </message>
+  <message>
+   <source>Pick other puzzles for it to go on.</source>
+   <translation>Such ihm andere Rätsel aus, damit es weitergeht.</translation>
+  </message>
+  <message>
+   <source>Its answers to a puzzle are all alike, so there's little to tell apart.</source>
+   <translation>Seine Antworten auf ein Rätsel sind alle gleich, also gibt es wenig zu unterscheiden.</translation>
+  </message>
+  <message>
+   <source>More families, or answers from other models, would help.</source>
+   <translation>Mehr Rätselarten oder Antworten anderer Modelle würden helfen.</translation>
+  </message>
+  <message>
+   <source>First it learns from {lesson} of its own right answers.</source>
+   <translation>Zuerst lernt es aus {lesson} eigenen richtigen Antworten.</translation>
+  </message>
+  <message>
+   <source>Later come {later}.</source>
+   <translation>Später kommen {later}.</translation>
+  </message>
+  <message>
+   <source>Too hard yet: {waiting}.</source>
+   <translation>Noch zu schwer: {waiting}.</translation>
+  </message>
+  <message>
+   <source>It goes back to round {round} and learns alone for {rounds} rounds.</source>
+   <translation>Es kehrt zu Runde {round} zurück und lernt {rounds} Runden lang allein.</translation>
+  </message>
+  <message>
+   <source>Every answer was wrong.</source>
+   <translation>Jede Antwort war falsch.</translation>
+  </message>
+  <message>
+   <source>It gets easier puzzles, a level lower.</source>
+   <translation>Es bekommt leichtere Rätsel, eine Stufe tiefer.</translation>
+  </message>
+  <message>
+   <source>Its answers lack the form that is asked for.</source>
+   <translation>Seinen Antworten fehlt die verlangte Form.</translation>
+  </message>
+  <message>
+   <source>It's shown worked examples and finds out again what to begin with.</source>
+   <translation>Es bekommt vorgerechnete Beispiele und prüft neu, womit es anfängt.</translation>
+  </message>
+  <message>
+   <source>A model that got worse is found by its measurements.</source>
+   <translation>Ein schlechter gewordenes Modell zeigt sich an seinen Messungen.</translation>
+  </message>
+  <message>
+   <source>The data folder {home} can't be made ({strerror}):</source>
+   <translation>Der Datenordner {home} lässt sich nicht anlegen ({strerror}):</translation>
+  </message>
+  <message>
+   <source>choose another one with --home.</source>
+   <translation>Wähle mit --home einen anderen.</translation>
+  </message>
+  <message>
+   <source>{path} is damaged:</source>
+   <translation>{path} ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>move it away, and a new identity is made at the next start.</source>
+   <translation>Räum die Datei weg; beim nächsten Start entsteht eine neue Identität.</translation>
+  </message>
+  <message>
+   <source>Another node (process {holder}) is using {home}:</source>
+   <translation>Ein anderes Shoal (Prozess {holder}) benutzt {home}:</translation>
+  </message>
+  <message>
+   <source>stop it, or give this one its own --home.</source>
+   <translation>Halte es an, oder gib diesem ein eigenes --home.</translation>
+  </message>
+  <message>
+   <source>The data folder {home} can't be written ({strerror}):</source>
+   <translation>Der Datenordner {home} lässt sich nicht beschreiben ({strerror}):</translation>
+  </message>
+  <message>
+   <source>No swarm was found, so Shoal started one that computers on this network can find.</source>
+   <translation>Es wurde kein Schwarm gefunden, also hat Shoal einen gestartet, den Computer in diesem Netz finden.</translation>
+  </message>
+  <message>
+   <source>Port {port} of this computer is open to them, unencrypted, while it learns with others.</source>
+   <translation>Port {port} dieses Computers steht ihnen unverschlüsselt offen, solange gemeinsam gelernt wird.</translation>
+  </message>
+  <message>
+   <source>Invite others with {invite}</source>
+   <translation>Lade andere ein mit {invite}</translation>
+  </message>
+  <message>
+   <source>The relay didn't open on this computer ({log} says more):</source>
+   <translation>Das Relay startet auf diesem Computer nicht ({log} sagt mehr):</translation>
+  </message>
+  <message>
+   <source>name another with --relay.</source>
+   <translation>Nenne mit --relay ein anderes.</translation>
+  </message>
+  <message>
+   <source>No swarm was found, so Shoal started one for this computer alone, at port {port}.</source>
+   <translation>Es wurde kein Schwarm gefunden, also hat Shoal einen nur für diesen Computer gestartet, an Port {port}.</translation>
+  </message>
+  <message>
+   <source>They also need the six words.</source>
+   <translation>Sie brauchen auch die sechs Wörter.</translation>
+  </message>
+  <message>
+   <source>They need nothing else.</source>
+   <translation>Mehr brauchen sie nicht.</translation>
+  </message>
+  <message>
+   <source>The relay on this computer stopped on its own; it starts again in {wait} seconds.</source>
+   <translation>Das Relay auf diesem Computer ist ausgefallen; es startet in {wait} Sekunden neu.</translation>
+  </message>
+  <message>
+   <source>A relay can't be started on this computer ({strerror}):</source>
+   <translation>Auf diesem Computer lässt sich kein Relay starten ({strerror}):</translation>
+  </message>
+  <message>
+   <source>name another one with --relay.</source>
+   <translation>Nenne mit --relay ein anderes.</translation>
+  </message>
+  <message>
+   <source>{folder} can't be deleted:</source>
+   <translation>{folder} lässt sich nicht löschen:</translation>
+  </message>
+  <message>
+   <source>delete it yourself.</source>
+   <translation>Lösch es selbst.</translation>
+  </message>
+  <message>
+   <source>{place} can't be deleted ({strerror}):</source>
+   <translation>{place} lässt sich nicht löschen ({strerror}):</translation>
+  </message>
+  <message>
+   <source>close other programs or choose a smaller --model.</source>
+   <translation>Schließ andere Programme oder wähle ein kleineres --model.</translation>
+  </message>
+  <message>
+   <source>{remedy}, or choose another --model.</source>
+   <translation>{remedy}, oder wähle ein anderes --model.</translation>
+  </message>
+  <message>
+   <source>The trainer stopped after an error (details are in {log}).</source>
+   <translation>Der Trainer hielt nach einem Fehler an (mehr steht in {log}).</translation>
+  </message>
+  <message>
+   <source>The system ended the trainer, most likely because memory ran short.</source>
+   <translation>Das System hat den Trainer beendet, wahrscheinlich weil der Speicher knapp wurde.</translation>
+  </message>
+  <message>
+   <source>Another program ended the trainer.</source>
+   <translation>Ein anderes Programm hat den Trainer beendet.</translation>
+  </message>
+  <message>
+   <source>find out which one.</source>
+   <translation>Finde heraus, welches.</translation>
+  </message>
+  <message>
+   <source>The trainer crashed (details are in {log}).</source>
+   <translation>Der Trainer ist abgestürzt (mehr steht in {log}).</translation>
+  </message>
+  <message>
+   <source>The trainer ended unasked.</source>
+   <translation>Der Trainer endete ungefragt.</translation>
+  </message>
+  <message>
+   <source>The trainer couldn't be understood ({error}).</source>
+   <translation>Der Trainer war nicht zu verstehen ({error}).</translation>
+  </message>
+  <message>
+   <source>The trainer hasn't answered for {patience}.</source>
+   <translation>Der Trainer hat seit {patience} nicht geantwortet.</translation>
+  </message>
+  <message>
+   <source>Answer {number} came to question {number2}.</source>
+   <translation>Antwort {number} kam auf Frage {number2}.</translation>
+  </message>
+  <message>
+   <source>{name} is no answer to {name2}.</source>
+   <translation>{name} ist keine Antwort auf {name2}.</translation>
+  </message>
+  <message>
+   <source>The trainer's memory has grown to {held_mb} MB over {WINDOW} steps.</source>
+   <translation>Der Speicher des Trainers ist in {WINDOW} Schritten auf {held_mb} MB gewachsen.</translation>
+  </message>
+  <message>
+   <source>Nothing smaller is left:</source>
+   <translation>Kleiner geht es nicht:</translation>
+  </message>
+  <message>
+   <source>close other programs or choose a smaller model.</source>
+   <translation>Schließ andere Programme oder wähle ein kleineres Modell.</translation>
+  </message>
+  <message>
+   <source>Only {free} % of this computer's memory is free.</source>
+   <translation>Nur {free} % vom Speicher dieses Computers sind frei.</translation>
+  </message>
+  <message>
+   <source>This data folder was chosen with --home or SHOAL_HOME:</source>
+   <translation>Dieser Datenordner wurde mit --home oder SHOAL_HOME gewählt:</translation>
+  </message>
+  <message>
+   <source>close Shoal, move {current} yourself, and name the new place there.</source>
+   <translation>Schließ Shoal, verschieb {current} selbst und nenne dort den neuen Ort.</translation>
+  </message>
+  <message>
+   <source>The data folder already is {to}:</source>
+   <translation>Der Datenordner ist schon {to}:</translation>
+  </message>
+  <message>
+   <source>choose another one.</source>
+   <translation>Wähle einen anderen.</translation>
+  </message>
+  <message>
+   <source>{to} and the data folder {old} lie within each other:</source>
+   <translation>{to} und der Datenordner {old} liegen ineinander:</translation>
+  </message>
+  <message>
+   <source>{to} is a file:</source>
+   <translation>{to} ist eine Datei:</translation>
+  </message>
+  <message>
+   <source>choose a folder.</source>
+   <translation>Wähle einen Ordner.</translation>
+  </message>
+  <message>
+   <source>{to} isn't empty:</source>
+   <translation>{to} ist nicht leer:</translation>
+  </message>
+  <message>
+   <source>choose a new or an empty folder.</source>
+   <translation>Wähle einen neuen oder leeren Ordner.</translation>
+  </message>
+  <message>
+   <source>The disk of {to} has too little room ({SPARE_BYTES} are needed):</source>
+   <translation>Die Platte mit {to} hat zu wenig Platz ({SPARE_BYTES} werden gebraucht):</translation>
+  </message>
+  <message>
+   <source>The data folder couldn't be copied to {to} ({why}):</source>
+   <translation>Der Datenordner ließ sich nicht nach {to} kopieren ({why}):</translation>
+  </message>
+  <message>
+   <source>it stays where it was.</source>
+   <translation>Er bleibt, wo er war.</translation>
+  </message>
+  <message>
+   <source>Fix that or choose another place.</source>
+   <translation>Behebe das oder wähle einen anderen Ort.</translation>
+  </message>
+  <message>
+   <source>The new place can't be remembered in {place} ({strerror}):</source>
+   <translation>Der neue Ort lässt sich nicht in {place} merken ({strerror}):</translation>
+  </message>
+  <message>
+   <source>the data folder stays where it was.</source>
+   <translation>Der Datenordner bleibt, wo er war.</translation>
+  </message>
+  <message>
+   <source>It restarts and plays round {round} again.</source>
+   <translation>Er startet neu und spielt Runde {round} noch einmal.</translation>
+  </message>
+  <message>
+   <source>Round {round} is safe.</source>
+   <translation>Runde {round} ist gespeichert.</translation>
+  </message>
+  <message>
+   <source>It uses {share} % of its memory for a step now.</source>
+   <translation>Er braucht jetzt {share} % seines Speichers für einen Schritt.</translation>
+  </message>
+  <message>
+   <source>The engine is {name} from now on.</source>
+   <translation>Die Engine ist ab jetzt {name}.</translation>
+  </message>
+  <message>
+   <source>It was {engine_before} before.</source>
+   <translation>Vorher war es {engine_before}.</translation>
+  </message>
+  <message>
+   <source>New to the mix: {new}.</source>
+   <translation>Neu dabei: {new}.</translation>
+  </message>
+  <message>
+   <source>They were tried again, and it can learn from them now.</source>
+   <translation>Es hat sie noch einmal probiert und kann jetzt aus ihnen lernen.</translation>
+  </message>
+  <message>
+   <source>That happened {deaths} times in a row: {remedy}</source>
+   <translation>Das war {deaths} Mal hintereinander so: {remedy}</translation>
+  </message>
+  <message>
+   <source>The earlier history is kept as {name}.</source>
+   <translation>Der frühere Verlauf bleibt als {name}.</translation>
+  </message>
+  <message>
+   <source>A snooze lasts between a second and 31 days.</source>
+   <translation>Eine Ruhepause dauert eine Sekunde bis 31 Tage.</translation>
+  </message>
+  <message>
+   <source>This data folder also holds {name} after {rounds} rounds, which is another model:</source>
+   <translation>In diesem Datenordner liegt auch {name} nach {rounds} Runden, ein anderes Modell:</translation>
+  </message>
+  <message>
+   <source>its progress stays as it is, and this model learns in a folder of its own.</source>
+   <translation>Sein Fortschritt bleibt, wie er ist, und dieses Modell lernt in einem eigenen Ordner.</translation>
+  </message>
+  <message>
+   <source>No other one is left, so learning starts again from the beginning.</source>
+   <translation>Einen anderen gibt es nicht, also beginnt das Lernen von vorn.</translation>
+  </message>
+  <message>
+   <source>The history can't be read ({error}).</source>
+   <translation>Der Verlauf lässt sich nicht lesen ({error}).</translation>
+  </message>
+  <message>
+   <source>It is kept as {name}, and a new one begins.</source>
+   <translation>Er bleibt als {name}, und ein neuer beginnt.</translation>
+  </message>
+  <message>
+   <source>It continues from round {round}, the one before.</source>
+   <translation>Es geht weiter ab Runde {round}, der davor.</translation>
+  </message>
+  <message>
+   <source>The checkpoint {name} can't be used ({why}).</source>
+   <translation>Der gespeicherte Stand {name} ist nicht brauchbar ({why}).</translation>
+  </message>
+  <message>
+   <source>It is kept as {name2}.</source>
+   <translation>Er bleibt als {name2}.</translation>
+  </message>
+  <message>
+   <source>A window needs at least one weekday.</source>
+   <translation>Ein Zeitfenster braucht mindestens einen Wochentag.</translation>
+  </message>
+  <message>
+   <source>A window begins and ends between 00:00 and 24:00.</source>
+   <translation>Ein Zeitfenster beginnt und endet zwischen 00:00 und 24:00.</translation>
+  </message>
+  <message>
+   <source>{part} is no window of time; write it like mon-fri 22:00-07:00.</source>
+   <translation>{part} ist kein Zeitfenster; schreib es wie mon-fri 22:00-07:00.</translation>
+  </message>
+  <message>
+   <source>{part} has more than 59 minutes in an hour.</source>
+   <translation>{part} hat mehr als 59 Minuten in einer Stunde.</translation>
+  </message>
+  <message>
+   <source>Solo mode opens no network socket, but something tried to ({event}).</source>
+   <translation>Beim Lernen allein öffnet Shoal keine Netzverbindung, aber etwas hat es versucht ({event}).</translation>
+  </message>
+  <message>
+   <source>No swarm was found on this network:</source>
+   <translation>In diesem Netz wurde kein Schwarm gefunden:</translation>
+  </message>
+  <message>
+   <source>name one with --relay.</source>
+   <translation>Nenne einen mit --relay.</translation>
+  </message>
+  <message>
+   <source>A swarm was found on this network, at {url}.</source>
+   <translation>In diesem Netz wurde ein Schwarm gefunden, bei {url}.</translation>
+  </message>
+  <message>
+   <source>The node learns alone until it is started again.</source>
+   <translation>Es lernt allein, bis du es neu startest.</translation>
+  </message>
+  <message>
+   <source>The swarm's folder can't be used ({strerror}).</source>
+   <translation>Der Ordner des Schwarms ist nicht brauchbar ({strerror}).</translation>
+  </message>
+  <message>
+   <source>The outbox can't be used ({error}).</source>
+   <translation>Der Postausgang ist nicht brauchbar ({error}).</translation>
+  </message>
+  <message>
+   <source>Next try in {next_try_s} s.</source>
+   <translation>Nächster Versuch in {next_try_s} s.</translation>
+  </message>
+  <message>
+   <source>Shoal deleted {before} of old answers, logs and cached files.</source>
+   <translation>Shoal hat {before} alter Antworten, Protokolle und Zwischendateien gelöscht.</translation>
+  </message>
+  <message>
+   <source>The data folder takes {after}; its limit is {cap} GB.</source>
+   <translation>Der Datenordner hat {after}; seine Grenze ist {cap} GB.</translation>
+  </message>
+  <message>
+   <source>The rest is what your model learned, and models you downloaded.</source>
+   <translation>Der Rest ist, was dein Modell gelernt hat, und was du heruntergeladen hast.</translation>
+  </message>
+  <message>
+   <source>Delete models you don't need, or raise the limit.</source>
+   <translation>Lösch Modelle, die du nicht brauchst, oder erhöhe die Grenze.</translation>
+  </message>
+  <message>
+   <source>The data folder was over its limit of {cap} GB.</source>
+   <translation>Der Datenordner war über seiner Grenze von {cap} GB.</translation>
+  </message>
+  <message>
+   <source>What was learned can't be read ({reason}):</source>
+   <translation>Das Gelernte lässt sich nicht lesen ({reason}):</translation>
+  </message>
+  <message>
+   <source>start {remedy} once, which looks after damaged files, and try again.</source>
+   <translation>Starte einmal {remedy}, dabei wird nach beschädigten Dateien gesehen, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>Nothing was learned yet with {name} in {home}:</source>
+   <translation>Mit {name} wurde in {home} noch nichts gelernt:</translation>
+  </message>
+  <message>
+   <source>start {remedy}, or name another model or data folder with --model and --home.</source>
+   <translation>Starte {remedy}, oder nenne mit --model und --home ein anderes Modell oder einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>There is no room on the disk.</source>
+   <translation>Auf der Platte ist kein Platz.</translation>
+  </message>
+  <message>
+   <source>The trainer already has a model.</source>
+   <translation>Der Trainer hat schon ein Modell.</translation>
+  </message>
+  <message>
+   <source>The trainer was asked to work before it was given a model.</source>
+   <translation>Der Trainer sollte arbeiten, bevor er ein Modell hatte.</translation>
+  </message>
+  <message>
+   <source>{title} of {made} is older than this Shoal, which belongs to one of {least}, so nothing was installed:</source>
+   <translation>{title} vom {made} ist älter als dieses Shoal, zu dem einer vom {least} gehört; nichts wurde installiert:</translation>
+  </message>
+  <message>
+   <source>take the pack that came out with it.</source>
+   <translation>Nimm das Paket, das mit ihm kam.</translation>
+  </message>
+  <message>
+   <source>{title} of {made} is older than one that was here, of {seen}, so nothing was installed:</source>
+   <translation>{title} vom {made} ist älter als ein früheres hier, vom {seen}; nichts wurde installiert:</translation>
+  </message>
+  <message>
+   <source>take the newest; {remedy} takes this one anyway.</source>
+   <translation>Nimm das neueste; {remedy} nimmt trotzdem dieses.</translation>
+  </message>
+  <message>
+   <source>{file} isn't what its name says:</source>
+   <translation>{file} ist nicht, was der Name sagt:</translation>
+  </message>
+  <message>
+   <source>copy or download it again.</source>
+   <translation>Kopier oder lade es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{file} holds a file that no wheel may hold ({name}):</source>
+   <translation>{file} enthält eine Datei, die nicht in ein Wheel gehört ({name}):</translation>
+  </message>
+  <message>
+   <source>don't use it.</source>
+   <translation>Benutz es nicht.</translation>
+  </message>
+  <message>
+   <source>{file} would write over {name} of another package:</source>
+   <translation>{file} würde {name} eines anderen Pakets überschreiben:</translation>
+  </message>
+  <message>
+   <source>report this pack.</source>
+   <translation>Melde dieses Paket.</translation>
+  </message>
+  <message>
+   <source>{said} is damaged or another file than the manifest names:</source>
+   <translation>{said} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
+  </message>
+  <message>
+   <source>The manifest has {content} bytes and {MANIFEST} are allowed:</source>
+   <translation>Das Verzeichnis hat {content} Byte, erlaubt sind {MANIFEST}:</translation>
+  </message>
+  <message>
+   <source>nothing was installed.</source>
+   <translation>Nichts wurde installiert.</translation>
+  </message>
+  <message>
+   <source>The manifest isn't signed by the makers of this Shoal, so nothing was installed:</source>
+   <translation>Das Verzeichnis ist nicht von den Machern dieses Shoal unterschrieben, darum wurde nichts installiert:</translation>
+  </message>
+  <message>
+   <source>take the one that belongs to this version.</source>
+   <translation>Nimm das, das zu dieser Version gehört.</translation>
+  </message>
+  <message>
+   <source>{title} is for {system} on {machine}, and this is {system2} on {machine2}:</source>
+   <translation>{title} ist für {system} auf {machine}, und das hier ist {system2} auf {machine2}:</translation>
+  </message>
+  <message>
+   <source>take the pack for this computer.</source>
+   <translation>Nimm das Paket für diesen Computer.</translation>
+  </message>
+  <message>
+   <source>{title} needs {what} {least} or newer, and this system has {here}:</source>
+   <translation>{title} braucht {what} {least} oder neuer, und dieses System hat {here}:</translation>
+  </message>
+  <message>
+   <source>update the system, or use Shoal on a newer one.</source>
+   <translation>Aktualisiere das System, oder benutz Shoal auf einem neueren.</translation>
+  </message>
+  <message>
+   <source>This copy of Shoal comes without engine packs: {how}, or name a key with --key.</source>
+   <translation>Diese Kopie von Shoal hat keine Engine-Pakete: {how}, oder nenne mit --key einen Schlüssel.</translation>
+  </message>
+  <message>
+   <source>{path} can't be read ({error}):</source>
+   <translation>{path} lässt sich nicht lesen ({error}):</translation>
+  </message>
+  <message>
+   <source>install Shoal again.</source>
+   <translation>Installiere Shoal neu.</translation>
+  </message>
+  <message>
+   <source>The manifest can't be understood ({error}), so nothing was installed:</source>
+   <translation>Das Verzeichnis ist nicht zu verstehen ({error}), darum wurde nichts installiert:</translation>
+  </message>
+  <message>
+   <source>{folder} holds no engine:</source>
+   <translation>In {folder} ist keine Engine:</translation>
+  </message>
+  <message>
+   <source>choose the folder with the engine's files; one of them has a name such as cpu.json.</source>
+   <translation>Wähle den Ordner mit ihren Dateien; eine davon heißt zum Beispiel cpu.json.</translation>
+  </message>
+  <message>
+   <source>An engine is being installed or removed by another process:</source>
+   <translation>Eine Engine wird gerade von einem anderen Prozess installiert oder entfernt:</translation>
+  </message>
+  <message>
+   <source>wait for it, then try again.</source>
+   <translation>Warte darauf, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>The engine isn't installed:</source>
+   <translation>Die Engine ist nicht installiert:</translation>
+  </message>
+  <message>
+   <source>open Shoal's window, or run {remedy}.</source>
+   <translation>Öffne Shoals Fenster oder führ {remedy} aus.</translation>
+  </message>
+  <message>
+   <source>{title} needs a 64-bit Python {wanted}, and this computer has {there}: {advice}, then try again.</source>
+   <translation>{title} braucht ein 64-Bit-Python {wanted}, dieser Computer hat {there}: {advice}, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>macOS runs Shoal from a passing place, because it was opened where it was downloaded:</source>
+   <translation>macOS führt Shoal von einem Übergangsort aus, weil es dort geöffnet wurde, wo es geladen wurde:</translation>
+  </message>
+  <message>
+   <source>move Shoal into Applications, open it there, then try again.</source>
+   <translation>Verschieb Shoal nach Programme, öffne es dort, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{path} can't make virtual environments:</source>
+   <translation>{path} kann keine virtuellen Umgebungen anlegen:</translation>
+  </message>
+  <message>
+   <source>install what it needs for that, on Debian and Ubuntu with `sudo apt-get install python{version}-venv`, then try again.</source>
+   <translation>Installiere, was dafür fehlt, auf Debian und Ubuntu mit `sudo apt-get install python{version}-venv`, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>The engine is in place but doesn't load ({said}):</source>
+   <translation>Die Engine liegt bereit, lädt aber nicht ({said}):</translation>
+  </message>
+  <message>
+   <source>repair it with {remedy}, or install it again.</source>
+   <translation>Reparier sie mit {remedy} oder installier sie neu.</translation>
+  </message>
+  <message>
+   <source>This system is older than the engine needs ({said}):</source>
+   <translation>Dieses System ist älter, als die Engine braucht ({said}):</translation>
+  </message>
+  <message>
+   <source>update it, or use Shoal on a newer one.</source>
+   <translation>Aktualisiere es, oder benutz Shoal auf einem neueren.</translation>
+  </message>
+  <message>
+   <source>{command} doesn't start ({strerror}):</source>
+   <translation>{command} startet nicht ({strerror}):</translation>
+  </message>
+  <message>
+   <source>repair the installation of Shoal.</source>
+   <translation>Reparier die Installation von Shoal.</translation>
+  </message>
+  <message>
+   <source>The engine is damaged:</source>
+   <translation>Die Engine ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>repair it, or install it again.</source>
+   <translation>Reparier sie oder installier sie neu.</translation>
+  </message>
+  <message>
+   <source>{filename} can't be read ({strerror}):</source>
+   <translation>{filename} lässt sich nicht lesen ({strerror}):</translation>
+  </message>
+  <message>
+   <source>name the manifest with --manifest, with its signature beside it.</source>
+   <translation>Nenne das Verzeichnis mit --manifest, mit seiner Unterschrift daneben.</translation>
+  </message>
+  <message>
+   <source>Looking whether there is room on the disk.</source>
+   <translation>Sieht nach, ob auf der Platte Platz ist.</translation>
+  </message>
+  <message>
+   <source>Looking at what is here already.</source>
+   <translation>Sieht nach, was schon da ist.</translation>
+  </message>
+  <message>
+   <source>The engine is unpacked.</source>
+   <translation>Die Engine ist entpackt.</translation>
+  </message>
+  <message>
+   <source>{name} is in use.</source>
+   <translation>{name} ist in Gebrauch.</translation>
+  </message>
+  <message>
+   <source>Looking at the engine that is installed.</source>
+   <translation>Prüft die installierte Engine.</translation>
+  </message>
+  <message>
+   <source>{previous} is in use again.</source>
+   <translation>{previous} ist wieder in Gebrauch.</translation>
+  </message>
+  <message>
+   <source>Making an environment with Python {version}.</source>
+   <translation>Richtet eine Umgebung mit Python {version} ein.</translation>
+  </message>
+  <message>
+   <source>Checking that the engine loads.</source>
+   <translation>Prüft, ob die Engine lädt.</translation>
+  </message>
+  <message>
+   <source>Taking the engine into use.</source>
+   <translation>Nimmt die Engine in Betrieb.</translation>
+  </message>
+  <message>
+   <source>{title} needs {missing} on the disk that holds {root}, and {there} are free:</source>
+   <translation>{title} braucht {missing} auf der Platte mit {root}, und {there} sind frei:</translation>
+  </message>
+  <message>
+   <source>free up some space, or name another folder with SHOAL_PACKS, then try again.</source>
+   <translation>Schaff etwas Platz oder leg sie anderswohin, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>The engine needs {missing} more on the disk that holds {root}, and {there} are free:</source>
+   <translation>Die Engine braucht noch {missing} auf der Platte mit {root}, und {there} sind frei:</translation>
+  </message>
+  <message>
+   <source>Unpacking the engine.</source>
+   <translation>Entpackt die Engine.</translation>
+  </message>
+  <message>
+   <source>There is no engine to repair:</source>
+   <translation>Es gibt keine Engine zum Reparieren:</translation>
+  </message>
+  <message>
+   <source>install one with {remedy}.</source>
+   <translation>Installiere eine mit {remedy}.</translation>
+  </message>
+  <message>
+   <source>The engine is whole; nothing had to be repaired.</source>
+   <translation>Die Engine ist heil; nichts war zu reparieren.</translation>
+  </message>
+  <message>
+   <source>There is no earlier engine to go back to:</source>
+   <translation>Es gibt keine frühere Engine:</translation>
+  </message>
+  <message>
+   <source>only one was installed so far.</source>
+   <translation>Bisher war nur eine installiert.</translation>
+  </message>
+  <message>
+   <source>The engine before this one can't be used ({fault}):</source>
+   <translation>Die vorherige Engine ist nicht brauchbar ({fault}):</translation>
+  </message>
+  <message>
+   <source>repair the one in use instead.</source>
+   <translation>Reparier stattdessen die jetzige.</translation>
+  </message>
+  <message>
+   <source>There is no engine {pack} here: {listed} names those that are.</source>
+   <translation>Eine Engine {pack} gibt es hier nicht: {listed} zeigt, welche da sind.</translation>
+  </message>
+  <message>
+   <source>An earlier installation is still coming to its end.</source>
+   <translation>Eine frühere Installation geht noch zu Ende.</translation>
+  </message>
+  <message>
+   <source>{name} isn't in {folder}:</source>
+   <translation>{name} ist nicht in {folder}:</translation>
+  </message>
+  <message>
+   <source>copy all files of the pack there, then try again.</source>
+   <translation>Kopier alle Dateien des Pakets dorthin, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{path} is damaged or another file than the manifest names:</source>
+   <translation>{path} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
+  </message>
+  <message>
+   <source>A token ends at a whole Unix second, for a key of 64 hex digits or for any.</source>
+   <translation>Eine Marke endet zu einer ganzen Unix-Sekunde, für einen Schlüssel aus 64 Hexziffern oder für jeden.</translation>
+  </message>
+  <message>
+   <source>This relay asks for an invite of its operator, and this is none.</source>
+   <translation>Dieses Relay will eine Einladung seines Betreibers, und das ist keine.</translation>
+  </message>
+  <message>
+   <source>The invite wasn't signed by this relay's operator:</source>
+   <translation>Die Einladung ist nicht vom Betreiber dieses Relays unterschrieben:</translation>
+  </message>
+  <message>
+   <source>ask for one.</source>
+   <translation>Frag nach einer.</translation>
+  </message>
+  <message>
+   <source>The invite was made for another key:</source>
+   <translation>Die Einladung ist für einen anderen Schlüssel:</translation>
+  </message>
+  <message>
+   <source>ask for one of your own.</source>
+   <translation>Frag nach einer eigenen.</translation>
+  </message>
+  <message>
+   <source>The invite has ended:</source>
+   <translation>Die Einladung ist abgelaufen:</translation>
+  </message>
+  <message>
+   <source>ask the operator for a new one.</source>
+   <translation>Frag den Betreiber nach einer neuen.</translation>
+  </message>
+  <message>
+   <source>The outbox can't be written ({error}):</source>
+   <translation>Der Postausgang lässt sich nicht schreiben ({error}):</translation>
+  </message>
+  <message>
+   <source>make room on the disk.</source>
+   <translation>Schaff Platz auf der Platte.</translation>
+  </message>
+  <message>
+   <source>Connected to {relay}, swarm {swarm}.</source>
+   <translation>Verbunden mit {relay}, Schwarm {swarm}.</translation>
+  </message>
+  <message>
+   <source>A client needs the address of a relay.</source>
+   <translation>Ein Client braucht die Adresse eines Relays.</translation>
+  </message>
+  <message>
+   <source>The relay says: {msg}</source>
+   <translation>Das Relay sagt: {msg}</translation>
+  </message>
+  <message>
+   <source>The relay says goodbye: {reason}</source>
+   <translation>Das Relay verabschiedet sich: {reason}</translation>
+  </message>
+  <message>
+   <source>{place} has stopped answering.</source>
+   <translation>{place} antwortet nicht mehr.</translation>
+  </message>
+  <message>
+   <source>The connection to {place} broke off.</source>
+   <translation>Die Verbindung zu {place} ist abgerissen.</translation>
+  </message>
+  <message>
+   <source>{place} can't be spoken to ({name}):</source>
+   <translation>Mit {place} klappt keine Verbindung ({name}):</translation>
+  </message>
+  <message>
+   <source>{place} has gone silent.</source>
+   <translation>{place} ist verstummt.</translation>
+  </message>
+  <message>
+   <source>{place} sends what is no message of a relay.</source>
+   <translation>{place} schickt nichts, was von einem Relay käme.</translation>
+  </message>
+  <message>
+   <source>{place} hung up ({code}).</source>
+   <translation>{place} hat aufgelegt ({code}).</translation>
+  </message>
+  <message>
+   <source>{place} sends this node on to another address, which isn't followed:</source>
+   <translation>{place} verweist auf eine andere Adresse, der Shoal nicht folgt:</translation>
+  </message>
+  <message>
+   <source>check its address.</source>
+   <translation>Prüf seine Adresse.</translation>
+  </message>
+  <message>
+   <source>{place} sends far more than anybody asked for.</source>
+   <translation>{place} schickt viel mehr, als verlangt war.</translation>
+  </message>
+  <message>
+   <source>{place} sends what is no message of a relay:</source>
+   <translation>{place} schickt nichts, was von einem Relay käme:</translation>
+  </message>
+  <message>
+   <source>{place} runs an older Shoal, which can't prove who it is:</source>
+   <translation>{place} hat ein älteres Shoal, das sich nicht ausweisen kann:</translation>
+  </message>
+  <message>
+   <source>it has to be updated.</source>
+   <translation>Es muss aktualisiert werden.</translation>
+  </message>
+  <message>
+   <source>{place} is no relay of this kind:</source>
+   <translation>{place} ist kein solches Relay:</translation>
+  </message>
+  <message>
+   <source>{place} doesn't answer:</source>
+   <translation>{place} antwortet nicht:</translation>
+  </message>
+  <message>
+   <source>is the address right, and the relay running?</source>
+   <translation>Stimmt die Adresse, und läuft das Relay?</translation>
+  </message>
+  <message>
+   <source>The proxy doesn't let this computer through to {place} ({status}).</source>
+   <translation>Der Proxy lässt diesen Computer nicht zu {place} durch ({status}).</translation>
+  </message>
+  <message>
+   <source>The proxy {hostname} doesn't answer:</source>
+   <translation>Der Proxy {hostname} antwortet nicht:</translation>
+  </message>
+  <message>
+   <source>check the system's proxy.</source>
+   <translation>Prüf den Proxy des Systems.</translation>
+  </message>
+  <message>
+   <source>There is no relay at {place} (it answers {status}):</source>
+   <translation>Bei {place} ist kein Relay (Antwort {status}):</translation>
+  </message>
+  <message>
+   <source>{place} shows no certificate that this computer trusts:</source>
+   <translation>{place} zeigt kein Zertifikat, dem dieser Computer vertraut:</translation>
+  </message>
+  <message>
+   <source>check the address and the clock.</source>
+   <translation>Prüf die Adresse und die Uhr.</translation>
+  </message>
+  <message>
+   <source>There is no computer called {hostname}, or the network is down.</source>
+   <translation>Einen Computer {hostname} gibt es nicht, oder das Netz ist weg.</translation>
+  </message>
+  <message>
+   <source>{place} can't be reached ({strerror}).</source>
+   <translation>{place} ist nicht erreichbar ({strerror}).</translation>
+  </message>
+  <message>
+   <source>A message in the open.</source>
+   <translation>Eine Nachricht im Klartext.</translation>
+  </message>
+  <message>
+   <source>{place} has taken nothing for {SEND_S} s.</source>
+   <translation>{place} hat seit {SEND_S} s nichts angenommen.</translation>
+  </message>
+  <message>
+   <source>{place} lets no one in right now.</source>
+   <translation>{place} lässt gerade niemanden herein.</translation>
+  </message>
+  <message>
+   <source>{place} lets no one in with these words: {msg}</source>
+   <translation>{place} lässt niemanden herein und sagt: {msg}</translation>
+  </message>
+  <message>
+   <source>{place} doesn't prove that it knows this swarm's six words:</source>
+   <translation>{place} zeigt nicht, dass es die sechs Wörter dieses Schwarms kennt:</translation>
+  </message>
+  <message>
+   <source>check its address and them.</source>
+   <translation>Prüf seine Adresse und die Wörter.</translation>
+  </message>
+  <message>
+   <source>Somebody on the way to {place} has meddled with what it says.</source>
+   <translation>Auf dem Weg zu {place} hat jemand die Nachrichten verändert.</translation>
+  </message>
+  <message>
+   <source>Messages are text frames.</source>
+   <translation>Nachrichten sind Textframes.</translation>
+  </message>
+  <message>
+   <source>Relays on this network can be neither found nor announced ({why}):</source>
+   <translation>Relays lassen sich in diesem Netz weder finden noch ankündigen ({why}):</translation>
+  </message>
+  <message>
+   <source>use an invite link instead.</source>
+   <translation>Nimm stattdessen einen Einladungslink.</translation>
+  </message>
+  <message>
+   <source>An identity isn't copied into other processes.</source>
+   <translation>Eine Identität wird nicht in andere Prozesse kopiert.</translation>
+  </message>
+  <message>
+   <source>The key's file holds another key than it says.</source>
+   <translation>In der Schlüsseldatei liegt ein anderer Schlüssel, als sie sagt.</translation>
+  </message>
+  <message>
+   <source>A passphrase needs {SHORTEST_PASSPHRASE} characters or more:</source>
+   <translation>Eine Passphrase braucht mindestens {SHORTEST_PASSPHRASE} Zeichen:</translation>
+  </message>
+  <message>
+   <source>choose a longer one.</source>
+   <translation>Wähle eine längere.</translation>
+  </message>
+  <message>
+   <source>The file holds another key than it says:</source>
+   <translation>In der Datei liegt ein anderer Schlüssel, als sie sagt:</translation>
+  </message>
+  <message>
+   <source>bring yours back with its recovery words.</source>
+   <translation>Hol deinen mit seinen Wiederherstellungswörtern zurück.</translation>
+  </message>
+  <message>
+   <source>There are {WORDS} recovery words; these are {words}.</source>
+   <translation>Es sind {WORDS} Wiederherstellungswörter; das hier sind {words}.</translation>
+  </message>
+  <message>
+   <source>The key's file is damaged.</source>
+   <translation>Die Schlüsseldatei ist beschädigt.</translation>
+  </message>
+  <message>
+   <source>The key's file is damaged:</source>
+   <translation>Die Schlüsseldatei ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>bring the key back with its recovery words.</source>
+   <translation>Hol den Schlüssel mit seinen Wiederherstellungswörtern zurück.</translation>
+  </message>
+  <message>
+   <source>This passphrase doesn't open the key:</source>
+   <translation>Diese Passphrase öffnet den Schlüssel nicht:</translation>
+  </message>
+  <message>
+   <source>Word {place} isn't a recovery word:</source>
+   <translation>Wort {place} ist kein Wiederherstellungswort:</translation>
+  </message>
+  <message>
+   <source>check its spelling.</source>
+   <translation>Prüf die Schreibweise.</translation>
+  </message>
+  <message>
+   <source>Every word is a recovery word, but together they are no key:</source>
+   <translation>Jedes Wort stimmt für sich, zusammen sind sie kein Schlüssel:</translation>
+  </message>
+  <message>
+   <source>one is wrong, or two are swapped.</source>
+   <translation>Eins ist falsch, oder zwei sind vertauscht.</translation>
+  </message>
+  <message>
+   <source>That isn't an invite:</source>
+   <translation>Das ist keine Einladung:</translation>
+  </message>
+  <message>
+   <source>it begins with shoal://join/.</source>
+   <translation>Sie beginnt mit shoal://join/.</translation>
+  </message>
+  <message>
+   <source>A relay's address begins with ws:// or wss://.</source>
+   <translation>Die Adresse eines Relays beginnt mit ws:// oder wss://.</translation>
+  </message>
+  <message>
+   <source>it begins with {PREFIX}.</source>
+   <translation>Sie beginnt mit {PREFIX}.</translation>
+  </message>
+  <message>
+   <source>An invite has no # in it:</source>
+   <translation>In einer Einladung steht kein #:</translation>
+  </message>
+  <message>
+   <source>copy it once more.</source>
+   <translation>Kopier sie noch einmal.</translation>
+  </message>
+  <message>
+   <source>An invite has no % in it:</source>
+   <translation>In einer Einladung steht kein %:</translation>
+  </message>
+  <message>
+   <source>copy the link itself, not one from a page's address.</source>
+   <translation>Kopier den Link selbst, nicht den aus der Adresse einer Seite.</translation>
+  </message>
+  <message>
+   <source>After shoal://join/ an invite says ws/ or wss/:</source>
+   <translation>Nach shoal://join/ steht in einer Einladung ws/ oder wss/:</translation>
+  </message>
+  <message>
+   <source>ask for a new link.</source>
+   <translation>Frag nach einem neuen Link.</translation>
+  </message>
+  <message>
+   <source>There is no address here:</source>
+   <translation>Hier steht keine Adresse:</translation>
+  </message>
+  <message>
+   <source>paste an invite or a relay's address.</source>
+   <translation>Füge eine Einladung oder die Adresse eines Relays ein.</translation>
+  </message>
+  <message>
+   <source>it is longer than {LONGEST} characters.</source>
+   <translation>Sie ist länger als {LONGEST} Zeichen.</translation>
+  </message>
+  <message>
+   <source>Copy the link alone.</source>
+   <translation>Kopier nur den Link.</translation>
+  </message>
+  <message>
+   <source>it has blanks or line breaks.</source>
+   <translation>Sie enthält Leerzeichen oder Zeilenumbrüche.</translation>
+  </message>
+  <message>
+   <source>It begins with shoal://join/.</source>
+   <translation>Sie beginnt mit shoal://join/.</translation>
+  </message>
+  <message>
+   <source>it has other signs than plain letters and digits.</source>
+   <translation>Sie enthält andere Zeichen als Buchstaben und Ziffern.</translation>
+  </message>
+  <message>
+   <source>Copy it again.</source>
+   <translation>Kopier sie noch einmal.</translation>
+  </message>
+  <message>
+   <source>A relay's address has no user name or password in it:</source>
+   <translation>In der Adresse eines Relays steht kein Name oder Passwort:</translation>
+  </message>
+  <message>
+   <source>leave out all up to the @.</source>
+   <translation>Lass alles bis zum @ weg.</translation>
+  </message>
+  <message>
+   <source>A relay's address has a host and a port, such as 192.168.1.20:8777:</source>
+   <translation>Die Adresse eines Relays hat Host und Port, wie 192.168.1.20:8777:</translation>
+  </message>
+  <message>
+   <source>add what is missing.</source>
+   <translation>Ergänze, was fehlt.</translation>
+  </message>
+  <message>
+   <source>A relay's address begins with ws:// or wss://:</source>
+   <translation>Die Adresse eines Relays beginnt mit ws:// oder wss://:</translation>
+  </message>
+  <message>
+   <source>The path of the relay's address is no path of a relay:</source>
+   <translation>Dieser Pfad gehört zu keinem Relay:</translation>
+  </message>
+  <message>
+   <source>it is mostly {SOCKET_PATH}.</source>
+   <translation>Meist ist er {SOCKET_PATH}.</translation>
+  </message>
+  <message>
+   <source>Host and port of the relay's address can't be told apart:</source>
+   <translation>Host und Port des Relays lassen sich nicht trennen:</translation>
+  </message>
+  <message>
+   <source>write HOST:PORT.</source>
+   <translation>Schreib HOST:PORT.</translation>
+  </message>
+  <message>
+   <source>The port of the relay's address is no number from 1 to 65535:</source>
+   <translation>Der Port des Relays ist keine Zahl von 1 bis 65535:</translation>
+  </message>
+  <message>
+   <source>correct it.</source>
+   <translation>Berichtige ihn.</translation>
+  </message>
+  <message>
+   <source>The relay's address has no host:</source>
+   <translation>In der Adresse des Relays fehlt der Host:</translation>
+  </message>
+  <message>
+   <source>copy the whole address.</source>
+   <translation>Kopier die ganze Adresse.</translation>
+  </message>
+  <message>
+   <source>The host of the relay's address is no host name:</source>
+   <translation>Der Host in der Adresse ist kein Hostname:</translation>
+  </message>
+  <message>
+   <source>At {address} a relay listens, but no one can reach it there:</source>
+   <translation>Bei {address} hört ein Relay, aber niemand kann es dort erreichen:</translation>
+  </message>
+  <message>
+   <source>use its computer's address.</source>
+   <translation>Nimm die Adresse seines Computers.</translation>
+  </message>
+  <message>
+   <source>{address} is no single computer's address:</source>
+   <translation>{address} ist nicht die Adresse eines einzelnen Computers:</translation>
+  </message>
+  <message>
+   <source>use the relay's own.</source>
+   <translation>Nimm die des Relays.</translation>
+  </message>
+  <message>
+   <source>The address isn't written in its one way:</source>
+   <translation>Die Adresse ist nicht in ihrer einen Form geschrieben:</translation>
+  </message>
+  <message>
+   <source>write {url}.</source>
+   <translation>Schreib {url}.</translation>
+  </message>
+  <message>
+   <source>Two slashes are missing after the first colon:</source>
+   <translation>Nach dem ersten Doppelpunkt fehlen zwei Schrägstriche:</translation>
+  </message>
+  <message>
+   <source>copy the address once more.</source>
+   <translation>Kopier die Adresse noch einmal.</translation>
+  </message>
+  <message>
+   <source>That is a web page:</source>
+   <translation>Das ist eine Webseite:</translation>
+  </message>
+  <message>
+   <source>a relay's address begins with ws:// or wss://.</source>
+   <translation>Die Adresse eines Relays beginnt mit ws:// oder wss://.</translation>
+  </message>
+  <message>
+   <source>The invite has an entry that this version doesn't know:</source>
+   <translation>In der Einladung steht etwas, das diese Version nicht kennt:</translation>
+  </message>
+  <message>
+   <source>update Shoal, or ask for a new link.</source>
+   <translation>Aktualisiere Shoal, oder frag nach einem neuen Link.</translation>
+  </message>
+  <message>
+   <source>The invite names its {ENTRIES} twice:</source>
+   <translation>Die Einladung nennt zweimal: {ENTRIES}</translation>
+  </message>
+  <message>
+   <source>A relay's address has no ? or # in it:</source>
+   <translation>In der Adresse eines Relays steht kein ? oder #:</translation>
+  </message>
+  <message>
+   <source>leave out what begins there.</source>
+   <translation>Lass weg, was dort beginnt.</translation>
+  </message>
+  <message>
+   <source>An IPv6 address with a % holds on one computer only:</source>
+   <translation>Eine IPv6-Adresse mit % gilt nur auf einem Computer:</translation>
+  </message>
+  <message>
+   <source>use another of its addresses.</source>
+   <translation>Nimm eine andere seiner Adressen.</translation>
+  </message>
+  <message>
+   <source>The {what} of this invite has characters or a length that none has.</source>
+   <translation>In dieser Einladung hat {what} unerlaubte Zeichen oder eine unerlaubte Länge.</translation>
+  </message>
+  <message>
+   <source>What stands in brackets is no IPv6 address:</source>
+   <translation>In den Klammern steht keine IPv6-Adresse:</translation>
+  </message>
+  <message>
+   <source>The host looks like an IPv4 address and is none:</source>
+   <translation>Der Host sieht aus wie eine IPv4-Adresse und ist keine:</translation>
+  </message>
+  <message>
+   <source>At {place} there is now the relay {relay}, not {relay2} as before:</source>
+   <translation>Bei {place} ist jetzt das Relay {relay}, nicht {relay2} wie vorher:</translation>
+  </message>
+  <message>
+   <source>if that is right, ask for a new invite or remove the address from relays.json.</source>
+   <translation>Stimmt das, frag nach einer neuen Einladung oder lösch die Adresse aus relays.json.</translation>
+  </message>
+  <message>
+   <source>{place} serves the swarm {swarm}, not {swarm2} as before:</source>
+   <translation>{place} bedient den Schwarm {swarm}, nicht {swarm2} wie vorher:</translation>
+  </message>
+  <message>
+   <source>{relay} asks newcomers for more work ({bits} bits) than a computer has time for.</source>
+   <translation>{relay} verlangt von Neuen mehr Rechenarbeit ({bits} Bit), als ein Computer schafft.</translation>
+  </message>
+  <message>
+   <source>{place} doesn't prove that it is the relay {relay}:</source>
+   <translation>{place} zeigt nicht, dass es das Relay {relay} ist:</translation>
+  </message>
+  <message>
+   <source>{place} says nothing:</source>
+   <translation>{place} sagt nichts:</translation>
+  </message>
+  <message>
+   <source>is it a relay?</source>
+   <translation>Ist es ein Relay?</translation>
+  </message>
+  <message>
+   <source>{place} doesn't speak as a relay does:</source>
+   <translation>{place} spricht nicht wie ein Relay:</translation>
+  </message>
+  <message>
+   <source>enter the recovery words of {name} ({restoring}).</source>
+   <translation>Gib die Wiederherstellungswörter von {name} ein ({restoring}).</translation>
+  </message>
+  <message>
+   <source>Others on this computer could read your key in {path}; now only you can.</source>
+   <translation>Andere auf diesem Computer konnten deinen Schlüssel in {path} lesen; jetzt kannst nur du es.</translation>
+  </message>
+  <message>
+   <source>If one of them may have copied it, make a new one: {remedy}.</source>
+   <translation>Hat ihn jemand kopiert, mach einen neuen: {remedy}.</translation>
+  </message>
+  <message>
+   <source>The keyring's entry for {name} is damaged:</source>
+   <translation>Der Eintrag für {name} im Schlüsselbund ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>enter its recovery words ({restoring}).</source>
+   <translation>Gib die Wiederherstellungswörter ein ({restoring}).</translation>
+  </message>
+  <message>
+   <source>Others on this computer can read your key in {path}:</source>
+   <translation>Andere auf diesem Computer können deinen Schlüssel in {path} lesen:</translation>
+  </message>
+  <message>
+   <source>set {PASSPHRASE} to encrypt it.</source>
+   <translation>Setz {PASSPHRASE}, um ihn zu verschlüsseln.</translation>
+  </message>
+  <message>
+   <source>Until then, {name} stays away and this session has another name.</source>
+   <translation>Bis dahin bleibt {name} weg, und diese Sitzung hat einen anderen Namen.</translation>
+  </message>
+  <message>
+   <source>There is no identity here yet: Shoal makes one when it first learns with others, and {remedy} does so now.</source>
+   <translation>Hier gibt es noch keine Identität: Shoal macht eine, sobald es mit anderen lernt, und {remedy} macht sie jetzt.</translation>
+  </message>
+  <message>
+   <source>So the key of {name} is in {path}, which only you can read.</source>
+   <translation>Der Schlüssel von {name} liegt darum in {path}; nur du kannst ihn lesen.</translation>
+  </message>
+  <message>
+   <source>Set {PASSPHRASE} to encrypt it.</source>
+   <translation>Setz {PASSPHRASE}, um ihn zu verschlüsseln.</translation>
+  </message>
+  <message>
+   <source>The key of {name} is still in the keyring, which refused ({name2}):</source>
+   <translation>Der Schlüssel von {name} liegt noch im Schlüsselbund, der sich weigert ({name2}):</translation>
+  </message>
+  <message>
+   <source>delete the entry {SERVICE} there.</source>
+   <translation>Lösch dort den Eintrag {SERVICE}.</translation>
+  </message>
+  <message>
+   <source>An access token for models may still be in the keyring, which refused ({name}):</source>
+   <translation>Im Schlüsselbund, der sich weigert ({name}), liegt vielleicht noch ein Zugangstoken für Modelle:</translation>
+  </message>
+  <message>
+   <source>The system's keyring didn't keep the key.</source>
+   <translation>Der Schlüsselbund des Systems hat den Schlüssel nicht behalten.</translation>
+  </message>
+  <message>
+   <source>The key of {name} isn't in this keyring:</source>
+   <translation>Der Schlüssel von {name} ist nicht in diesem Schlüsselbund:</translation>
+  </message>
+  <message>
+   <source>log in as before, or enter its recovery words ({restoring}).</source>
+   <translation>Melde dich an wie vorher, oder gib seine Wiederherstellungswörter ein ({restoring}).</translation>
+  </message>
+  <message>
+   <source>This computer has no keyring.</source>
+   <translation>Dieser Computer hat keinen Schlüsselbund.</translation>
+  </message>
+  <message>
+   <source>The key of {name} is under a passphrase:</source>
+   <translation>Der Schlüssel von {name} hat eine Passphrase:</translation>
+  </message>
+  <message>
+   <source>set {PASSPHRASE} to it.</source>
+   <translation>Setz {PASSPHRASE} darauf.</translation>
+  </message>
+  <message>
+   <source>{path} holds the key of {name}, not of {name2}.</source>
+   <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}.</translation>
+  </message>
+  <message>
+   <source>{path} holds the key of {name}, not of {name2}: {enter}</source>
+   <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}: {enter}</translation>
+  </message>
+  <message>
+   <source>The key can't be kept in {folder} ({why}).</source>
+   <translation>Der Schlüssel lässt sich nicht in {folder} speichern ({why}).</translation>
+  </message>
+  <message>
+   <source>This name lasts until the node ends.</source>
+   <translation>Dieser Name gilt, bis Shoal endet.</translation>
+  </message>
+  <message>
+   <source>The system's keyring didn't answer:</source>
+   <translation>Der Schlüsselbund des Systems hat nicht geantwortet:</translation>
+  </message>
+  <message>
+   <source>unlock it.</source>
+   <translation>Entsperr ihn.</translation>
+  </message>
+  <message>
+   <source>{path} can't be read ({strerror}):</source>
+   <translation>{path} lässt sich nicht lesen ({strerror}):</translation>
+  </message>
+  <message>
+   <source>{path} isn't there: {enter}</source>
+   <translation>{path} fehlt: {enter}</translation>
+  </message>
+  <message>
+   <source>{path} can't be read ({why}): {enter}</source>
+   <translation>{path} lässt sich nicht lesen ({why}): {enter}</translation>
+  </message>
+  <message>
+   <source>The key of {name} is damaged, and its file is kept as {path}: {enter}</source>
+   <translation>Der Schlüssel von {name} ist beschädigt, seine Datei bleibt als {path}: {enter}</translation>
+  </message>
+  <message>
+   <source>{path} can't be read, and stays as it is:</source>
+   <translation>{path} lässt sich nicht lesen und bleibt, wie es ist:</translation>
+  </message>
+  <message>
+   <source>enter your recovery words ({restoring}).</source>
+   <translation>Gib deine Wiederherstellungswörter ein ({restoring}).</translation>
+  </message>
+  <message>
+   <source>The system's keyring refused ({name}):</source>
+   <translation>Der Schlüsselbund des Systems weigert sich ({name}):</translation>
+  </message>
+  <message>
+   <source>An outbox needs room for {LEAST_MESSAGES} messages and {LEAST_BYTES} bytes.</source>
+   <translation>Ein Postausgang braucht Platz für {LEAST_MESSAGES} Nachrichten und {LEAST_BYTES} Byte.</translation>
+  </message>
+  <message>
+   <source>{path} was written by another version of Shoal:</source>
+   <translation>{path} hat eine andere Version von Shoal geschrieben:</translation>
+  </message>
+  <message>
+   <source>update it, or move it away.</source>
+   <translation>Aktualisiere es, oder räum die Datei weg.</translation>
+  </message>
+  <message>
+   <source>{path} is in use by another node:</source>
+   <translation>{path} wird von einem anderen Shoal benutzt:</translation>
+  </message>
+  <message>
+   <source>end that one first.</source>
+   <translation>Beende zuerst jenes.</translation>
+  </message>
+  <message>
+   <source>move it away.</source>
+   <translation>Räum es weg.</translation>
+  </message>
+  <message>
+   <source>Groups that were not sent yet stay behind in it.</source>
+   <translation>Noch nicht gesendete Gruppen bleiben darin zurück.</translation>
+  </message>
+  <message>
+   <source>A private swarm has {WORDS} words; these are {words}:</source>
+   <translation>Ein privater Schwarm hat {WORDS} Wörter; das hier sind {words}:</translation>
+  </message>
+  <message>
+   <source>enter all of them.</source>
+   <translation>Gib alle ein.</translation>
+  </message>
+  <message>
+   <source>Every word is in the list, but together they are no code:</source>
+   <translation>Jedes Wort stimmt für sich, zusammen sind sie kein Code:</translation>
+  </message>
+  <message>
+   <source>This is no access key of a private swarm:</source>
+   <translation>Das ist kein Zugangsschlüssel eines privaten Schwarms:</translation>
+  </message>
+  <message>
+   <source>it has a1. and 64 hex digits.</source>
+   <translation>Er hat a1. und 64 Hexziffern.</translation>
+  </message>
+  <message>
+   <source>Word {place} isn't in the list that codes are made of:</source>
+   <translation>Wort {place} steht nicht in der Liste der Wörter:</translation>
+  </message>
+  <message>
+   <source>It isn't JSON in UTF-8.</source>
+   <translation>Es ist kein JSON in UTF-8.</translation>
+  </message>
+  <message>
+   <source>It is no group:</source>
+   <translation>Es ist keine Gruppe:</translation>
+  </message>
+  <message>
+   <source>a field is missing, foreign, or of another kind.</source>
+   <translation>Ein Feld fehlt, ist fremd oder von anderer Art.</translation>
+  </message>
+  <message>
+   <source>It is larger than a group may be.</source>
+   <translation>Es ist größer, als eine Gruppe sein darf.</translation>
+  </message>
+  <message>
+   <source>It came before.</source>
+   <translation>Es kam schon.</translation>
+  </message>
+  <message>
+   <source>A key of this node signed it.</source>
+   <translation>Ein Schlüssel von hier hat es unterschrieben.</translation>
+  </message>
+  <message>
+   <source>Its author has sent bad groups lately.</source>
+   <translation>Wer es schickt, hat zuletzt schlechte Gruppen geschickt.</translation>
+  </message>
+  <message>
+   <source>Its compressed text can't be unpacked.</source>
+   <translation>Der gepackte Text lässt sich nicht auspacken.</translation>
+  </message>
+  <message>
+   <source>Its id belongs to other text or to another swarm.</source>
+   <translation>Die Kennung gehört zu anderem Text oder einem anderen Schwarm.</translation>
+  </message>
+  <message>
+   <source>Its signature doesn't hold.</source>
+   <translation>Die Unterschrift stimmt nicht.</translation>
+  </message>
+  <message>
+   <source>It was written for another swarm.</source>
+   <translation>Es war für einen anderen Schwarm.</translation>
+  </message>
+  <message>
+   <source>It is too old.</source>
+   <translation>Es ist zu alt.</translation>
+  </message>
+  <message>
+   <source>It is stamped in the future.</source>
+   <translation>Es hat einen Stempel aus der Zukunft.</translation>
+  </message>
+  <message>
+   <source>Its author sends more than its share.</source>
+   <translation>Wer es schickt, schickt mehr als seinen Anteil.</translation>
+  </message>
+  <message>
+   <source>It answers questions of another version.</source>
+   <translation>Es beantwortet Rätsel einer anderen Version.</translation>
+  </message>
+  <message>
+   <source>There is no such question.</source>
+   <translation>So ein Rätsel gibt es nicht.</translation>
+  </message>
+  <message>
+   <source>This node doesn't train on its family of questions.</source>
+   <translation>Diese Rätselart wird hier nicht geübt.</translation>
+  </message>
+  <message>
+   <source>A completion is longer than this node takes.</source>
+   <translation>Eine Antwort ist länger, als hier erlaubt ist.</translation>
+  </message>
+  <message>
+   <source>It holds hidden or controlling characters, or a model's control words.</source>
+   <translation>Es enthält versteckte Zeichen, Steuerzeichen oder Steuerwörter eines Modells.</translation>
+  </message>
+  <message>
+   <source>Its question takes too long to make.</source>
+   <translation>Das Rätsel braucht zu lange.</translation>
+  </message>
+  <message>
+   <source>Its question is one of those that nodes are tested on.</source>
+   <translation>Das Rätsel ist eines der Prüfrätsel.</translation>
+  </message>
+  <message>
+   <source>It is almost the same as another one.</source>
+   <translation>Es ist fast gleich wie ein anderes.</translation>
+  </message>
+  <message>
+   <source>Its answers don't earn what it claims.</source>
+   <translation>Die Antworten verdienen nicht, was behauptet wird.</translation>
+  </message>
+  <message>
+   <source>Version {version} is too old to update itself: {page}, and install it over this one.</source>
+   <translation>Version {version} ist zu alt, um sich selbst zu aktualisieren: {page}, und installier sie über diese.</translation>
+  </message>
+  <message>
+   <source>Version {version} isn't made for this kind of installation: {page}.</source>
+   <translation>Version {version} gibt es nicht für diese Art von Installation: {page}.</translation>
+  </message>
+  <message>
+   <source>The list of new versions is number {serial}, and number {serial2} was here before:</source>
+   <translation>Die Liste neuer Versionen hat Nummer {serial}, und Nummer {serial2} war schon hier:</translation>
+  </message>
+  <message>
+   <source>somebody gives out an old one, so nothing is taken from it.</source>
+   <translation>Jemand gibt eine alte aus, also wird nichts daraus genommen.</translation>
+  </message>
+  <message>
+   <source>Try again later, or on another network.</source>
+   <translation>Versuch es später oder in einem anderen Netz.</translation>
+  </message>
+  <message>
+   <source>name the list with --feed, with its signature beside it.</source>
+   <translation>Nenne die Liste mit --feed, mit ihrer Unterschrift daneben.</translation>
+  </message>
+  <message>
+   <source>{where} has no list of new versions (any more):</source>
+   <translation>{where} hat keine Liste neuer Versionen (mehr):</translation>
+  </message>
+  <message>
+   <source>look where you got this Shoal.</source>
+   <translation>Sieh dort nach, wo du dieses Shoal her hast.</translation>
+  </message>
+  <message>
+   <source>The disk that holds {folder} has {free} free, and {missing} are needed:</source>
+   <translation>Auf der Platte mit {folder} sind {free} frei, gebraucht werden {missing}:</translation>
+  </message>
+  <message>
+   <source>{file} isn't there any more:</source>
+   <translation>{file} ist nicht mehr da:</translation>
+  </message>
+  <message>
+   <source>look for new versions again, then download it.</source>
+   <translation>Sieh wieder nach neuen Versionen, dann lade sie herunter.</translation>
+  </message>
+  <message>
+   <source>{filename} isn't there:</source>
+   <translation>{filename} fehlt:</translation>
+  </message>
+  <message>
+   <source>copy all files of the release beside the list.</source>
+   <translation>Kopier alle Dateien der Version neben die Liste.</translation>
+  </message>
+  <message>
+   <source>This copy of Shoal is a checkout:</source>
+   <translation>Diese Kopie von Shoal ist für Entwickler:</translation>
+  </message>
+  <message>
+   <source>git pull brings what is new, then start {remedy} again.</source>
+   <translation>git pull bringt das Neue, dann starte {remedy} neu.</translation>
+  </message>
+  <message>
+   <source>The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from it:</source>
+   <translation>Die Liste neuer Versionen ist nicht von den Machern dieses Shoal unterschrieben, also wird nichts daraus genommen:</translation>
+  </message>
+  <message>
+   <source>The list of new versions was made on {made}, and by this computer's clock it is {now}:</source>
+   <translation>Die Liste neuer Versionen ist vom {made}, und nach der Uhr dieses Computers ist es {now}:</translation>
+  </message>
+  <message>
+   <source>The list of new versions held until {expires} and wasn't renewed, so nothing is taken from it:</source>
+   <translation>Die Liste neuer Versionen galt bis {expires} und wurde nicht erneuert, also wird nichts daraus genommen:</translation>
+  </message>
+  <message>
+   <source>check this computer's clock, or try again later.</source>
+   <translation>Prüf die Uhr dieses Computers, oder versuch es später.</translation>
+  </message>
+  <message>
+   <source>Shoal stays as it is.</source>
+   <translation>Shoal bleibt, wie es ist.</translation>
+  </message>
+  <message>
+   <source>{file} is no name of a {form}</source>
+   <translation>{file} ist kein Name für {form}</translation>
+  </message>
+  <message>
+   <source>The list of new versions can't be understood ({error}):</source>
+   <translation>Die Liste neuer Versionen ist nicht zu verstehen ({error}):</translation>
+  </message>
+  <message>
+   <source>download the newest Shoal where you got this one.</source>
+   <translation>Lade das neueste Shoal dort, wo du dieses her hast.</translation>
+  </message>
+  <message>
+   <source>The system asks for your password, then installs it.</source>
+   <translation>Das System fragt nach deinem Passwort und installiert sie dann.</translation>
+  </message>
+  <message>
+   <source>The system's package manager refused ({last}):</source>
+   <translation>Die Paketverwaltung des Systems weigert sich ({last}):</translation>
+  </message>
+  <message>
+   <source>try {command} in a terminal.</source>
+   <translation>Versuch {command} in einem Terminal.</translation>
+  </message>
+  <message>
+   <source>The new version takes the place of this one.</source>
+   <translation>Die neue Version tritt an die Stelle dieser.</translation>
+  </message>
+  <message>
+   <source>This system doesn't let Shoal ask for its owner's password:</source>
+   <translation>Dieses System lässt Shoal nicht nach dem Passwort fragen:</translation>
+  </message>
+  <message>
+   <source>install it with {command}</source>
+   <translation>Installier sie mit {command}</translation>
+  </message>
+  <message>
+   <source>Nothing was installed:</source>
+   <translation>Nichts wurde installiert:</translation>
+  </message>
+  <message>
+   <source>the system's question for the password wasn't answered.</source>
+   <translation>Die Frage nach dem Passwort wurde nicht beantwortet.</translation>
+  </message>
+  <message>
+   <source>It is installed; the version before is kept as {previous}.</source>
+   <translation>Sie ist installiert; die Version davor bleibt als {previous}.</translation>
+  </message>
+  <message>
+   <source>{path} is for Windows:</source>
+   <translation>{path} ist für Windows:</translation>
+  </message>
+  <message>
+   <source>open it there.</source>
+   <translation>Öffne es dort.</translation>
+  </message>
+  <message>
+   <source>The installer opens; Shoal ends, and the installer starts it again.</source>
+   <translation>Das Installationsprogramm öffnet sich; Shoal endet, und es startet Shoal neu.</translation>
+  </message>
+  <message>
+   <source>{path} isn't what was downloaded any more:</source>
+   <translation>{path} ist nicht mehr, was heruntergeladen wurde:</translation>
+  </message>
+  <message>
+   <source>download it again.</source>
+   <translation>Lade es noch einmal herunter.</translation>
+  </message>
+  <message>
+   <source>Shoal installs nothing as root:</source>
+   <translation>Shoal installiert nichts als root:</translation>
+  </message>
+  <message>
+   <source>install it yourself with {command}</source>
+   <translation>Installier es selbst mit {command}</translation>
+  </message>
+  <message>
+   <source>It is installed.</source>
+   <translation>Sie ist installiert.</translation>
+  </message>
+  <message>
+   <source>It is installed already.</source>
+   <translation>Sie ist schon installiert.</translation>
+  </message>
+  <message>
+   <source>{command} can't be started ({strerror}):</source>
+   <translation>{command} lässt sich nicht starten ({strerror}):</translation>
+  </message>
+  <message>
+   <source>open the file yourself, {command2}.</source>
+   <translation>Öffne die Datei selbst, {command2}.</translation>
+  </message>
+  <message>
+   <source>{fresh} couldn't be written as it should:</source>
+   <translation>{fresh} ließ sich nicht richtig schreiben:</translation>
+  </message>
+  <message>
+   <source>Drag Shoal into the folder Applications, then open it from there.</source>
+   <translation>Zieh Shoal in den Ordner Programme und öffne es dort.</translation>
+  </message>
+  <message>
+   <source>Another Shoal is downloading or installing the new version:</source>
+   <translation>Ein anderes Shoal lädt oder installiert die neue Version gerade:</translation>
+  </message>
+  <message>
+   <source>Memory ran short:</source>
+   <translation>Der Speicher wurde knapp:</translation>
+  </message>
+  <message>
+   <source>the learner now takes {tokens} tokens at a time.</source>
+   <translation>Es lernt jetzt mit {tokens} Token auf einmal.</translation>
+  </message>
+  <message>
+   <source>the learner now computes layers twice instead of keeping them.</source>
+   <translation>Es berechnet Schichten jetzt zweimal, statt sie zu behalten.</translation>
+  </message>
+  <message>
+   <source>The step wasn't made, because its loss ({loss}) or gradient ({norm}) isn't a finite number:</source>
+   <translation>Der Schritt fiel aus, weil Verlust ({loss}) oder Gradient ({norm}) keine endliche Zahl ist:</translation>
+  </message>
+  <message>
+   <source>go back to an earlier checkpoint if this comes again.</source>
+   <translation>Kommt das wieder, geh zu einem früheren Stand zurück.</translation>
+  </message>
+  <message>
+   <source>The learning rate {learning_rate} isn't a number of at least 0:</source>
+   <translation>Die Lernrate {learning_rate} ist keine Zahl ab 0:</translation>
+  </message>
+  <message>
+   <source>set another.</source>
+   <translation>Setz eine andere.</translation>
+  </message>
+  <message>
+   <source>A training row has another number of weights than tokens:</source>
+   <translation>Eine Trainingszeile hat andere Gewichte als Token:</translation>
+  </message>
+  <message>
+   <source>drop it from the batch.</source>
+   <translation>Nimm sie aus dem Batch.</translation>
+  </message>
+  <message>
+   <source>A training row has a weight that isn't a finite number:</source>
+   <translation>Eine Trainingszeile hat ein Gewicht, das keine endliche Zahl ist:</translation>
+  </message>
+  <message>
+   <source>A training sequence has an empty prompt:</source>
+   <translation>Eine Trainingsfolge hat keine Frage:</translation>
+  </message>
+  <message>
+   <source>A training sequence holds token ids of another tokenizer:</source>
+   <translation>Eine Trainingsfolge hat Token eines anderen Tokenizers:</translation>
+  </message>
+  <message>
+   <source>encode its text again.</source>
+   <translation>Kodier ihren Text neu.</translation>
+  </message>
+  <message>
+   <source>The learner doesn't fit into the memory:</source>
+   <translation>Das Lernen passt nicht in den Speicher:</translation>
+  </message>
+  <message>
+   <source>choose a smaller model or shorter answers.</source>
+   <translation>Wähle ein kleineres Modell oder kürzere Antworten.</translation>
+  </message>
+  <message>
+   <source>{n} completions of {max_tokens} tokens don't fit into the free memory:</source>
+   <translation>{n} Antworten mit {max_tokens} Token passen nicht in den freien Speicher:</translation>
+  </message>
+  <message>
+   <source>choose a smaller model, fewer completions or shorter ones.</source>
+   <translation>Wähle ein kleineres Modell, weniger oder kürzere Antworten.</translation>
+  </message>
+  <message>
+   <source>The NVIDIA driver {driver} is too old for CUDA {cuda}:</source>
+   <translation>Der NVIDIA-Treiber {driver} ist zu alt für CUDA {cuda}:</translation>
+  </message>
+  <message>
+   <source>install {needed} or newer and restart the computer.</source>
+   <translation>Installiere {needed} oder neuer und starte den Computer neu.</translation>
+  </message>
+  <message>
+   <source>{name} needs {needed} MB and {room} MB are free:</source>
+   <translation>{name} braucht {needed} MB, und {room} MB sind frei:</translation>
+  </message>
+  <message>
+   <source>{taken} is faster.</source>
+   <translation>{taken} ist schneller.</translation>
+  </message>
+  <message>
+   <source>There is no NVIDIA card with a driver here.</source>
+   <translation>Hier ist keine NVIDIA-Karte mit Treiber.</translation>
+  </message>
+  <message>
+   <source>This build of PyTorch has no CUDA, so {name} isn't used.</source>
+   <translation>Dieses PyTorch hat kein CUDA, darum bleibt {name} ungenutzt.</translation>
+  </message>
+  <message>
+   <source>Metal (MPS) exists on Macs with Apple Silicon only.</source>
+   <translation>Metal (MPS) gibt es nur auf Macs mit Apple Silicon.</translation>
+  </message>
+  <message>
+   <source>llama.cpp needs glibc 2.28 and this system has {glibc}:</source>
+   <translation>llama.cpp braucht glibc 2.28, dieses System hat {glibc}:</translation>
+  </message>
+  <message>
+   <source>use a newer system.</source>
+   <translation>Nimm ein neueres System.</translation>
+  </message>
+  <message>
+   <source>{name} needs {needed} MB and {room} MB are free on {name2}:</source>
+   <translation>{name} braucht {needed} MB, auf {name2} sind {room} MB frei:</translation>
+  </message>
+  <message>
+   <source>Measured here with {name}: {measured} rounds an hour.</source>
+   <translation>Hier gemessen mit {name}: {measured} Runden pro Stunde.</translation>
+  </message>
+  <message>
+   <source>No other engine is faster with a model as small as {name}.</source>
+   <translation>Keine andere Engine ist schneller mit einem so kleinen Modell wie {name}.</translation>
+  </message>
+  <message>
+   <source>Measured here with {name}: {measured} rounds an hour, and {measured2} with the chosen engine.</source>
+   <translation>Hier gemessen mit {name}: {measured} Runden pro Stunde, mit der gewählten Engine {measured2}.</translation>
+  </message>
+  <message>
+   <source>MLX is for Apple Silicon; on this computer it is for tests, so it is taken by name only.</source>
+   <translation>MLX ist für Apple Silicon; auf diesem Computer dient es Tests und wird nur auf Wunsch genommen.</translation>
+  </message>
+  <message>
+   <source>For a model as small as {name} its fixed costs are larger than its gain.</source>
+   <translation>Bei einem so kleinen Modell wie {name} kostet sie mehr, als sie bringt.</translation>
+  </message>
+  <message>
+   <source>The graphics card is faster.</source>
+   <translation>Die Grafikkarte ist schneller.</translation>
+  </message>
+  <message>
+   <source>MLX is faster on Apple Silicon.</source>
+   <translation>MLX ist auf Apple Silicon schneller.</translation>
+  </message>
+  <message>
+   <source>PyTorch with CUDA {cuda} runs on {name}.</source>
+   <translation>PyTorch mit CUDA {cuda} läuft auf {name}.</translation>
+  </message>
+  <message>
+   <source>PyTorch runs on this Mac's graphics through Metal (MPS).</source>
+   <translation>PyTorch läuft auf der Grafik dieses Macs, über Metal (MPS).</translation>
+  </message>
+  <message>
+   <source>PyTorch {packages} runs on this processor.</source>
+   <translation>PyTorch {packages} läuft auf diesem Prozessor.</translation>
+  </message>
+  <message>
+   <source>llama.cpp samples on this processor, and PyTorch learns.</source>
+   <translation>llama.cpp antwortet auf diesem Prozessor, und PyTorch lernt.</translation>
+  </message>
+  <message>
+   <source>MLX runs on this computer ({cpu}).</source>
+   <translation>MLX läuft auf diesem Computer ({cpu}).</translation>
+  </message>
+  <message>
+   <source>No engine can run {name} on this computer.</source>
+   <translation>Keine Engine kann {name} auf diesem Computer ausführen.</translation>
+  </message>
+  <message>
+   <source>The library that asks NVIDIA's driver is missing: {repair}.</source>
+   <translation>Die Bibliothek, die NVIDIAs Treiber fragt, fehlt: {repair}.</translation>
+  </message>
+  <message>
+   <source>NVIDIA's driver doesn't answer ({error}):</source>
+   <translation>NVIDIAs Treiber antwortet nicht ({error}):</translation>
+  </message>
+  <message>
+   <source>restart the computer or install it again.</source>
+   <translation>Starte den Computer neu oder installier den Treiber noch einmal.</translation>
+  </message>
+  <message>
+   <source>Process {holder} holds {path}.</source>
+   <translation>Prozess {holder} hält {path}.</translation>
+  </message>
+  <message>
+   <source>The model produced numbers that aren't finite:</source>
+   <translation>Das Modell hat Zahlen erzeugt, die nicht endlich sind:</translation>
+  </message>
+  <message>
+   <source>go back to an earlier checkpoint.</source>
+   <translation>Geh zu einem früheren Stand zurück.</translation>
+  </message>
+  <message>
+   <source>llama.cpp samples on the processor here, not on {device}:</source>
+   <translation>llama.cpp antwortet hier auf dem Prozessor, nicht auf {device}:</translation>
+  </message>
+  <message>
+   <source>choose cpu or another engine.</source>
+   <translation>Wähle cpu oder eine andere Engine.</translation>
+  </message>
+  <message>
+   <source>An answer of {tokens} tokens doesn't fit into the free memory:</source>
+   <translation>Eine Antwort mit {tokens} Token passt nicht in den freien Speicher:</translation>
+  </message>
+  <message>
+   <source>Memory is short: {fitting} answers are now sampled at a time.</source>
+   <translation>Der Speicher ist knapp: Jetzt entstehen {fitting} Antworten auf einmal.</translation>
+  </message>
+  <message>
+   <source>The converted model was damaged and has been made again.</source>
+   <translation>Das umgewandelte Modell war beschädigt und wurde neu gemacht.</translation>
+  </message>
+  <message>
+   <source>llama.cpp needs a processor with AVX2 (2013 and later), and this one has none: PyTorch samples.</source>
+   <translation>llama.cpp braucht einen Prozessor mit AVX2 (ab 2013), den dieser Computer nicht hat: PyTorch antwortet.</translation>
+  </message>
+  <message>
+   <source>llama.cpp isn't installed: {how}, or choose the torch engine.</source>
+   <translation>llama.cpp ist nicht installiert: {how}, oder wähle die Engine torch.</translation>
+  </message>
+  <message>
+   <source>llama.cpp doesn't load here ({said}):</source>
+   <translation>llama.cpp lädt hier nicht ({said}):</translation>
+  </message>
+  <message>
+   <source>install it again with {how}.</source>
+   <translation>Installier es neu mit {how}.</translation>
+  </message>
+  <message>
+   <source>llama.cpp can't open {name}:</source>
+   <translation>llama.cpp kann {name} nicht öffnen:</translation>
+  </message>
+  <message>
+   <source>delete it, and it is made again.</source>
+   <translation>Lösch es; es entsteht neu.</translation>
+  </message>
+  <message>
+   <source>llama.cpp can't read the adapter {name}:</source>
+   <translation>llama.cpp kann den Adapter {name} nicht lesen:</translation>
+  </message>
+  <message>
+   <source>start with the model it was made for, or go back to an earlier checkpoint.</source>
+   <translation>Nimm das Modell, zu dem er gehört, oder geh zu einem früheren Stand zurück.</translation>
+  </message>
+  <message>
+   <source>llama.cpp has no room for {sequences} answers of {tokens} tokens:</source>
+   <translation>llama.cpp hat keinen Platz für {sequences} Antworten mit {tokens} Token:</translation>
+  </message>
+  <message>
+   <source>close other programs, or choose a smaller model or shorter answers.</source>
+   <translation>Schließ andere Programme, oder wähle ein kleineres Modell oder kürzere Antworten.</translation>
+  </message>
+  <message>
+   <source>llama.cpp refuses the adapter:</source>
+   <translation>llama.cpp lehnt den Adapter ab:</translation>
+  </message>
+  <message>
+   <source>llama.cpp ran out of room for its key-value cache:</source>
+   <translation>llama.cpp hat keinen Platz mehr für seinen Zwischenspeicher:</translation>
+  </message>
+  <message>
+   <source>choose shorter answers.</source>
+   <translation>Wähle kürzere Antworten.</translation>
+  </message>
+  <message>
+   <source>llama.cpp couldn't compute a batch (code {code}):</source>
+   <translation>llama.cpp konnte einen Batch nicht berechnen (Code {code}):</translation>
+  </message>
+  <message>
+   <source>close other programs, or choose the torch engine.</source>
+   <translation>Schließ andere Programme, oder wähle die Engine torch.</translation>
+  </message>
+  <message>
+   <source>MLX needs a Mac with Apple Silicon, and this one has an Intel processor:</source>
+   <translation>MLX braucht einen Mac mit Apple Silicon, dieser hat einen Intel-Prozessor:</translation>
+  </message>
+  <message>
+   <source>choose another engine.</source>
+   <translation>Wähle eine andere Engine.</translation>
+  </message>
+  <message>
+   <source>MLX runs on Macs with Apple Silicon, and for tests on Linux:</source>
+   <translation>MLX läuft auf Macs mit Apple Silicon und für Tests auf Linux:</translation>
+  </message>
+  <message>
+   <source>MLX isn't installed: {repair}.</source>
+   <translation>MLX ist nicht installiert: {repair}.</translation>
+  </message>
+  <message>
+   <source>MLX doesn't load ({said}): {repair}, or choose another engine.</source>
+   <translation>MLX lädt nicht ({said}): {repair}, oder wähle eine andere Engine.</translation>
+  </message>
+  <message>
+   <source>There is no device {device} for MLX:</source>
+   <translation>Ein Gerät {device} gibt es für MLX nicht:</translation>
+  </message>
+  <message>
+   <source>choose auto, gpu or cpu.</source>
+   <translation>Wähle auto, gpu oder cpu.</translation>
+  </message>
+  <message>
+   <source>MLX sees no Apple GPU on this computer:</source>
+   <translation>MLX sieht auf diesem Computer keine Apple-Grafik:</translation>
+  </message>
+  <message>
+   <source>choose cpu or auto.</source>
+   <translation>Wähle cpu oder auto.</translation>
+  </message>
+  <message>
+   <source>The MLX engine doesn't know the architecture {kind} of {name} (it knows {KNOWN}):</source>
+   <translation>Die Engine MLX kennt die Bauart {kind} von {name} nicht (sie kennt {KNOWN}):</translation>
+  </message>
+  <message>
+   <source>choose the torch engine.</source>
+   <translation>Wähle die Engine torch.</translation>
+  </message>
+  <message>
+   <source>{name} needs {MB} MB and {budget} MB are free:</source>
+   <translation>{name} braucht {MB} MB, und {budget} MB sind frei:</translation>
+  </message>
+  <message>
+   <source>Memory is short:</source>
+   <translation>Der Speicher ist knapp:</translation>
+  </message>
+  <message>
+   <source>the learner computes layers twice instead of keeping them.</source>
+   <translation>Es berechnet Schichten zweimal, statt sie zu behalten.</translation>
+  </message>
+  <message>
+   <source>Memory ran short: {used} questions are now answered at a time.</source>
+   <translation>Der Speicher wurde knapp: Jetzt werden {used} Fragen auf einmal beantwortet.</translation>
+  </message>
+  <message>
+   <source>{name} doesn't fit into memory:</source>
+   <translation>{name} passt nicht in den Speicher:</translation>
+  </message>
+  <message>
+   <source>answers are sampled without a merged copy, more slowly.</source>
+   <translation>Antworten entstehen ohne zusammengeführte Kopie und langsamer.</translation>
+  </message>
+  <message>
+   <source>MLX reads the rotary settings of {name} otherwise than they are meant:</source>
+   <translation>MLX liest die Drehung in {name} anders, als sie gemeint ist:</translation>
+  </message>
+  <message>
+   <source>The weights of {name} are damaged:</source>
+   <translation>Die Gewichte von {name} sind beschädigt:</translation>
+  </message>
+  <message>
+   <source>download the model again.</source>
+   <translation>Lade das Modell noch einmal herunter.</translation>
+  </message>
+  <message>
+   <source>{name} has other weights than its config.json says ({said}):</source>
+   <translation>{name} hat andere Gewichte, als config.json sagt ({said}):</translation>
+  </message>
+  <message>
+   <source>The model's config.json is damaged ({error}):</source>
+   <translation>config.json des Modells ist beschädigt ({error}):</translation>
+  </message>
+  <message>
+   <source>{name} in {folder} is missing or damaged:</source>
+   <translation>{name} in {folder} fehlt oder ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>The adapter in {folder} was trained on another model:</source>
+   <translation>Der Adapter in {folder} gehört zu einem anderen Modell:</translation>
+  </message>
+  <message>
+   <source>start with {model}.</source>
+   <translation>Starte mit {model}.</translation>
+  </message>
+  <message>
+   <source>The adapter in {folder} has rank {rank}, not {rank2}:</source>
+   <translation>Der Adapter in {folder} hat Rang {rank}, nicht {rank2}:</translation>
+  </message>
+  <message>
+   <source>start with that.</source>
+   <translation>Starte damit.</translation>
+  </message>
+  <message>
+   <source>The adapter couldn't be saved in {folder} ({strerror}):</source>
+   <translation>Der Adapter ließ sich nicht in {folder} speichern ({strerror}):</translation>
+  </message>
+  <message>
+   <source>free some space.</source>
+   <translation>Schaff etwas Platz.</translation>
+  </message>
+  <message>
+   <source>{file} has layers of another model:</source>
+   <translation>{file} hat Schichten eines anderen Modells:</translation>
+  </message>
+  <message>
+   <source>start with the one it was made for.</source>
+   <translation>Starte mit dem, zu dem sie gehören.</translation>
+  </message>
+  <message>
+   <source>{file} has {name} in another shape:</source>
+   <translation>{file} hat {name} in anderer Form:</translation>
+  </message>
+  <message>
+   <source>start with the model it was made for.</source>
+   <translation>Starte mit dem Modell, zu dem es gehört.</translation>
+  </message>
+  <message>
+   <source>{to} is there already:</source>
+   <translation>{to} gibt es schon:</translation>
+  </message>
+  <message>
+   <source>choose a folder that doesn't exist or is empty.</source>
+   <translation>Wähle einen neuen oder leeren Ordner.</translation>
+  </message>
+  <message>
+   <source>The adapter was trained on another model:</source>
+   <translation>Der Adapter gehört zu einem anderen Modell:</translation>
+  </message>
+  <message>
+   <source>give {model}.</source>
+   <translation>Gib {model} an.</translation>
+  </message>
+  <message>
+   <source>The adapter has layers of several ranks, and MLX knows one:</source>
+   <translation>Der Adapter hat Schichten mit verschiedenem Rang, MLX kennt nur einen:</translation>
+  </message>
+  <message>
+   <source>export it as peft.</source>
+   <translation>Exportier ihn als peft.</translation>
+  </message>
+  <message>
+   <source>{OPTIMIZER_STATE} in {adapter} is damaged:</source>
+   <translation>{OPTIMIZER_STATE} in {adapter} ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>take another copy.</source>
+   <translation>Nimm eine andere Kopie.</translation>
+  </message>
+  <message>
+   <source>There is no model folder at {path}:</source>
+   <translation>Bei {path} ist kein Modellordner:</translation>
+  </message>
+  <message>
+   <source>check the path or give the name of a model.</source>
+   <translation>Prüf den Pfad, oder nenne den Namen eines Modells.</translation>
+  </message>
+  <message>
+   <source>{path} has no config.json, so it isn't a model folder:</source>
+   <translation>In {path} ist keine config.json, also ist es kein Modellordner:</translation>
+  </message>
+  <message>
+   <source>give the one with the model's files.</source>
+   <translation>Nimm den mit den Dateien des Modells.</translation>
+  </message>
+  <message>
+   <source>{name} has no .safetensors weights:</source>
+   <translation>{name} hat keine .safetensors-Gewichte:</translation>
+  </message>
+  <message>
+   <source>{name} is quantised, and that can't be trained here:</source>
+   <translation>{name} ist quantisiert und kann hier nicht lernen:</translation>
+  </message>
+  <message>
+   <source>{name} holds its weights only as pickle files, which can run code and are never opened:</source>
+   <translation>{name} hat seine Gewichte nur als Pickle-Dateien, die Programme starten können und nie geöffnet werden:</translation>
+  </message>
+  <message>
+   <source>take a version of the model with .safetensors files.</source>
+   <translation>Nimm eine Version des Modells mit .safetensors-Dateien.</translation>
+  </message>
+  <message>
+   <source>{name} of the model in {parent} can't be read:</source>
+   <translation>{name} des Modells in {parent} lässt sich nicht lesen:</translation>
+  </message>
+  <message>
+   <source>The weights in {name} are damaged:</source>
+   <translation>Die Gewichte in {name} sind beschädigt:</translation>
+  </message>
+  <message>
+   <source>{name} can't be read.</source>
+   <translation>{name} lässt sich nicht lesen.</translation>
+  </message>
+  <message>
+   <source>{name} attends or turns positions in a way that isn't converted here (a sliding window, a rotary scaling):</source>
+   <translation>{name} rechnet so, dass es sich hier nicht umwandeln lässt (gleitendes Fenster, gestreckte Drehung):</translation>
+  </message>
+  <message>
+   <source>use the torch engine, or export it as peft or merged.</source>
+   <translation>Nimm die Engine torch, oder exportier es als peft oder merged.</translation>
+  </message>
+  <message>
+   <source>{name} is {kind}, and only Qwen2, Qwen3 and Llama models can become GGUF files here:</source>
+   <translation>{name} ist {kind}, und nur Modelle von Qwen2, Qwen3 und Llama werden hier zu GGUF:</translation>
+  </message>
+  <message>
+   <source>{name} needs {needed} MB and {free} MB are free in {parent}:</source>
+   <translation>{name} braucht {needed} MB, in {parent} sind {free} MB frei:</translation>
+  </message>
+  <message>
+   <source>free up some space or choose another folder.</source>
+   <translation>Schaff etwas Platz, oder wähle einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>{name} couldn't be written to {parent} ({strerror}):</source>
+   <translation>{name} ließ sich nicht nach {parent} schreiben ({strerror}):</translation>
+  </message>
+  <message>
+   <source>free some space or choose another folder.</source>
+   <translation>Schaff etwas Platz, oder wähle einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>{name} has weights that llama.cpp doesn't know ({stray}):</source>
+   <translation>{name} hat Gewichte, die llama.cpp nicht kennt ({stray}):</translation>
+  </message>
+  <message>
+   <source>use the torch engine.</source>
+   <translation>Nimm die Engine torch.</translation>
+  </message>
+  <message>
+   <source>{name} lacks the weights {name2}:</source>
+   <translation>{name} fehlen die Gewichte {name2}:</translation>
+  </message>
+  <message>
+   <source>{name} has {name2} in another shape than its config.json says:</source>
+   <translation>{name} hat {name2} in anderer Form, als config.json sagt:</translation>
+  </message>
+  <message>
+   <source>{name} is quantised ({name2}), and that can't be converted:</source>
+   <translation>{name} ist quantisiert ({name2}) und lässt sich nicht umwandeln:</translation>
+  </message>
+  <message>
+   <source>The adapter couldn't be written to {to} ({strerror}):</source>
+   <translation>Der Adapter ließ sich nicht nach {to} schreiben ({strerror}):</translation>
+  </message>
+  <message>
+   <source>{name} turns positions in a way that isn't known here:</source>
+   <translation>{name} dreht Positionen auf eine Art, die hier nicht bekannt ist:</translation>
+  </message>
+  <message>
+   <source>choose another model.</source>
+   <translation>Wähle ein anderes Modell.</translation>
+  </message>
+  <message>
+   <source>{name} computes in a way that isn't known here:</source>
+   <translation>{name} rechnet auf eine Art, die hier nicht bekannt ist:</translation>
+  </message>
+  <message>
+   <source>{name} is a part of a model, not a whole one:</source>
+   <translation>{name} ist ein Teil eines Modells, kein ganzes:</translation>
+  </message>
+  <message>
+   <source>choose the file of the model itself.</source>
+   <translation>Wähle die Datei des Modells selbst.</translation>
+  </message>
+  <message>
+   <source>{name} is one of several pieces of a model:</source>
+   <translation>{name} ist eines von mehreren Stücken eines Modells:</translation>
+  </message>
+  <message>
+   <source>choose one that is a single file.</source>
+   <translation>Wähle eines, das eine einzige Datei ist.</translation>
+  </message>
+  <message>
+   <source>{name} is of the family {what}, and files of the families Qwen2, Qwen3 and Llama can learn here:</source>
+   <translation>{name} gehört zur Familie {what}; hier lernen Dateien von Qwen2, Qwen3 und Llama:</translation>
+  </message>
+  <message>
+   <source>{name} has weights that aren't known here ({min}):</source>
+   <translation>{name} hat Gewichte, die hier nicht bekannt sind ({min}):</translation>
+  </message>
+  <message>
+   <source>{name} can't be read here, because of what it says of {family}.{key}:</source>
+   <translation>{name} lässt sich hier nicht lesen, wegen seiner Angabe {family}.{key}:</translation>
+  </message>
+  <message>
+   <source>{name} lacks the weights {target}:</source>
+   <translation>{name} fehlen die Gewichte {target}:</translation>
+  </message>
+  <message>
+   <source>download the file again.</source>
+   <translation>Lade die Datei noch einmal herunter.</translation>
+  </message>
+  <message>
+   <source>{name} has {target} in another shape than its header says:</source>
+   <translation>{name} hat {target} in anderer Form, als der Kopf sagt:</translation>
+  </message>
+  <message>
+   <source>{name} is no GGUF file or is damaged:</source>
+   <translation>{name} ist keine GGUF-Datei oder beschädigt:</translation>
+  </message>
+  <message>
+   <source>delete it, and it is made or downloaded again.</source>
+   <translation>Lösch es; es entsteht neu oder wird neu geladen.</translation>
+  </message>
+  <message>
+   <source>{name} is cut off ({size} of {bytes} bytes):</source>
+   <translation>{name} ist abgeschnitten ({size} von {bytes} Byte):</translation>
+  </message>
+  <message>
+   <source>{name} takes {needed} to learn with, and {free} are free on the disk that holds {root}:</source>
+   <translation>{name} braucht {needed} zum Lernen, auf der Platte mit {root} sind {free} frei:</translation>
+  </message>
+  <message>
+   <source>{name} couldn't be added into {root} ({strerror}):</source>
+   <translation>{name} ließ sich nicht nach {root} übernehmen ({strerror}):</translation>
+  </message>
+  <message>
+   <source>free some space, or check that it can be read.</source>
+   <translation>Schaff Platz, oder prüf, ob es lesbar ist.</translation>
+  </message>
+  <message>
+   <source>{name} changed while it was read:</source>
+   <translation>{name} hat sich beim Lesen verändert:</translation>
+  </message>
+  <message>
+   <source>wait until it is whole.</source>
+   <translation>Warte, bis es ganz da ist.</translation>
+  </message>
+  <message>
+   <source>{model} can't become a GGUF file ({why}):</source>
+   <translation>{model} kann keine GGUF-Datei werden ({why}):</translation>
+  </message>
+  <message>
+   <source>llama.cpp has no tokenizer like the one of {name}, so other programs would read text differently:</source>
+   <translation>llama.cpp hat keinen Tokenizer wie den von {name}; andere Programme würden Text anders lesen:</translation>
+  </message>
+  <message>
+   <source>export it as peft or merged instead.</source>
+   <translation>Exportier es stattdessen als peft oder merged.</translation>
+  </message>
+  <message>
+   <source>The tokenizer of {name} belongs to another model:</source>
+   <translation>Der Tokenizer von {name} gehört zu einem anderen Modell:</translation>
+  </message>
+  <message>
+   <source>The tokenizer of {name} has words that GGUF keeps for itself:</source>
+   <translation>Der Tokenizer von {name} hat Wörter, die GGUF selbst braucht:</translation>
+  </message>
+  <message>
+   <source>The weights {target} in {name} are damaged:</source>
+   <translation>Die Gewichte {target} in {name} sind beschädigt:</translation>
+  </message>
+  <message>
+   <source>{name} holds weights in the format {name2}, which isn't read here:</source>
+   <translation>{name} hat Gewichte im Format {name2}, das hier nicht gelesen wird:</translation>
+  </message>
+  <message>
+   <source>choose the same model in Q8_0, Q4_K_M or F16.</source>
+   <translation>Wähle dasselbe Modell in Q8_0, Q4_K_M oder F16.</translation>
+  </message>
+  <message>
+   <source>{name} has damaged rope_freqs:</source>
+   <translation>{name} hat beschädigte rope_freqs:</translation>
+  </message>
+  <message>
+   <source>The tokenizer of {name} is damaged:</source>
+   <translation>Der Tokenizer von {name} ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>download the file again, or choose another model.</source>
+   <translation>Lade die Datei noch einmal, oder wähle ein anderes Modell.</translation>
+  </message>
+  <message>
+   <source>The tokenizer of {name} is of another kind than byte-level BPE, which alone is read from GGUF files here:</source>
+   <translation>Der Tokenizer von {name} ist kein Byte-BPE, und nur das wird hier aus GGUF-Dateien gelesen:</translation>
+  </message>
+  <message>
+   <source>take the model as a folder with a tokenizer.json.</source>
+   <translation>Nimm das Modell als Ordner mit einer tokenizer.json.</translation>
+  </message>
+  <message>
+   <source>{name} cuts text in a way that isn't known here ({str}):</source>
+   <translation>{name} zerlegt Text auf eine Art, die hier nicht bekannt ist ({str}):</translation>
+  </message>
+  <message>
+   <source>{name} names no end token, so its answers would never end:</source>
+   <translation>{name} nennt kein Endzeichen, seine Antworten würden nie enden:</translation>
+  </message>
+  <message>
+   <source>choose another.</source>
+   <translation>Wähle ein anderes.</translation>
+  </message>
+  <message>
+   <source>{host} doesn't know the access token:</source>
+   <translation>{host} kennt das Zugangstoken nicht:</translation>
+  </message>
+  <message>
+   <source>make a new one and save it again.</source>
+   <translation>Mach ein neues und speichere es.</translation>
+  </message>
+  <message>
+   <source>Your account hasn't been given {id} yet:</source>
+   <translation>Dein Konto hat {id} noch nicht:</translation>
+  </message>
+  <message>
+   <source>accept its licence at {page} and try again.</source>
+   <translation>Nimm die Lizenz auf {page} an, und versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{host} gives {id} only to those who sign in, or has no such model:</source>
+   <translation>{host} gibt {id} nur Angemeldeten, oder es gibt so ein Modell nicht:</translation>
+  </message>
+  <message>
+   <source>check the name, accept the licence at {page}, and save an access token ({command}, or HF_TOKEN).</source>
+   <translation>Prüf den Namen, nimm die Lizenz auf {page} an, und speichere ein Zugangstoken ({command} oder HF_TOKEN).</translation>
+  </message>
+  <message>
+   <source>{host} refuses {id}:</source>
+   <translation>{host} verweigert {id}:</translation>
+  </message>
+  <message>
+   <source>your access token hasn't the right to read it; make one that has.</source>
+   <translation>Dein Zugangstoken darf es nicht lesen; mach eines, das es darf.</translation>
+  </message>
+  <message>
+   <source>{host} has no model {id} in that version:</source>
+   <translation>{host} hat kein Modell {id} in dieser Version:</translation>
+  </message>
+  <message>
+   <source>check its name.</source>
+   <translation>Prüf den Namen.</translation>
+  </message>
+  <message>
+   <source>{host} doesn't say which version of {id} it has:</source>
+   <translation>{host} sagt nicht, welche Version von {id} es hat:</translation>
+  </message>
+  <message>
+   <source>{id} has no .safetensors weights:</source>
+   <translation>{id} hat keine .safetensors-Gewichte:</translation>
+  </message>
+  <message>
+   <source>{id} has no config.json:</source>
+   <translation>{id} hat keine config.json:</translation>
+  </message>
+  <message>
+   <source>{text} is no address of a hub:</source>
+   <translation>{text} ist keine Adresse eines Hubs:</translation>
+  </message>
+  <message>
+   <source>give one such as {HUB}.</source>
+   <translation>Nimm eine wie {HUB}.</translation>
+  </message>
+  <message>
+   <source>What {host} says about {id} can't be understood:</source>
+   <translation>Was {host} über {id} sagt, ist nicht zu verstehen:</translation>
+  </message>
+  <message>
+   <source>check the mirror, or try later.</source>
+   <translation>Prüf den Spiegel, oder versuch es später.</translation>
+  </message>
+  <message>
+   <source>{id} has its weights only as pickle files, which can run code and are never downloaded:</source>
+   <translation>{id} hat seine Gewichte nur als Pickle-Dateien, die Programme starten können und nie geladen werden:</translation>
+  </message>
+  <message>
+   <source>{id} has only GGUF files:</source>
+   <translation>{id} hat nur GGUF-Dateien:</translation>
+  </message>
+  <message>
+   <source>download one and give Shoal that file, or take the model it was made of.</source>
+   <translation>Lade eine herunter und gib sie Shoal, oder nimm das Modell, aus dem es entstand.</translation>
+  </message>
+  <message>
+   <source>The hub gives no size or digest of {file} of {id}:</source>
+   <translation>Der Hub nennt weder Größe noch Prüfsumme von {file} von {id}:</translation>
+  </message>
+  <message>
+   <source>There is no model at {name}:</source>
+   <translation>Bei {name} ist kein Modell:</translation>
+  </message>
+  <message>
+   <source>give an existing folder, a .gguf file, a Hugging Face name or starter.</source>
+   <translation>Gib einen Ordner an, eine .gguf-Datei, einen Namen von Hugging Face oder starter.</translation>
+  </message>
+  <message>
+   <source>The starter model is missing from this installation:</source>
+   <translation>Das Startmodell fehlt in dieser Installation:</translation>
+  </message>
+  <message>
+   <source>There is no file {file}:</source>
+   <translation>Eine Datei {file} gibt es nicht:</translation>
+  </message>
+  <message>
+   <source>{name} hasn't been added yet:</source>
+   <translation>{name} wurde noch nicht hinzugefügt:</translation>
+  </message>
+  <message>
+   <source>run {file}.</source>
+   <translation>Führ {file} aus.</translation>
+  </message>
+  <message>
+   <source>The model {name} isn't on this computer:</source>
+   <translation>Das Modell {name} ist nicht auf diesem Computer:</translation>
+  </message>
+  <message>
+   <source>run {name2}, or choose starter.</source>
+   <translation>Führ {name2} aus, oder wähle starter.</translation>
+  </message>
+  <message>
+   <source>The adapter holds no LoRA layers, or more than those:</source>
+   <translation>Der Adapter hat keine LoRA-Schichten, oder mehr als die:</translation>
+  </message>
+  <message>
+   <source>start with its own model.</source>
+   <translation>Starte mit seinem eigenen Modell.</translation>
+  </message>
+  <message>
+   <source>{folder} has no {ADAPTER_CONFIG}:</source>
+   <translation>In {folder} ist keine {ADAPTER_CONFIG}:</translation>
+  </message>
+  <message>
+   <source>give the folder of a PEFT adapter.</source>
+   <translation>Nimm den Ordner eines PEFT-Adapters.</translation>
+  </message>
+  <message>
+   <source>The adapter in {folder} is no plain LoRA:</source>
+   <translation>Der Adapter in {folder} ist kein einfaches LoRA:</translation>
+  </message>
+  <message>
+   <source>take one of that kind.</source>
+   <translation>Nimm einen solchen.</translation>
+  </message>
+  <message>
+   <source>The adapter has only half of {layer}:</source>
+   <translation>Der Adapter hat nur die Hälfte von {layer}:</translation>
+  </message>
+  <message>
+   <source>{ADAPTER_CONFIG} in {folder} is damaged:</source>
+   <translation>{ADAPTER_CONFIG} in {folder} ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>The adapter in {folder} uses {key}, which isn't known here:</source>
+   <translation>Der Adapter in {folder} benutzt {key}, das hier nicht bekannt ist:</translation>
+  </message>
+  <message>
+   <source>take a plain LoRA.</source>
+   <translation>Nimm ein einfaches LoRA.</translation>
+  </message>
+  <message>
+   <source>{ADAPTER} in {folder} is missing or damaged:</source>
+   <translation>{ADAPTER} in {folder} fehlt oder ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>{ADAPTER} in {folder} holds no numbers in {name}:</source>
+   <translation>{ADAPTER} in {folder} hat in {name} keine Zahlen:</translation>
+  </message>
+  <message>
+   <source>take an earlier one.</source>
+   <translation>Nimm einen früheren.</translation>
+  </message>
+  <message>
+   <source>The adapter has {layer}, which this model hasn't:</source>
+   <translation>Der Adapter hat {layer}, das Modell nicht:</translation>
+  </message>
+  <message>
+   <source>The adapter's {layer} is of another model:</source>
+   <translation>{layer} des Adapters gehört zu einem anderen Modell:</translation>
+  </message>
+  <message>
+   <source>start with its own.</source>
+   <translation>Starte mit seinem eigenen.</translation>
+  </message>
+  <message>
+   <source>{name} needs {needed} MB and {there} MB are free in {parent}:</source>
+   <translation>{name} braucht {needed} MB, in {parent} sind {there} MB frei:</translation>
+  </message>
+  <message>
+   <source>{name} couldn't be written to {parent} ({why}):</source>
+   <translation>{name} ließ sich nicht nach {parent} schreiben ({why}):</translation>
+  </message>
+  <message>
+   <source>The model's chat template changes what it is given.</source>
+   <translation>Die Chat-Vorlage des Modells verändert, was sie bekommt.</translation>
+  </message>
+  <message>
+   <source>It needs {least} of memory, and this computer can give {most}.</source>
+   <translation>Braucht {least} Arbeitsspeicher; dieser Computer kann {most} geben.</translation>
+  </message>
+  <message>
+   <source>It takes {disk} of disk, and {disk_free} are free:</source>
+   <translation>Braucht {disk} auf der Platte; {disk_free} frei:</translation>
+  </message>
+  <message>
+   <source>free up some space.</source>
+   <translation>Schaff etwas Platz.</translation>
+  </message>
+  <message>
+   <source>It needs {least} of memory, and {free} are free now:</source>
+   <translation>Braucht {least} Arbeitsspeicher; jetzt {free} frei:</translation>
+  </message>
+  <message>
+   <source>close other programs.</source>
+   <translation>Schließ andere Programme.</translation>
+  </message>
+  <message>
+   <source>It runs, though slower: {learning} of memory would be good, {free} are free.</source>
+   <translation>Läuft, aber langsamer: {learning} Arbeitsspeicher wären gut, {free} sind frei.</translation>
+  </message>
+  <message>
+   <source>It fits:</source>
+   <translation>Passt:</translation>
+  </message>
+  <message>
+   <source>it needs {learning} of memory, and {free} are free.</source>
+   <translation>Braucht {learning} Arbeitsspeicher, {free} sind frei.</translation>
+  </message>
+  <message>
+   <source>{FILE} of the model in {folder} is wrong ({error}):</source>
+   <translation>{FILE} des Modells in {folder} ist falsch ({error}):</translation>
+  </message>
+  <message>
+   <source>correct or delete it.</source>
+   <translation>Berichtige oder lösch es.</translation>
+  </message>
+  <message>
+   <source>{name} isn't on this computer: {command} lists what is.</source>
+   <translation>{name} ist nicht auf diesem Computer: {command} zeigt, was da ist.</translation>
+  </message>
+  <message>
+   <source>{name} is being downloaded right now:</source>
+   <translation>{name} wird gerade heruntergeladen:</translation>
+  </message>
+  <message>
+   <source>cancel that first.</source>
+   <translation>Brich das zuerst ab.</translation>
+  </message>
+  <message>
+   <source>{folder} is no model of this data folder: {command} lists them.</source>
+   <translation>{folder} ist kein Modell dieses Datenordners: {command} zeigt sie.</translation>
+  </message>
+  <message>
+   <source>{name} has no tokenizer:</source>
+   <translation>{name} hat keinen Tokenizer:</translation>
+  </message>
+  <message>
+   <source>The chat template of {name} makes nothing of the prompt:</source>
+   <translation>Die Chat-Vorlage von {name} macht nichts aus der Frage:</translation>
+  </message>
+  <message>
+   <source>The tokenizer of {name} has an older form, which needs the package transformers:</source>
+   <translation>Der Tokenizer von {name} hat eine ältere Form und braucht das Paket transformers:</translation>
+  </message>
+  <message>
+   <source>choose a model with a tokenizer.json.</source>
+   <translation>Wähle ein Modell mit einer tokenizer.json.</translation>
+  </message>
+  <message>
+   <source>{name} has no tokenizer that can be read:</source>
+   <translation>{name} hat keinen lesbaren Tokenizer:</translation>
+  </message>
+  <message>
+   <source>The chat template of {name} is damaged ({error}):</source>
+   <translation>Die Chat-Vorlage von {name} ist beschädigt ({error}):</translation>
+  </message>
+  <message>
+   <source>The chat template of {name} refuses the prompt ({error}):</source>
+   <translation>Die Chat-Vorlage von {name} lehnt die Frage ab ({error}):</translation>
+  </message>
+  <message>
+   <source>tokenizer.json of {name} is damaged:</source>
+   <translation>tokenizer.json von {name} ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>The package {name} on offer isn't the one that Shoal's catalogue names, so nothing of it was used:</source>
+   <translation>Das angebotene Paket {name} ist nicht das aus Shoals Liste, darum wurde nichts davon benutzt:</translation>
+  </message>
+  <message>
+   <source>try again later, or from another network.</source>
+   <translation>Versuch es später oder in einem anderen Netz.</translation>
+  </message>
+  <message>
+   <source>llama.cpp isn't installed: {repair}.</source>
+   <translation>llama.cpp ist nicht installiert: {repair}.</translation>
+  </message>
+  <message>
+   <source>The {TITLES} engine doesn't load ({said}): {name}.</source>
+   <translation>Die Engine {TITLES} lädt nicht ({said}): {name}.</translation>
+  </message>
+  <message>
+   <source>PyTorch isn't installed: {repair}.</source>
+   <translation>PyTorch ist nicht installiert: {repair}.</translation>
+  </message>
+  <message>
+   <source>MLX isn't installed.</source>
+   <translation>MLX ist nicht installiert.</translation>
+  </message>
+  <message>
+   <source>It is for Macs with Apple Silicon; {command} installs it there.</source>
+   <translation>Es ist für Macs mit Apple Silicon; dort installiert es {command}.</translation>
+  </message>
+  <message>
+   <source>{TITLES} takes its place.</source>
+   <translation>{TITLES} springt ein.</translation>
+  </message>
+  <message>
+   <source>There is no engine {name}:</source>
+   <translation>Eine Engine {name} gibt es nicht:</translation>
+  </message>
+  <message>
+   <source>choose {CHOICES}.</source>
+   <translation>Wähle {CHOICES}.</translation>
+  </message>
+  <message>
+   <source>It is for Macs with Apple Silicon; the engine pack there has it.</source>
+   <translation>Es ist für Macs mit Apple Silicon; dort bringt es das Engine-Paket.</translation>
+  </message>
+  <message>
+   <source>{n} completions of {max_tokens} tokens can't be sampled:</source>
+   <translation>{n} Antworten mit {max_tokens} Token gehen nicht:</translation>
+  </message>
+  <message>
+   <source>both must be at least 1.</source>
+   <translation>Beides muss mindestens 1 sein.</translation>
+  </message>
+  <message>
+   <source>A prompt of {longest} tokens and {max_tokens} more exceed the {context} tokens that {name} can read:</source>
+   <translation>Eine Frage mit {longest} Token und {max_tokens} mehr sind über den {context} Token, die {name} lesen kann:</translation>
+  </message>
+  <message>
+   <source>choose shorter answers or another task.</source>
+   <translation>Wähle kürzere Antworten oder andere Rätsel.</translation>
+  </message>
+  <message>
+   <source>An engine can't run on {count} threads:</source>
+   <translation>Eine Engine läuft nicht auf {count} Threads:</translation>
+  </message>
+  <message>
+   <source>give a number of at least 1.</source>
+   <translation>Nimm eine Zahl ab 1.</translation>
+  </message>
+  <message>
+   <source>There is no device {wanted}:</source>
+   <translation>Ein Gerät {wanted} gibt es nicht:</translation>
+  </message>
+  <message>
+   <source>choose auto, cuda, mps or cpu.</source>
+   <translation>Wähle auto, cuda, mps oder cpu.</translation>
+  </message>
+  <message>
+   <source>torch sees no {kind} device on this computer:</source>
+   <translation>torch sieht auf diesem Computer kein Gerät {kind}:</translation>
+  </message>
+  <message>
+   <source>There is no {wanted}:</source>
+   <translation>{wanted} gibt es nicht:</translation>
+  </message>
+  <message>
+   <source>this computer has {cuda} CUDA devices, counted from 0.</source>
+   <translation>Dieser Computer hat {cuda} CUDA-Geräte, gezählt ab 0.</translation>
+  </message>
+  <message>
+   <source>{name} needs {needed} MB and {budget_bytes} MB are free:</source>
+   <translation>{name} braucht {needed} MB, und {budget_bytes} MB sind frei:</translation>
+  </message>
+  <message>
+   <source>{name} ({kind}) needs the package {name2}, which isn't installed here:</source>
+   <translation>{name} ({kind}) braucht das Paket {name2}, das hier nicht installiert ist:</translation>
+  </message>
+  <message>
+   <source>This model's architecture can't answer several times from one prompt:</source>
+   <translation>Die Bauart dieses Modells kann nicht mehrmals auf eine Frage antworten:</translation>
+  </message>
+  <message>
+   <source>{name} can't be opened:</source>
+   <translation>{name} lässt sich nicht öffnen:</translation>
+  </message>
+  <message>
+   <source>its architecture {family} is unknown or its files are damaged:</source>
+   <translation>Seine Bauart {family} ist unbekannt, oder seine Dateien sind beschädigt:</translation>
+  </message>
+  <message>
+   <source>choose a Qwen2, Qwen3 or Llama model.</source>
+   <translation>Wähle ein Modell von Qwen2, Qwen3 oder Llama.</translation>
+  </message>
+  <message>
+   <source>{name} has no linear layers that LoRA could train:</source>
+   <translation>{name} hat keine linearen Schichten, die LoRA trainieren könnte:</translation>
+  </message>
+  <message>
+   <source>name another folder with SHOAL_PACKS</source>
+   <translation>leg sie anderswohin</translation>
+  </message>
+  <message>
+   <source>move the data folder</source>
+   <translation>verschieb den Datenordner</translation>
+  </message>
+  <message>
+   <source>repair the engine in Shoal's window, or with {command}</source>
+   <translation>reparier die Engine in Shoals Fenster oder mit {command}</translation>
+  </message>
+  <message>
+   <source>install Shoal again</source>
+   <translation>installier Shoal neu</translation>
   </message>
  </context>
 </TS>

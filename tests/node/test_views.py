@@ -211,7 +211,7 @@ def test_the_live_view_leaves_the_curve_behind() -> None:
     terminal.refresh()
     terminal.close()
     assert out.getvalue().count("\x1b[?1049h") == out.getvalue().count("\x1b[?1049l") == 1
-    assert "held-out questions" in out.getvalue().rpartition("\x1b[?1049l")[2]
+    assert "new puzzles solved" in out.getvalue().rpartition("\x1b[?1049l")[2]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_the_live_view_leaves_the_curve_behind() -> None:
         (dict(phase=Phase.SAMPLING, done=31, total=32, eta_s=0.4), "answer 31 of 32"),
         (
             dict(phase=Phase.PROBING, done=5, total=9, eta_s=3.0),
-            "measuring on held-out questions: answer 5 of 9, about 3 s",
+            "measuring on new puzzles: answer 5 of 9, about 3 s",
         ),
         (dict(phase=Phase.LEARNING), "learning"),
     ],
@@ -236,14 +236,14 @@ def test_spans_of_time() -> None:
 
 
 def test_where_the_curve_stands() -> None:
-    assert standing(()) == "The held-out questions have not been measured yet."
+    assert standing(()) == "It hasn't been measured yet."
     now, then = "20.0 % ± 2.0 after round 50", "10.0 % ± 2.0 at round 0"
-    assert closing(SNAPSHOT).startswith(f"Held-out questions solved: {now}, {then}.")
+    assert closing(SNAPSHOT).startswith(f"New puzzles solved: {now}, {then}.")
     assert "Round 50 is saved in /home." in closing(SNAPSHOT)
 
 
 def test_plain_lines_say_what_happened() -> None:
     probe = Probe(round=10, share=0.25, stderr=0.027, questions=256)
-    assert sentence(probe) == "Held-out questions solved after round 10: 25.0 % ± 2.7 of 256."
+    assert sentence(probe) == "New puzzles solved after round 10: 25.0 % ± 2.7 of 256."
     assert sentence(events.Checkpointed(round=1, folder="f")) is None
     assert sentence(events.Noted(round=1, sentence="Look.")) == "Look."

@@ -95,7 +95,7 @@ def test_everything_is_said(page: Models) -> None:
         "160 rounds learned, 14.2 MB",
         "431.0 MB of 995.2 MB (43 %), 4.2 MB a second, about 2 min left",
         "Next in line.",
-        "cannot be reached",
+        "can't be reached",
         "What 1 model learned is still here (31.0 MB)",
         "Licence to accept",
         "Llama 3.2 Community License",

@@ -380,7 +380,7 @@ def test_a_history_that_cannot_be_written_says_so(
     page = History(light, actions)
     qtbot.addWidget(page)
     page.show_view(views.learning())
-    for name, said in (("no/such/folder.csv", "cannot be written"), ("rounds.csv", "Saved as")):
+    for name, said in (("no/such/folder.csv", "can't be written"), ("rounds.csv", "Saved as")):
         chosen = str(tmp_path / name)
         monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, chosen=chosen: (chosen, ""))
         page._save("csv")

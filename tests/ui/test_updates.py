@@ -66,11 +66,11 @@ EXPECTED = {
     "there": ("Version 0.2.0 is there", ["Download", "Look now"]),
     "fetching": ("12.0 MB of 50.0 MB (24 %), 2.5 MB a second, about 15 s left", ["Cancel"]),
     "waiting": ("broke off", ["Cancel"]),
-    "cut": ("cannot be reached", ["Try again", "Look now"]),
-    "fetched": ("the system asks for your password", ["Install and restart", "Look now"]),
+    "cut": ("can't be reached", ["Try again", "Look now"]),
+    "downloaded": ("the system asks for your password", ["Install and restart", "Look now"]),
     "installing": ("asks for your password, then installs it", []),
     "by hand": ("sudo apt install", ["Copy the command", "Show the file", "Look now"]),
-    "not for this": ("not made for this kind", ["Open its page", "Look now"]),
+    "not for this": ("isn't made for this kind", ["Open its page", "Look now"]),
 }
 
 

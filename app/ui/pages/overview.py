@@ -10,6 +10,7 @@ from app.ui.pages.engine import EngineCard, NewerEngine
 from app.ui.pages.frame import Actions, Page
 from app.ui.pages.now import Now
 from app.ui.pages.welcome import Welcome
+from app.ui.spoken import spoken
 from app.ui.texts import ago, counted, number, percent, span, tr
 from app.ui.theme import Theme
 from app.ui.widgets.curve import Curve
@@ -72,7 +73,7 @@ class Overview(Page):
         self._now.show_view(view, now)
         self._curve.show_view(view)
         self._say_stats(view, now)
-        self._foot.say(view.news)
+        self._foot.say(spoken(view.news, most=2))
         self._device.say(words.device(view))
         self._device.setToolTip(words.why_device(view))
 
@@ -115,7 +116,7 @@ class Overview(Page):
                 began = tr("since {day}", day=words.day(view.runs[0].started)) if view.runs else tr("none yet")
                 third.say(tr("Rounds in all"), number(view.safe_round), began)
         else:
-            linked = tr("connected") if swarm.connected else swarm.sentence or tr("not connected")
+            linked = tr("connected") if swarm.connected else spoken(swarm.sentence) or tr("not connected")
             second.say(tr("Peers online"), number(swarm.online), linked)
             waiting = (
                 counted("{n} on its way", "{n} on their way", swarm.waiting)

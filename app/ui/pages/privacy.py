@@ -19,6 +19,7 @@ from app.ui.pages.exchange import breakable
 from app.ui.pages.frame import Actions, Page
 from app.ui.pages.live import AnswerRow, asked, family_title, gist, merged, verdict, who
 from app.ui.renewal import Stage
+from app.ui.spoken import spoken
 from app.ui.texts import counted, number, size, tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL
@@ -176,7 +177,7 @@ def told(view: View) -> tuple[str, str]:
             "text."
         )
     if not swarm.connected:
-        return tr("Nothing at the moment"), swarm.sentence or tr("Looking for a swarm.")
+        return tr("Nothing at the moment"), spoken(swarm.sentence) or tr("Looking for a swarm.")
     rate = size(swarm.bytes_per_hour) if swarm.bytes_per_hour is not None else None
     answer = tr("Answers to puzzles, {rate} an hour", rate=rate) if rate else tr("Answers to puzzles")
     return answer, tr(

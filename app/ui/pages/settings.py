@@ -23,6 +23,7 @@ from app.ui.pages.frame import Actions, Page
 from app.ui.pages.identity_section import IdentitySection
 from app.ui.pages.logview import LogView
 from app.ui.pages.storage import Storage
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule
@@ -220,7 +221,7 @@ class SettingRow(QWidget):
         try:
             self._put(self.key, value)
         except (ValueError, AutostartError, OSError) as error:
-            self._complaint.say(str(error))
+            self._complaint.say(spoken(str(error)))
             self._complaint.show()
             if isinstance(value, bool):
                 self._editor.show(self._kept)

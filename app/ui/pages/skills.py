@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
+from app.node import figures
 from app.ui.model import Family, View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions, Page
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import Empty, Label, boxed, column, stack
@@ -44,7 +46,7 @@ class Skills(Page):
         self._waiting.say(tr("Too hard yet: {families}.", families=", ".join(view.waiting)))
         self._waiting.setVisible(bool(view.waiting))
         rise = view.curve[-1].everyday_rise if view.curve and view.safe_round else None
-        self._speech.tell(words.speech(rise) if rise is not None else "")
+        self._speech.tell(spoken(figures.speech_sentence(rise)) if rise is not None else "")
         if view.families == self._shown:
             return
         self._shown = view.families

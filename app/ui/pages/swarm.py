@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
 from app.node.snapshot import SwarmView
 from app.ui.model import View
 from app.ui.pages.frame import Actions, Page
+from app.ui.spoken import spoken
 from app.ui.texts import ago, counted, number, size, tr
 from app.ui.theme import Theme
 from app.ui.widgets.bend import Bend
@@ -166,7 +167,7 @@ class RelayCard(QFrame):
     def show_swarm(self, swarm: SwarmView) -> None:
         self._state.look("good" if swarm.connected else "warn")
         self._state.say(tr("Connected") if swarm.connected else tr("Not connected"))
-        self._sentence.say(swarm.sentence)
+        self._sentence.say(spoken(swarm.sentence))
         named = tr("You are {name} here.", name=swarm.name) if swarm.name else ""
         self._name.say("  ".join(filter(None, (named, swarm.relay))))
         self._invite.setVisible(bool(swarm.invite))

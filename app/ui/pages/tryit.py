@@ -19,6 +19,7 @@ from app.ui.chatting import AWAY_S, Chatting, Stage
 from app.ui.model import View
 from app.ui.pages.exchange import Exchange
 from app.ui.pages.frame import Actions, Page
+from app.ui.spoken import spoken
 from app.ui.texts import counted, span, tr
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import (
@@ -233,9 +234,9 @@ class TryIt(Page):
                 exchange.solution(safe(reply.text))
                 self._told = True
             case messages.Noted():
-                self._complain(safe(reply.sentence))
+                self._complain(spoken(safe(reply.sentence)))
             case messages.Failed():
-                self._end(reply.number, safe(reply.sentence))
+                self._end(reply.number, spoken(safe(reply.sentence)))
             case messages.Done():
                 self._end(reply.number, "")
         self._show_stage()

@@ -13,6 +13,7 @@ from app.ui.engine_pack import EnginePack
 from app.ui.model import View
 from app.ui.pages.engine import EnginePanel
 from app.ui.pages.frame import Actions
+from app.ui.spoken import spoken
 from app.ui.texts import size, span, tr
 from app.ui.theme import Theme
 from app.ui.trial import Stage, Trial
@@ -315,7 +316,7 @@ class Machine(QWidget):
         if trial.stage is Stage.DONE and found is not None:
             self._pace.say(found.pace[:1].upper() + found.pace[1:] or tr("No estimate"))
             self._engine.tell(found.title)
-            self._reason.tell(found.reason)
+            self._reason.tell(spoken(found.reason))
             self._memory.tell(found.memory)
         elif trial.stage is Stage.FAILED:
             self._pace.say(tr("No estimate"))

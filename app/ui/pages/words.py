@@ -7,11 +7,10 @@ import time
 
 from PySide6.QtCore import QDateTime, QLocale
 
-from app.node import figures
-from app.node.figures import Speech
 from app.node.reasons import Reason
 from app.node.snapshot import Ruling
 from app.ui.model import State, Step, View
+from app.ui.spoken import spoken
 from app.ui.texts import number, span, tr
 from app.ui.widgets import engine_words
 
@@ -62,7 +61,7 @@ def reason(view: View, now: float) -> str:
 def ruled(ruling: Ruling) -> str:
     """A ruling's sentence in the person's language; a reason of a newer node as that node says it."""
     known = next((reason for reason in Reason if reason.value == ruling.reason), None)
-    return tr(known.sentence, **ruling.values) if known is not None else ruling.sentence
+    return tr(known.sentence, **ruling.values) if known is not None else spoken(ruling.sentence)
 
 
 def known_reason(view: View) -> Reason | None:
@@ -180,18 +179,3 @@ def working(view: View) -> bool:
 
 def _ended(sentence: str) -> str:
     return sentence if sentence.endswith((".", "!", "?")) or not sentence else sentence + "."
-
-
-def speech(rise: float) -> str:
-    """Whether everyday language was kept; see app.node.everyday."""
-    amount = number(abs(100 * rise), 0)
-    said = (
-        tr("everyday replies surprise it {n} % less", n=amount)
-        if rise < 0
-        else tr("everyday replies surprise it {n} % more", n=amount)
-    )
-    return {
-        Speech.KEPT: tr("It speaks as well as before: {said}.", said=said),
-        Speech.WORSE: tr("It speaks a little worse than before: {said}.", said=said),
-        Speech.LOST: tr("It is losing everyday language: {said}.", said=said),
-    }[figures.speech(rise)]

@@ -10,7 +10,7 @@ from app.ui.engine_pack import Doing, EnginePack
 from app.ui.texts import mark, number, size, span, tr
 
 _ELSEWHERE = mark("put it elsewhere")
-"""In the language of the sentence around it, which is English."""
+"""Translations say so by themselves."""
 _BY_VARIABLE = re.compile(r"name\sanother\s\w+\swith\sSHOAL_PACKS")
 
 

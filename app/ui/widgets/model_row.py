@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QLineEdit, QMenu, QProgressBa
 
 from app.node.library import Model
 from app.ui.holdings import Fetch, Holdings
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.widgets import model_words as words
@@ -98,7 +99,9 @@ class ModelRow(QFrame):
         self._fit.say(word)
         self._why.say(why)
         self._say_progress(fetch, waits, elsewhere)
-        sentence = holdings.failed.get(model.name) or (model.partial.sentence if cut and model.partial else "")
+        sentence = holdings.failed.get(model.name) or (
+            spoken(model.partial.sentence) if cut and model.partial else ""
+        )
         if cut and not sentence:
             sentence = tr("Download interrupted. Nothing is lost: it resumes where it stopped.")
         self._failed.say(sentence)

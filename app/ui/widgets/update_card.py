@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QWidget
 
 from app.ui.holdings import Fetch
 from app.ui.renewal import Renewal, Stage
+from app.ui.spoken import spoken
 from app.ui.texts import ago, size, tr
 from app.ui.widgets.model_words import progress
 from app.ui.widgets.pieces import Label, boxed, button, column, progress_bar, row, rule
@@ -60,7 +61,7 @@ class UpdateCard(QWidget):
             (self._news, news(offer)),
             (self._said, now.said),
             (self._command, now.command),
-            (self._failed, breakable(now.sentence or (offer.obstacle if offer else ""))),
+            (self._failed, breakable(spoken(now.sentence or (offer.obstacle if offer else "")))),
         ):
             label.tell(text)
         self._progress.setVisible(stage in (Stage.FETCHING, Stage.INSTALLING))
