@@ -154,7 +154,7 @@ def test_the_scoring_process_is_a_part_of_the_engine(kind: str, monkeypatch: pyt
 
 def test_help_names_what_this_copy_has(kind: str) -> None:
     own = "./shoal" if kind == CHECKOUT else "shoal"
-    told = cli.overview()
+    told = cli.overview(everything=True)
     assert f"\n  {own} doctor    " in told and f"\n{own} COMMAND --help tells" in told
     assert ("  ./shoal setup " in told) is (kind == CHECKOUT), "an installed app has none"
     assert f"({own} doctor says why)" in help_of_run()
@@ -188,7 +188,7 @@ def test_the_installed_program_names_itself(tmp_path: Path) -> None:
         f"shoal: There is no command swim; did you mean swarm? '{program}' --help lists run, "
     )
     assert said("doctor") == (
-        f"shoal: The engine is not installed: open Shoal's window, or run '{program}' pack install.\n"
+        f"shoal: The engine isn't installed: open Shoal's window, or run '{program}' pack install.\n"
     )
 
 

@@ -170,7 +170,10 @@ def _harder(state: State) -> tuple[State, str]:
         for family, level in state.curriculum.levels.items()
     }
     if higher == state.curriculum.levels:
-        return state, "It solves everything at the highest level. Pick other puzzles for it to go on."
+        return (
+            state,
+            "It solves everything at the highest level. Pick other puzzles, so it keeps learning.",
+        )
     changed = msgspec.structs.replace(state, curriculum=curriculum.start(higher))
     return changed, "Nearly every answer was right. It gets harder puzzles, a level up."
 

@@ -32,6 +32,8 @@ _NARROW = 64
 """Below this many columns the table of families gives way to the curve."""
 _FIXED_LINES = 8
 """Header, phase, two footers, the keys, and the two borders and title of the answers."""
+_LOW = 20
+"""Below this many lines the latest round gives way to the keys."""
 _EXPLAINED = (
     ("p", "pauses: the model leaves the memory, the last saved round stays. Again resumes."),
     ("q", "stops safely and leaves this view. Ctrl-C does too."),
@@ -113,7 +115,8 @@ def picture(snapshot: Snapshot, width: int, height: int, now: float, keys: bool 
     """The whole view for a terminal of this size. At least 40 columns and 14 lines are assumed."""
     width, height = max(40, width), max(14, height)
     swarm = swarm_panel(snapshot.swarm, width, height) if snapshot.swarm is not None else None
-    room = height - _FIXED_LINES - (swarm.height or 0 if swarm is not None else 0)
+    low = height < _LOW
+    room = height - _FIXED_LINES + low - (swarm.height or 0 if swarm is not None else 0)
     answer_lines = max(2, min(8, (room - 8) // 2))
     middle = room - answer_lines
     families_width = _families_width(snapshot.families, width)
@@ -131,7 +134,7 @@ def picture(snapshot: Snapshot, width: int, height: int, now: float, keys: bool 
         body,
         *([swarm] if swarm is not None else []),
         _answers(snapshot.answers, width, answer_lines),
-        _last_round(snapshot, width),
+        *([] if low else [_last_round(snapshot, width)]),
         _footer(snapshot, width, now),
         _key_line(snapshot, width, keys),
     )

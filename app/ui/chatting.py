@@ -148,10 +148,7 @@ class Chatting(QObject):
         self._lost(
             self._refusal
             or lacking()
-            or tr(
-                "The process with the model ended unexpectedly, most likely because memory ran short: close "
-                "other programs and ask again."
-            )
+            or tr("The model stopped, most likely because memory ran short. Close other apps and ask again.")
         )
 
     def _lost(self, sentence: str) -> None:

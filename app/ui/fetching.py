@@ -154,7 +154,7 @@ class Fetching(QObject):
         if code == 0:
             self._change(said=tr("Exported to {folder}", folder=self._told_last.get("folder", "")))
         else:
-            ended = tr("The export ended unexpectedly; the log under Settings says why.")
+            ended = tr("The export failed. The log in Settings says why.")
             self._change(said="", problem=spoken(str(self._told_last.get("sentence", ended))))
 
     def _did(self, code: int) -> None:
@@ -167,20 +167,18 @@ class Fetching(QObject):
                 self.choose("starter")
             self._change(said=said)
         elif what == "remove":
-            failed = tr("It could not be deleted; the log under Settings says why.")
+            failed = tr("It couldn't be deleted. The log in Settings says why.")
             self._change(failed={**self.holdings.failed, name: failed})
         elif what == "add":
             self._change(
                 problem=tr(
-                    "That folder holds no model that can be trained: it needs config.json and .safetensors "
-                    "files."
+                    "No model that can learn in that folder. It needs config.json and .safetensors files."
                 )
             )
         else:
             self._change(
                 problem=tr(
-                    "The access token was not kept: it is none, or this computer has no keyring. HF_TOKEN "
-                    "does as well."
+                    "That isn't a valid token, or this computer has no keyring. You can set HF_TOKEN instead."
                 )
             )
         self.refresh()
@@ -195,7 +193,7 @@ class Fetching(QObject):
 
     def _has_read(self, code: int) -> None:
         if code != 0 and not self._asked:
-            self._change(problem=tr("The list of models cannot be read; the log under Settings says why."))
+            self._change(problem=tr("The list of models can't be read. The log in Settings says why."))
         if self._again:
             self.refresh()
 
@@ -234,7 +232,7 @@ class Fetching(QObject):
     def _fetched(self, code: int) -> None:
         fetch = self.holdings.fetch
         if fetch is not None and code != 0:
-            ended = tr("The download ended unexpectedly; what has come is kept.")
+            ended = tr("The download failed. Nothing is lost: it resumes where it stopped.")
             said = self._sentence or ended
             self._change(failed={**self.holdings.failed, fetch.name: said})
             if is_gguf(fetch.name):  # it may have no row of its own to say that in

@@ -194,11 +194,11 @@ class Link(QObject):
             self._process = None
             self.failed.emit(
                 Problem(
-                    title=tr("The learner cannot be started"),
+                    title=tr("Learning can't start"),
                     sentence=tr("The system refused to start {program}.", program=self._program),
                     remedy=tr("Install Shoal again.")
                     if remedy.installed()
-                    else tr("Run {setup}, which repairs the installation.", setup=remedy.command("setup")),
+                    else tr("Run {setup}; it repairs the installation.", setup=remedy.command("setup")),
                 )
             )
 
@@ -232,8 +232,7 @@ class Link(QObject):
         wait = wait_s(self._crashes, first_s=1.0, longest_s=60.0, growth=4.0)
         self._restart.start(int(wait * 1000))
         self.again.emit(
-            spoken(sentence)
-            or tr("The learner ended unexpectedly; everything up to its last safe point is kept."),
+            spoken(sentence) or tr("Learning crashed. Everything up to the last save is safe."),
             wait,
         )
 
@@ -247,12 +246,12 @@ def problem(sentence: str) -> Problem:
     what, colon, remedy = sentence.partition(": ")
     if not sentence:
         what, remedy = (
-            tr("The learner ended several times in a row."),
-            tr("Look at the log under Settings, and start it again."),
+            tr("Learning keeps crashing. What it learned is safe."),
+            tr("Start it again, or look at the log in Settings."),
         )
     elif not colon:
         what, semicolon, remedy = sentence.partition("; ")
-        remedy = remedy if semicolon else tr("Put that right and start it again.")
+        remedy = remedy if semicolon else tr("Fix that and start it again.")
     return Problem(
         title=tr("Learning stopped"),
         sentence=what.rstrip(".") + ".",

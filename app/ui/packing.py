@@ -93,7 +93,7 @@ class Packing(QObject):
         try:
             place.choose(Path(folder) if not _filled(Path(folder)) else Path(folder) / "shoal-engine")
         except OSError as error:
-            said = tr("The folder could not be remembered ({why}): try another one.", why=error.strerror)
+            said = tr("That folder doesn't work ({why}). Pick another one.", why=error.strerror)
             self._change(failed=said, failed_offline=False)
             return
         again = bool(self.pack.failed)
@@ -113,9 +113,9 @@ class Packing(QObject):
         if self.pack.there:
             return None
         return Problem(
-            title=tr("The engine is not installed"),
-            sentence=tr("Shoal learns with an engine, and there is none on this computer."),
-            remedy=tr("Install it; what was learned so far is kept."),
+            title=tr("The engine isn't installed"),
+            sentence=tr("Shoal needs an engine to learn. There's none on this computer yet."),
+            remedy=tr("Install it. What your model learned is safe."),
         )
 
     def check(self) -> None:
@@ -188,7 +188,7 @@ class Packing(QObject):
             if verb != "remove" or self.pack.there:
                 self.ready.emit()
             return
-        said = self._sentence or tr("It ended unexpectedly: try again; what has come is kept.")
+        said = self._sentence or tr("It stopped halfway. Nothing is lost: try again.")
         self._settle(doing=None, failed=said, failed_offline="--offline" in self._command)
 
     def _checked(self, line: bytes) -> None:

@@ -365,8 +365,7 @@ def run(
         return 1
     if not _writable(home):
         why = tr(
-            "Nothing can be kept in the data folder {home}: make it yours to write, or name another one with "
-            "--home.",
+            "Shoal can't save anything in {home}. Make that folder writable, or name another one with --home.",
             home=home,
         )
         print(f"shoal: {why}", file=sys.stderr)
@@ -377,7 +376,7 @@ def run(
         if single.raise_other(join or link or application.first_link()):
             return 0
         print(
-            tr("shoal: Another Shoal uses {home} and does not answer; end it and start again.", home=home),
+            tr("shoal: Another Shoal uses {home} and doesn't answer. Quit it and start again.", home=home),
             file=sys.stderr,
         )
         return 1

@@ -65,9 +65,9 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
             return ""
         needed = size(1e6 * self.memory_mb)
         if self.memory_free_mb is None:
-            return tr("It takes {needed} of memory.", needed=needed)
+            return tr("It needs {needed} of memory.", needed=needed)
         free = size(1e6 * self.memory_free_mb)
-        return tr("It takes {needed} of memory; {free} are free.", needed=needed, free=free)
+        return tr("It needs {needed} of memory; {free} free.", needed=needed, free=free)
 
 
 class Stage(Enum):
@@ -133,13 +133,13 @@ class Trial(QObject):
             self._go(Stage.DONE)
             return
         said = _last_words(self._log) if code in (1, 2) else ""
-        self.sentence = said or tr("The measurement ended unexpectedly. Learning works without it.")
+        self.sentence = said or tr("The speed test failed. Learning works without it.")
         self._go(Stage.FAILED)
 
     def _pass_time(self) -> None:
         if self.seconds > PATIENCE_S:
             self.stop()
-            self.sentence = tr("The measurement took too long. Learning works without it.")
+            self.sentence = tr("The speed test took too long. Learning works without it.")
             self._go(Stage.FAILED)
         else:
             self.changed.emit()

@@ -171,7 +171,7 @@ class Updating(QObject):
     def _ended(self, code: int) -> None:
         stage = self.renewal.stage
         if code != 0 and not self._failure:
-            self._failure = tr("It ended unexpectedly; the log under Settings says why.")
+            self._failure = tr("That didn't work. The log in Settings says why.")
         quiet = stage is Stage.ASKING and not self._by_person  # nobody waits for this answer
         self._change(
             stage=Stage.IDLE,

@@ -8,8 +8,8 @@
    <translation>Angehalten.</translation>
   </message>
   <message>
-   <source>The process with the model ended unexpectedly, most likely because memory ran short: close other programs and ask again.</source>
-   <translation>Der Prozess mit dem Modell ist unerwartet ausgefallen, wahrscheinlich weil der Speicher knapp wurde: Schließe andere Programme und frage noch einmal.</translation>
+   <source>The model stopped, most likely because memory ran short. Close other apps and ask again.</source>
+   <translation>Das Modell ist ausgefallen, wahrscheinlich fehlte Speicher. Schließ andere Programme und frag noch einmal.</translation>
   </message>
   <message>
    <source>Appearance</source>
@@ -20,8 +20,8 @@
    <translation>Farben</translation>
   </message>
   <message>
-   <source>Light, dark, or as the rest of your desktop.</source>
-   <translation>Hell, dunkel oder wie der Rest deines Schreibtischs.</translation>
+   <source>Light, dark, or like the rest of your desktop.</source>
+   <translation>Hell, dunkel oder wie der Rest deines Desktops.</translation>
   </message>
   <message>
    <source>dark mode theme night</source>
@@ -32,8 +32,8 @@
    <translation>Sprache</translation>
   </message>
   <message>
-   <source>Of the window and its tray. Holds when Shoal is opened the next time.</source>
-   <translation>Von Fenster und Symbol in der Leiste. Gilt, wenn Shoal das nächste Mal geöffnet wird.</translation>
+   <source>For the window and the tray. Applies when you reopen Shoal.</source>
+   <translation>Für Fenster und Leiste. Gilt, sobald du Shoal neu öffnest.</translation>
   </message>
   <message>
    <source>translation english german deutsch sprache</source>
@@ -48,8 +48,8 @@
    <translation>Lernen, sobald Shoal geöffnet wird</translation>
   </message>
   <message>
-   <source>Off: it waits until you press Start. A pause is kept either way.</source>
-   <translation>Aus: Es wartet, bis du auf Start drückst. Eine Pause bleibt so oder so bestehen.</translation>
+   <source>Off: it waits until you start it. A pause stays a pause.</source>
+   <translation>Aus: Es wartet, bis du es startest. Eine Pause bleibt Pause.</translation>
   </message>
   <message>
    <source>autostart begin automatic</source>
@@ -57,11 +57,11 @@
   </message>
   <message>
    <source>Company</source>
-   <translation>Mit wem</translation>
+   <translation>Alleine oder zusammen</translation>
   </message>
   <message>
-   <source>Alone, nothing leaves this computer. With others, answers to generated puzzles are exchanged as text.</source>
-   <translation>Allein verlässt nichts diesen Computer. Mit anderen werden Antworten auf erzeugte Rätsel als Text ausgetauscht.</translation>
+   <source>Alone, nothing leaves this computer. With others, only puzzle answers are shared, as plain text.</source>
+   <translation>Allein verlässt nichts diesen Computer. Mit anderen werden nur Rätselantworten geteilt, als Text.</translation>
   </message>
   <message>
    <source>swarm solo peers relay network share offline</source>
@@ -72,8 +72,8 @@
    <translation>Rezept</translation>
   </message>
   <message>
-   <source>How answers become a step. Recommended is what Shoal was tuned with; Paper follows SAPO to the letter.</source>
-   <translation>Wie aus Antworten ein Lernschritt wird. Mit „Empfohlen“ ist Shoal abgestimmt; „Aufsatz“ folgt SAPO aufs Wort.</translation>
+   <source>How your model learns from answers. Recommended is what Shoal is tuned for; Paper follows SAPO exactly.</source>
+   <translation>Wie dein Modell aus Antworten lernt. Auf „Empfohlen“ ist Shoal abgestimmt; „Aufsatz“ folgt genau SAPO.</translation>
   </message>
   <message>
    <source>algorithm sapo grpo loss</source>
@@ -84,8 +84,8 @@
    <translation>Modell</translation>
   </message>
   <message>
-   <source>Which one learns: starter, a name from the page Models, or the path of a model's folder.</source>
-   <translation>Welches lernt: starter, ein Name von der Seite Modelle oder der Pfad eines Modellordners.</translation>
+   <source>The model that learns: starter, a name from Models, or a model's folder.</source>
+   <translation>Das Modell, das lernt: starter, ein Name aus Modelle oder ein Modellordner.</translation>
   </message>
   <message>
    <source>base weights qwen llama smollm choose</source>
@@ -93,11 +93,11 @@
   </message>
   <message>
    <source>Engine</source>
-   <translation>Rechenwerk</translation>
+   <translation>Engine</translation>
   </message>
   <message>
-   <source>The program that computes answers and learns. Shoal takes the fastest that runs on this computer; {doctor} gives the reasons.</source>
-   <translation>Das Programm, das Antworten berechnet und lernt. Shoal nimmt das schnellste, das auf diesem Computer läuft; {doctor} nennt die Gründe.</translation>
+   <source>The program that answers and learns. Shoal picks the fastest one here; {doctor} says why.</source>
+   <translation>Das Programm, das antwortet und lernt. Shoal nimmt das schnellste hier; {doctor} sagt, warum.</translation>
   </message>
   <message>
    <source>torch pytorch llama llamacpp mlx gpu cuda metal speed</source>
@@ -108,20 +108,20 @@
    <translation>Runden zwischen zwei Messungen</translation>
   </message>
   <message>
-   <source>The curve gets a point this often, and two before the first. Each takes about as long as a round.</source>
-   <translation>So oft bekommt die Kurve einen Punkt, und vor dem ersten noch zwei. Jeder kostet etwa so viel Zeit wie eine Runde.</translation>
+   <source>How often the curve gets a new point. Each takes about as long as a round.</source>
+   <translation>Wie oft die Kurve einen neuen Punkt bekommt. Jeder dauert etwa so lang wie eine Runde.</translation>
   </message>
   <message>
    <source>probe held-out curve points</source>
    <translation>messung prüffragen kurve punkte</translation>
   </message>
   <message>
-   <source>Fetch models from</source>
-   <translation>Modelle holen von</translation>
+   <source>Download models from</source>
+   <translation>Modelle herunterladen von</translation>
   </message>
   <message>
-   <source>The address of a mirror. Empty: huggingface.co. A proxy is taken from HTTPS_PROXY, as your other programs do.</source>
-   <translation>Die Adresse eines Spiegels. Leer: huggingface.co. Ein Proxy wird aus HTTPS_PROXY genommen, wie es deine anderen Programme tun.</translation>
+   <source>A mirror's address; empty means huggingface.co. Shoal uses the proxy in HTTPS_PROXY.</source>
+   <translation>Die Adresse eines Spiegels; leer heißt huggingface.co. Shoal nutzt den Proxy aus HTTPS_PROXY.</translation>
   </message>
   <message>
    <source>download hub hugging face endpoint proxy</source>
@@ -136,8 +136,8 @@
    <translation>Weiterlernen, wenn das Fenster geschlossen ist</translation>
   </message>
   <message>
-   <source>The icon in the system tray stays. Where there is no tray, closing asks instead.</source>
-   <translation>Das Symbol in der Leiste bleibt. Wo es keine Leiste gibt, wird beim Schließen gefragt.</translation>
+   <source>Shoal stays in the tray. Without a tray, it asks before closing.</source>
+   <translation>Shoal bleibt in der Leiste. Ohne Leiste fragt es vor dem Schließen.</translation>
   </message>
   <message>
    <source>tray background quit hide close</source>
@@ -148,36 +148,36 @@
    <translation>Shoal starten, wenn ich mich anmelde</translation>
   </message>
   <message>
-   <source>It starts in the tray, without its window.</source>
-   <translation>Es startet in der Leiste, ohne Fenster.</translation>
+   <source>Starts in the tray, without a window.</source>
+   <translation>Startet in der Leiste, ohne Fenster.</translation>
   </message>
   <message>
    <source>autostart login boot session automatic</source>
    <translation>autostart anmeldung hochfahren sitzung automatisch</translation>
   </message>
   <message>
-   <source>New versions</source>
-   <translation>Neue Versionen</translation>
+   <source>Updates</source>
+   <translation>Updates</translation>
   </message>
   <message>
-   <source>Look for new versions once a day</source>
-   <translation>Einmal am Tag nach neuen Versionen sehen</translation>
+   <source>Check for updates once a day</source>
+   <translation>Einmal am Tag nach Updates suchen</translation>
   </message>
   <message>
-   <source>Off: Shoal never looks by itself. On: it asks while this window is open, but not while it learns alone. The page Privacy shows the request. Nothing is downloaded or installed without you.</source>
-   <translation>Aus: Shoal sieht nie von selbst nach. An: Es fragt, solange dieses Fenster offen ist, aber nicht, während es allein lernt. Die Seite Privatsphäre zeigt die Anfrage. Ohne dich wird nichts geladen oder installiert.</translation>
+   <source>Off: Shoal never checks on its own. On: only while this window is open and it doesn't learn alone. Nothing is downloaded or installed without you.</source>
+   <translation>Aus: Shoal sucht nie von selbst. An: nur bei offenem Fenster und nicht, während es allein lernt. Nichts wird ohne dich geladen oder installiert.</translation>
   </message>
   <message>
    <source>update upgrade release version check download</source>
    <translation>Update Aktualisierung Version Nachsehen Herunterladen Upgrade</translation>
   </message>
   <message>
-   <source>Tell me when learning stops because of a problem</source>
-   <translation>Melden, wenn das Lernen an einem Problem endet</translation>
+   <source>Tell me when a problem stops learning</source>
+   <translation>Bescheid geben, wenn ein Problem das Lernen stoppt</translation>
   </message>
   <message>
-   <source>One notification from the tray; there are no others.</source>
-   <translation>Eine einzige Mitteilung aus der Leiste; andere gibt es nicht.</translation>
+   <source>The only notification there is.</source>
+   <translation>Die einzige Mitteilung, die es gibt.</translation>
   </message>
   <message>
    <source>notifications alerts messages</source>
@@ -220,20 +220,20 @@
    <translation>Shoal wartet, bis du es startest.</translation>
   </message>
   <message>
-   <source>The engine is not installed: the overview has a button for that.</source>
-   <translation>Die Engine ist nicht installiert: In der Übersicht gibt es dafür einen Knopf.</translation>
+   <source>The engine isn't installed. You can install it from Overview.</source>
+   <translation>Die Engine ist nicht installiert. Installieren kannst du sie in der Übersicht.</translation>
   </message>
   <message>
    <source>Reading {name}.</source>
    <translation>Liest {name}.</translation>
   </message>
   <message>
-   <source>The export ended unexpectedly; the log under Settings says why.</source>
-   <translation>Der Export brach ab; das Protokoll unter Einstellungen sagt, warum.</translation>
+   <source>The export failed. The log in Settings says why.</source>
+   <translation>Der Export hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
-   <source>The download ended unexpectedly; what has come is kept.</source>
-   <translation>Das Herunterladen brach unerwartet ab; was schon da ist, bleibt.</translation>
+   <source>The download failed. Nothing is lost: it resumes where it stopped.</source>
+   <translation>Der Download ist abgebrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
   </message>
   <message>
    <source>Exporting …</source>
@@ -252,32 +252,32 @@
    <translation>Das Zugangstoken liegt im Schlüsselbund.</translation>
   </message>
   <message>
-   <source>It could not be deleted; the log under Settings says why.</source>
-   <translation>Es ließ sich nicht löschen; das Protokoll unter Einstellungen sagt, warum.</translation>
+   <source>It couldn't be deleted. The log in Settings says why.</source>
+   <translation>Es ließ sich nicht löschen. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
-   <source>The list of models cannot be read; the log under Settings says why.</source>
-   <translation>Die Liste der Modelle lässt sich nicht lesen; das Protokoll unter Einstellungen sagt, warum.</translation>
+   <source>The list of models can't be read. The log in Settings says why.</source>
+   <translation>Die Modellliste lässt sich nicht lesen. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
    <source>{name} is in your list now.</source>
    <translation>{name} ist jetzt in deiner Liste.</translation>
   </message>
   <message>
-   <source>That folder holds no model that can be trained: it needs config.json and .safetensors files.</source>
-   <translation>In diesem Ordner ist kein Modell, das lernen kann: Es braucht config.json und .safetensors-Dateien.</translation>
+   <source>No model that can learn in that folder. It needs config.json and .safetensors files.</source>
+   <translation>In dem Ordner ist kein Modell, das lernen kann. Es braucht config.json und .safetensors-Dateien.</translation>
   </message>
   <message>
-   <source>The access token was not kept: it is none, or this computer has no keyring. HF_TOKEN does as well.</source>
-   <translation>Das Zugangstoken wurde nicht behalten: Es ist keines, oder dieser Computer hat keinen Schlüsselbund. HF_TOKEN tut es auch.</translation>
+   <source>That isn't a valid token, or this computer has no keyring. You can set HF_TOKEN instead.</source>
+   <translation>Das ist kein gültiges Token, oder dieser Computer hat keinen Schlüsselbund. Du kannst stattdessen HF_TOKEN setzen.</translation>
   </message>
   <message>
    <source>Learn with others at {relay}?</source>
    <translation>Mit anderen lernen, bei {relay}?</translation>
   </message>
   <message>
-   <source>A link was opened that invites you there. Answers to generated puzzles are exchanged with them as text. Never your files, never the model.</source>
-   <translation>Es wurde ein Link geöffnet, der dich dorthin einlädt. Mit ihnen werden Antworten auf erzeugte Rätsel als Text ausgetauscht. Nie deine Dateien, nie das Modell.</translation>
+   <source>This link invites you there. Only puzzle answers are shared, as plain text. Never your files, never what you type, never the model.</source>
+   <translation>Dieser Link lädt dich dorthin ein. Geteilt werden nur Rätselantworten, als Text. Nie deine Dateien, nie was du tippst, nie das Modell.</translation>
   </message>
   <message>
    <source>Join</source>
@@ -288,7 +288,7 @@
    <translation>Abbrechen</translation>
   </message>
   <message>
-   <source>This link leads to no swarm</source>
+   <source>This link doesn't lead to a swarm</source>
    <translation>Dieser Link führt zu keinem Schwarm</translation>
   </message>
   <message>
@@ -304,60 +304,60 @@
    <translation>Es hat eine zu lange Nachricht geschickt.</translation>
   </message>
   <message>
-   <source>The learner ended several times in a row.</source>
-   <translation>Der Lernende ist mehrmals hintereinander ausgefallen.</translation>
+   <source>Learning keeps crashing. What it learned is safe.</source>
+   <translation>Das Lernen stürzt immer wieder ab. Das Gelernte ist sicher.</translation>
   </message>
   <message>
-   <source>Look at the log under Settings, and start it again.</source>
-   <translation>Sieh unter Einstellungen ins Protokoll und starte ihn neu.</translation>
+   <source>Start it again, or look at the log in Settings.</source>
+   <translation>Starte es neu oder sieh in den Einstellungen ins Protokoll.</translation>
   </message>
   <message>
    <source>Learning stopped</source>
-   <translation>Lernen angehalten</translation>
+   <translation>Das Lernen hat angehalten</translation>
   </message>
   <message>
-   <source>The learner ended unexpectedly; everything up to its last safe point is kept.</source>
-   <translation>Der Lernende ist unerwartet ausgefallen; alles bis zu seinem letzten sicheren Punkt ist erhalten.</translation>
+   <source>Learning crashed. Everything up to the last save is safe.</source>
+   <translation>Das Lernen ist abgestürzt. Alles bis zum letzten Speichern ist sicher.</translation>
   </message>
   <message>
-   <source>Put that right and start it again.</source>
-   <translation>Behebe das und starte ihn neu.</translation>
+   <source>Fix that and start it again.</source>
+   <translation>Behebe das und starte es neu.</translation>
   </message>
   <message>
-   <source>The learner cannot be started</source>
-   <translation>Der Lernende lässt sich nicht starten</translation>
+   <source>Learning can't start</source>
+   <translation>Das Lernen startet nicht</translation>
   </message>
   <message>
    <source>The system refused to start {program}.</source>
-   <translation>Das System hat sich geweigert, {program} zu starten.</translation>
+   <translation>Das System wollte {program} nicht starten.</translation>
   </message>
   <message>
    <source>Install Shoal again.</source>
    <translation>Installiere Shoal neu.</translation>
   </message>
   <message>
-   <source>Run {setup}, which repairs the installation.</source>
-   <translation>Führe {setup} aus, das die Installation repariert.</translation>
+   <source>Run {setup}; it repairs the installation.</source>
+   <translation>Führ {setup} aus; das repariert die Installation.</translation>
   </message>
   <message>
-   <source>It ended unexpectedly: try again; what has come is kept.</source>
-   <translation>Es wurde unerwartet beendet: Versuche es noch einmal; was schon da ist, bleibt.</translation>
+   <source>It stopped halfway. Nothing is lost: try again.</source>
+   <translation>Es hat auf halbem Weg angehalten. Nichts ist verloren: Versuch es noch einmal.</translation>
   </message>
   <message>
-   <source>The folder could not be remembered ({why}): try another one.</source>
-   <translation>Der Ordner konnte nicht gemerkt werden ({why}): Versuche einen anderen.</translation>
+   <source>That folder doesn't work ({why}). Pick another one.</source>
+   <translation>Der Ordner geht nicht ({why}). Wähle einen anderen.</translation>
   </message>
   <message>
-   <source>The engine is not installed</source>
+   <source>The engine isn't installed</source>
    <translation>Die Engine ist nicht installiert</translation>
   </message>
   <message>
-   <source>Shoal learns with an engine, and there is none on this computer.</source>
-   <translation>Shoal lernt mit einer Engine, und auf diesem Computer ist keine.</translation>
+   <source>Shoal needs an engine to learn. There's none on this computer yet.</source>
+   <translation>Shoal braucht zum Lernen eine Engine. Auf diesem Computer ist noch keine.</translation>
   </message>
   <message>
-   <source>Install it; what was learned so far is kept.</source>
-   <translation>Installiere sie; was bisher gelernt wurde, bleibt erhalten.</translation>
+   <source>Install it. What your model learned is safe.</source>
+   <translation>Installier sie. Was dein Modell gelernt hat, ist sicher.</translation>
   </message>
   <message>
    <source>Diagnostics</source>
@@ -372,15 +372,15 @@
    <translation>Was in dieser Datei steht</translation>
   </message>
   <message>
-   <source>Save all of it …</source>
-   <translation>Alles sichern …</translation>
+   <source>Save …</source>
+   <translation>Sichern …</translation>
   </message>
   <message>
-   <source>This is all that would be saved, to the letter. Keys, invites and tokens are taken out, and so is your name in paths; answers are not in it. Nothing is sent.</source>
-   <translation>Das ist alles, was gesichert würde, Buchstabe für Buchstabe. Schlüssel, Einladungen und Token sind entfernt, ebenso dein Name in Pfaden; Antworten sind nicht dabei. Nichts wird gesendet.</translation>
+   <source>This is exactly what gets saved. Keys, invites, tokens, answers and your name are left out. Nothing is sent.</source>
+   <translation>Genau das wird gesichert. Schlüssel, Einladungen, Token, Antworten und dein Name fehlen. Nichts wird gesendet.</translation>
   </message>
   <message>
-   <source>Still being looked for.</source>
+   <source>Still looking.</source>
    <translation>Wird noch gesucht.</translation>
   </message>
   <message>
@@ -404,8 +404,8 @@
    <translation>Gesichert als {path}.</translation>
   </message>
   <message>
-   <source>{path} cannot be written ({why}): choose another place.</source>
-   <translation>{path} lässt sich nicht schreiben ({why}): Wähle einen anderen Ort.</translation>
+   <source>{path} can't be written ({why}). Pick another place.</source>
+   <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
   </message>
   <message>
    <source>none</source>
@@ -416,8 +416,8 @@
    <translation>Installation der Engine</translation>
   </message>
   <message>
-   <source>What has come is kept: it can be cancelled, and goes on another time.</source>
-   <translation>Was schon da ist, bleibt: Es lässt sich abbrechen und ein andermal fortsetzen.</translation>
+   <source>Cancel any time: it resumes where it stopped.</source>
+   <translation>Du kannst jederzeit abbrechen: Es macht dort weiter, wo es war.</translation>
   </message>
   <message>
    <source>Repair</source>
@@ -428,24 +428,24 @@
    <translation>Noch einmal</translation>
   </message>
   <message>
-   <source>What has come is kept</source>
-   <translation>Was schon da ist, bleibt</translation>
+   <source>Nothing is lost</source>
+   <translation>Nichts ist verloren</translation>
   </message>
   <message>
-   <source>Choose a folder with the engine …</source>
-   <translation>Ordner mit der Engine wählen …</translation>
+   <source>From a folder …</source>
+   <translation>Aus einem Ordner …</translation>
   </message>
   <message>
-   <source>Put it elsewhere …</source>
-   <translation>Anderswohin legen …</translation>
+   <source>Other place …</source>
+   <translation>Anderer Ort …</translation>
   </message>
   <message>
-   <source>Looking what there is for this computer.</source>
-   <translation>Sieht nach, was es für diesen Computer gibt.</translation>
+   <source>Looking for the right engine.</source>
+   <translation>Sucht die passende Engine.</translation>
   </message>
   <message>
-   <source>The folder that the engine goes into</source>
-   <translation>Der Ordner, in den die Engine kommt</translation>
+   <source>Where to put the engine</source>
+   <translation>Wohin die Engine soll</translation>
   </message>
   <message>
    <source>The folder with the engine's files</source>
@@ -456,8 +456,8 @@
    <translation>Ein Ordner</translation>
   </message>
   <message>
-   <source>holds it, which can be removed as a whole</source>
-   <translation>enthält sie ganz und lässt sich als Ganzes entfernen</translation>
+   <source>holds all of it; delete it any time</source>
+   <translation>enthält alles; du kannst ihn jederzeit löschen</translation>
   </message>
   <message>
    <source>Install it</source>
@@ -468,12 +468,12 @@
    <translation>Nicht jetzt</translation>
   </message>
   <message>
-   <source>For computers without a network: the files of an offline pack</source>
-   <translation>Für Computer ohne Netz: die Dateien eines Offline-Pakets</translation>
+   <source>For computers without internet: the files of an offline pack</source>
+   <translation>Für Computer ohne Internet: die Dateien eines Offline-Pakets</translation>
   </message>
   <message>
-   <source>Into another folder, for example on another disk</source>
-   <translation>In einen anderen Ordner, zum Beispiel auf einer anderen Platte</translation>
+   <source>Put it in another folder or on another disk</source>
+   <translation>In einen anderen Ordner oder auf eine andere Platte</translation>
   </message>
   <message>
    <source>{n} %</source>
@@ -488,24 +488,20 @@
    <translation>{what}: {line}</translation>
   </message>
   <message>
-   <source>This Shoal names no engine for this computer: choose a folder that holds one.</source>
-   <translation>Dieses Shoal nennt keine Engine für diesen Computer: Wähle einen Ordner, der eine enthält.</translation>
+   <source>There's no engine for this computer to download. Pick a folder that has one.</source>
+   <translation>Für diesen Computer gibt es keine Engine zum Herunterladen. Wähle einen Ordner, der eine enthält.</translation>
   </message>
   <message>
-   <source>This Shoal has a newer engine, {version}.</source>
-   <translation>Dieses Shoal hat eine neuere Engine, {version}.</translation>
+   <source>A newer engine is available: {version}.</source>
+   <translation>Es gibt eine neuere Engine: {version}.</translation>
   </message>
   <message>
-   <source>No engine is installed; learning needs one.</source>
-   <translation>Es ist keine Engine installiert; zum Lernen wird eine gebraucht.</translation>
+   <source>No engine is installed. Learning needs one.</source>
+   <translation>Keine Engine installiert. Zum Lernen braucht es eine.</translation>
   </message>
   <message>
-   <source>Go back to the one before</source>
-   <translation>Zur vorherigen zurückgehen</translation>
-  </message>
-  <message>
-   <source>From a folder …</source>
-   <translation>Aus einem Ordner …</translation>
+   <source>Go back to the previous one</source>
+   <translation>Zur vorherigen zurück</translation>
   </message>
   <message>
    <source>Remove …</source>
@@ -520,12 +516,12 @@
    <translation>Installieren: {title}</translation>
   </message>
   <message>
-   <source>Remove the engine? {size} are free again.</source>
-   <translation>Die Engine entfernen? {size} werden wieder frei.</translation>
+   <source>Remove the engine? That frees {size}.</source>
+   <translation>Engine entfernen? Das macht {size} frei.</translation>
   </message>
   <message>
-   <source>Learning stops until an engine is installed again, which has to be fetched then. What the model learned is kept.</source>
-   <translation>Das Lernen hält an, bis wieder eine Engine installiert ist, die dann geladen werden muss. Was das Modell gelernt hat, bleibt erhalten.</translation>
+   <source>Learning stops until you download an engine again. What your model learned stays.</source>
+   <translation>Das Lernen ruht, bis du wieder eine Engine herunterlädst. Was dein Modell gelernt hat, bleibt.</translation>
   </message>
   <message>
    <source>Only the one before</source>
@@ -540,12 +536,12 @@
    <translation>Arbeit an der Engine</translation>
   </message>
   <message>
-   <source>Looks at every file, and makes the engine anew</source>
-   <translation>Prüft jede Datei und stellt die Engine neu her</translation>
+   <source>Checks every file and sets the engine up again</source>
+   <translation>Prüft jede Datei und richtet die Engine neu ein</translation>
   </message>
   <message>
-   <source>Kept for going back: {title}</source>
-   <translation>Aufgehoben, um zurückzugehen: {title}</translation>
+   <source>Previous engine, kept: {title}</source>
+   <translation>Vorherige Engine, aufgehoben: {title}</translation>
   </message>
   <message>
    <source>{n} %  ·  {line}</source>
@@ -591,8 +587,8 @@
    <translation>angehalten</translation>
   </message>
   <message>
-   <source>cut off at the longest answer</source>
-   <translation>an der längsten Antwort abgeschnitten</translation>
+   <source>cut off: too long</source>
+   <translation>abgeschnitten: zu lang</translation>
   </message>
   <message>
    <source>right</source>
@@ -618,8 +614,8 @@
    </translation>
   </message>
   <message>
-   <source>After, nothing learned yet</source>
-   <translation>Nachher, noch nichts gelernt</translation>
+   <source>After (nothing learned yet)</source>
+   <translation>Nachher (noch nichts gelernt)</translation>
   </message>
   <message>
    <source>(empty)</source>
@@ -650,8 +646,8 @@
    <translation>Verlauf</translation>
   </message>
   <message>
-   <source>What to list</source>
-   <translation>Was aufgelistet wird</translation>
+   <source>What to show</source>
+   <translation>Was gezeigt wird</translation>
   </message>
   <message>
    <source>Search</source>
@@ -697,8 +693,8 @@
    <translation>Verlauf sichern</translation>
   </message>
   <message>
-   <source>lesson from {n} of its own answers</source>
-   <translation>Lektion aus {n} eigenen Antworten</translation>
+   <source>first lesson: {n} of its own answers</source>
+   <translation>erste Lektion: {n} eigene Antworten</translation>
   </message>
   <message>
    <source>Round</source>
@@ -713,12 +709,12 @@
    <translation>Übungsantworten richtig</translation>
   </message>
   <message>
-   <source>Own groups used</source>
-   <translation>Eigene Gruppen genutzt</translation>
+   <source>Own puzzles it learned from</source>
+   <translation>Eigene Rätsel mit Lernwert</translation>
   </message>
   <message>
-   <source>Peers' groups</source>
-   <translation>Gruppen anderer</translation>
+   <source>Peers' puzzles</source>
+   <translation>Rätsel anderer</translation>
   </message>
   <message>
    <source>Took</source>
@@ -733,8 +729,8 @@
    <translation>an einem Problem beendet</translation>
   </message>
   <message>
-   <source>ended without a word, or still running</source>
-   <translation>wortlos beendet, oder läuft noch</translation>
+   <source>crashed, or still running</source>
+   <translation>abgestürzt, oder läuft noch</translation>
   </message>
   <message>
    <source>none finished</source>
@@ -765,8 +761,8 @@
    <translation>Noch ist nichts geschehen</translation>
   </message>
   <message>
-   <source>Finished rounds are listed here, and stay until you delete them.</source>
-   <translation>Fertige Runden stehen hier, bis du sie löschst.</translation>
+   <source>Finished rounds appear here.</source>
+   <translation>Hier erscheinen fertige Runden.</translation>
   </message>
   <message>
    <source>Clear</source>
@@ -785,12 +781,12 @@
    <translation>{day} auf alle Tage übertragen</translation>
   </message>
   <message>
-   <source>Other Shoals won't know you as {name} any more, and trust has to grow again. Your model keeps what it learned. Only the recovery words of {name} bring it back: write them down first.</source>
-   <translation>Andere Shoals kennen dich dann nicht mehr als {name}, und Vertrauen muss neu wachsen. Dein Modell behält, was es gelernt hat. Nur die Wiederherstellungswörter von {name} bringen den Namen zurück: Schreib sie vorher auf.</translation>
+   <source>Other Shoals won't know you as {name} any more, and trust starts over. Your model keeps what it learned. Only its recovery words bring {name} back: write them down first.</source>
+   <translation>Andere Shoals kennen dich dann nicht mehr als {name}, Vertrauen beginnt von vorn. Dein Modell behält, was es gelernt hat. Nur die Wiederherstellungswörter bringen {name} zurück: Schreib sie vorher auf.</translation>
   </message>
   <message>
-   <source>Write them down in this order and keep the paper safe. They bring your name back on any computer.</source>
-   <translation>Schreib sie in dieser Reihenfolge auf und bewahre das Blatt gut auf. Sie bringen deinen Namen auf jedem Computer zurück.</translation>
+   <source>Write them down in this order and keep them safe. They bring your name back on any computer.</source>
+   <translation>Schreib sie in dieser Reihenfolge auf und bewahre sie gut auf. Sie bringen deinen Namen auf jedem Computer zurück.</translation>
   </message>
   <message>
    <source>Changing your identity …</source>
@@ -821,7 +817,7 @@
    <translation>Die Wiederherstellungswörter von {name} zeigen?</translation>
   </message>
   <message>
-   <source>Anyone who reads them can be you. Make sure nobody is looking over your shoulder.</source>
+   <source>Anyone who reads them can be you. Make sure no one is looking over your shoulder.</source>
    <translation>Wer sie liest, kann als du auftreten. Achte darauf, dass dir niemand über die Schulter schaut.</translation>
   </message>
   <message>
@@ -833,8 +829,8 @@
    <translation>Wiederherstellungswörter verbergen</translation>
   </message>
   <message>
-   <source>Take a new identity?</source>
-   <translation>Eine neue Identität annehmen?</translation>
+   <source>Start over with a new identity?</source>
+   <translation>Mit einer neuen Identität anfangen?</translation>
   </message>
   <message>
    <source>New identity</source>
@@ -849,15 +845,15 @@
    <translation>Wiederherstellungswörter</translation>
   </message>
   <message>
-   <source>All {n} words in their order, with blanks between them</source>
-   <translation>Alle {n} Wörter in ihrer Reihenfolge, mit Leerzeichen dazwischen</translation>
+   <source>All {n} words in order, separated by spaces</source>
+   <translation>Alle {n} Wörter der Reihe nach, mit Leerzeichen</translation>
   </message>
   <message>
    <source>Restore</source>
    <translation>Wiederherstellen</translation>
   </message>
   <message>
-   <source>You get back the name that these words belong to.</source>
+   <source>You get back the name these words belong to.</source>
    <translation>Du bekommst den Namen zurück, zu dem diese Wörter gehören.</translation>
   </message>
   <message>
@@ -873,12 +869,12 @@
    <translation>Andere Shoals kennen dich unter diesem Namen. Sein Schlüssel liegt im Schlüsselbund dieses Computers.</translation>
   </message>
   <message>
-   <source>Other Shoals know you by this name. Its key is in a file under your passphrase:</source>
-   <translation>Andere Shoals kennen dich unter diesem Namen. Sein Schlüssel liegt in einer Datei unter deinem Passwortsatz:</translation>
+   <source>Other Shoals know you by this name. Its key is in a file, locked with your passphrase:</source>
+   <translation>Andere Shoals kennen dich unter diesem Namen. Sein Schlüssel liegt in einer Datei, gesichert mit deiner Passphrase:</translation>
   </message>
   <message>
-   <source>Other Shoals know you by this name. This computer has no keyring, so the key is in a file that only you can read:</source>
-   <translation>Andere Shoals kennen dich unter diesem Namen. Dieser Computer hat keinen Schlüsselbund, darum liegt der Schlüssel in einer Datei, die nur du lesen kannst:</translation>
+   <source>Other Shoals know you by this name. This computer has no keyring, so the key is in a file only you can read:</source>
+   <translation>Andere Shoals kennen dich unter diesem Namen. Ohne Schlüsselbund liegt der Schlüssel in einer Datei, die nur du lesen kannst:</translation>
   </message>
   <message>
    <source>Your identity</source>
@@ -912,39 +908,39 @@
    <translation>Wessen Antworten</translation>
   </message>
   <message>
-   <source>Family of puzzles</source>
+   <source>Kind of puzzle</source>
    <translation>Art der Rätsel</translation>
   </message>
   <message>
-   <source>All families</source>
+   <source>All kinds</source>
    <translation>Alle Arten</translation>
   </message>
   <message>
-   <source>Questions, newest first</source>
-   <translation>Fragen, neueste zuerst</translation>
+   <source>Puzzles, newest first</source>
+   <translation>Rätsel, neueste zuerst</translation>
   </message>
   <message>
    <source>No answers yet</source>
    <translation>Noch keine Antworten</translation>
   </message>
   <message>
-   <source>After the first round, every question appears here with all the answers your model gave to it.</source>
-   <translation>Nach der ersten Runde erscheint hier jede Frage mit allen Antworten, die dein Modell darauf gab.</translation>
+   <source>After the first round, every puzzle appears here with all of your model's answers.</source>
+   <translation>Nach der ersten Runde erscheint hier jedes Rätsel mit allen Antworten deines Modells.</translation>
   </message>
   <message>
-   <source>Nothing of this kind yet</source>
-   <translation>Davon gibt es noch nichts</translation>
+   <source>Nothing here yet</source>
+   <translation>Noch nichts da</translation>
   </message>
   <message>
-   <source>Choose other families, or answers of everyone.</source>
-   <translation>Wähle andere Arten oder die Antworten aller.</translation>
+   <source>Pick another kind of puzzle, or all answers.</source>
+   <translation>Wähle eine andere Art von Rätseln oder alle Antworten.</translation>
   </message>
   <message>
    <source>Level {n} of {all}</source>
    <translation>Stufe {n} von {all}</translation>
   </message>
   <message>
-   <source>{verdict}. Right is {answer}.</source>
+   <source>{verdict}. The answer is {answer}.</source>
    <translation>{verdict}. Richtig ist {answer}.</translation>
   </message>
   <message>
@@ -958,10 +954,6 @@
   <message>
    <source>Peers</source>
    <translation>Andere</translation>
-  </message>
-  <message>
-   <source>Learner</source>
-   <translation>Lernender</translation>
   </message>
   <message>
    <source>Trainer</source>
@@ -1043,8 +1035,8 @@
    <translation>Datei öffnen</translation>
   </message>
   <message>
-   <source>Looking at what is here.</source>
-   <translation>Sieht nach, was da ist.</translation>
+   <source>Looking at what you have.</source>
+   <translation>Sieht nach, was du hast.</translation>
   </message>
   <message>
    <source>Downloaded by other apps</source>
@@ -1062,8 +1054,8 @@
    </translation>
   </message>
   <message>
-   <source>Shoal checks every downloaded file against its checksum. It only takes weights that can't run code: .safetensors and .gguf.</source>
-   <translation>Shoal prüft jede heruntergeladene Datei anhand ihrer Prüfsumme. Es nimmt nur Gewichte, die keinen Code ausführen können: .safetensors und .gguf.</translation>
+   <source>Shoal checks every download and only opens weights that can't run code: .safetensors and .gguf.</source>
+   <translation>Shoal prüft jeden Download und öffnet nur Gewichte, die keinen Code ausführen: .safetensors und .gguf.</translation>
   </message>
   <message numerus="yes">
    <source>{n} on this computer</source>
@@ -1085,8 +1077,8 @@
    <translation>Frei auf der Platte</translation>
   </message>
   <message>
-   <source>where the data folder is</source>
-   <translation>wo der Datenordner liegt</translation>
+   <source>where your data is</source>
+   <translation>wo deine Daten liegen</translation>
   </message>
   <message>
    <source>Memory for a model</source>
@@ -1145,12 +1137,12 @@
    <translation>Diese Runde beenden, dann anhalten</translation>
   </message>
   <message>
-   <source>Nothing is lost; it starts over next time</source>
-   <translation>Nichts geht verloren; beim nächsten Mal fängt es neu an</translation>
+   <source>Nothing is lost; this round starts over next time</source>
+   <translation>Nichts geht verloren; diese Runde beginnt beim nächsten Mal neu</translation>
   </message>
   <message>
-   <source>Contribute when idle</source>
-   <translation>Bei Leerlauf mitmachen</translation>
+   <source>Learn while I'm away</source>
+   <translation>Lernen, wenn ich weg bin</translation>
   </message>
   <message>
    <source>Also while I use this computer</source>
@@ -1161,12 +1153,12 @@
    <translation>Einsatz</translation>
   </message>
   <message>
-   <source>A minute or two, once for each model: it tries a few puzzles of every kind.</source>
+   <source>A minute or two, once per model: it tries a few puzzles of every kind.</source>
    <translation>Ein, zwei Minuten, einmal je Modell: Es probiert von jeder Art ein paar Rätsel.</translation>
   </message>
   <message>
-   <source>Memory is free; everything learned is kept.</source>
-   <translation>Der Speicher ist frei; alles Gelernte bleibt.</translation>
+   <source>The memory is free again. Everything it learned is safe.</source>
+   <translation>Der Speicher ist wieder frei. Alles Gelernte ist sicher.</translation>
   </message>
   <message>
    <source>Resume</source>
@@ -1205,8 +1197,8 @@
    <translation>Runde {n}</translation>
   </message>
   <message>
-   <source>Last safe point</source>
-   <translation>Letzter sicherer Punkt</translation>
+   <source>Last saved</source>
+   <translation>Zuletzt gespeichert</translation>
   </message>
   <message>
    <source>Try again</source>
@@ -1240,12 +1232,12 @@
    </translation>
   </message>
   <message>
-   <source>groups of answers</source>
-   <translation>Gruppen von Antworten</translation>
+   <source>puzzles with their answers</source>
+   <translation>Rätsel mit ihren Antworten</translation>
   </message>
   <message>
-   <source>Given / taken</source>
-   <translation>Gegeben / genommen</translation>
+   <source>Shared / learned from</source>
+   <translation>Geteilt / gelernt aus</translation>
   </message>
   <message>
    <source>after the first round</source>
@@ -1256,8 +1248,8 @@
    <translation>je etwa {span}</translation>
   </message>
   <message>
-   <source>none yet</source>
-   <translation>noch keine</translation>
+   <source>not yet</source>
+   <translation>noch nicht</translation>
   </message>
   <message>
    <source>Speed</source>
@@ -1347,40 +1339,40 @@
    <translation>{n} noch zu senden</translation>
   </message>
   <message>
-   <source>all handed over</source>
-   <translation>alle übergeben</translation>
+   <source>all sent</source>
+   <translation>alles gesendet</translation>
   </message>
   <message>
    <source>Puzzles whose answers were shared</source>
    <translation>Rätsel, deren Antworten geteilt wurden</translation>
   </message>
   <message>
-   <source>No message yet since learning was started.</source>
-   <translation>Seit dem Start des Lernens noch keine Nachricht.</translation>
+   <source>No messages yet since you started learning.</source>
+   <translation>Seit dem Start des Lernens noch keine Nachrichten.</translation>
   </message>
   <message>
    <source>Requests for the engine's files</source>
    <translation>Anfragen nach den Dateien der Engine</translation>
   </message>
   <message>
-   <source>The engine is being fetched, as you asked for. Whoever gives it out sees this computer's network address, and nothing of yours.</source>
-   <translation>Die Engine wird geladen, wie du es wolltest. Wer sie ausgibt, sieht die Netzadresse dieses Computers und nichts von dir.</translation>
+   <source>You're downloading the engine. The server sees your IP address and nothing else.</source>
+   <translation>Du lädst gerade die Engine. Der Server sieht deine IP-Adresse und sonst nichts.</translation>
   </message>
   <message>
    <source>Nothing</source>
    <translation>Nichts</translation>
   </message>
   <message>
-   <source>Your model learns alone, and the process that runs it refuses to open any network connection.</source>
-   <translation>Dein Modell lernt allein, und der Prozess, in dem es läuft, verweigert jede Netzverbindung.</translation>
+   <source>Your model learns alone. Its process can't open a network connection.</source>
+   <translation>Dein Modell lernt allein. Sein Prozess kann keine Netzverbindung öffnen.</translation>
   </message>
   <message>
-   <source>Nothing at the moment</source>
-   <translation>Im Augenblick nichts</translation>
+   <source>Nothing right now</source>
+   <translation>Gerade nichts</translation>
   </message>
   <message>
-   <source>Nothing runs. When your model learns with others, answers to puzzles that Shoal made up go out as text.</source>
-   <translation>Nichts läuft. Wenn dein Modell mit anderen lernt, gehen Antworten auf Rätsel, die Shoal sich ausdenkt, als Text hinaus.</translation>
+   <source>Nothing runs. When you learn with others, only puzzle answers go out, as text.</source>
+   <translation>Nichts läuft. Lernst du mit anderen, gehen nur Rätselantworten hinaus, als Text.</translation>
   </message>
   <message>
    <source>What is never sent</source>
@@ -1391,24 +1383,24 @@
    <translation>Deine Dateien und was du tippst</translation>
   </message>
   <message>
-   <source>Shoal reads nothing but its own folder. It trains on puzzles that it makes up itself.</source>
-   <translation>Shoal liest nichts als seinen eigenen Ordner. Es übt an Rätseln, die es sich selbst ausdenkt.</translation>
+   <source>Shoal only reads its own folder. It practises on puzzles it makes up itself.</source>
+   <translation>Shoal liest nur seinen eigenen Ordner. Es übt an Rätseln, die es sich selbst ausdenkt.</translation>
   </message>
   <message>
    <source>The model's weights</source>
    <translation>Die Gewichte des Modells</translation>
   </message>
   <message>
-   <source>Neither weights nor gradients travel, not even in a swarm: only answers to generated puzzles would, as text.</source>
-   <translation>Weder Gewichte noch Gradienten reisen, auch im Schwarm nicht: nur Antworten auf erzeugte Rätsel, als Text.</translation>
+   <source>The model stays here, in a swarm too. Only puzzle answers travel, as text.</source>
+   <translation>Das Modell bleibt hier, auch im Schwarm. Nur Rätselantworten reisen, als Text.</translation>
   </message>
   <message>
    <source>Usage data</source>
    <translation>Nutzungsdaten</translation>
   </message>
   <message>
-   <source>There is no telemetry and no account. Whether there is a newer Shoal is asked only if you want it.</source>
-   <translation>Es gibt keine Telemetrie und kein Konto. Ob es ein neueres Shoal gibt, wird nur gefragt, wenn du es willst.</translation>
+   <source>No telemetry, no account. Shoal checks for updates only if you want it to.</source>
+   <translation>Keine Telemetrie, kein Konto. Nach Updates sucht Shoal nur, wenn du es willst.</translation>
   </message>
   <message>
    <source>Show the answers</source>
@@ -1435,8 +1427,8 @@
    <translation>Sucht einen Schwarm.</translation>
   </message>
   <message>
-   <source>This copy of Shoal is a checkout: it asks nobody.</source>
-   <translation>Diese Kopie von Shoal ist ein Arbeitsverzeichnis: Sie fragt niemanden.</translation>
+   <source>Developer copy: updates come with git pull.</source>
+   <translation>Entwicklerkopie: Updates kommen mit git pull.</translation>
   </message>
   <message>
    <source>the relay introduces itself</source>
@@ -1467,8 +1459,8 @@
    <translation>Rätsel und Antworten anderer</translation>
   </message>
   <message>
-   <source>tells of answers that were no good</source>
-   <translation>meldet Antworten, die nichts taugten</translation>
+   <source>reports bad answers</source>
+   <translation>meldet schlechte Antworten</translation>
   </message>
   <message>
    <source>a word from the relay</source>
@@ -1479,7 +1471,7 @@
    <translation>das Relay sagt, was falsch war</translation>
   </message>
   <message>
-   <source>the relay says good-bye</source>
+   <source>the relay says goodbye</source>
    <translation>das Relay verabschiedet sich</translation>
   </message>
   <message>
@@ -1491,12 +1483,12 @@
    <translation>Wo alles liegt</translation>
   </message>
   <message>
-   <source>Looking for new versions</source>
-   <translation>Nach neuen Versionen sehen</translation>
+   <source>Checking for updates</source>
+   <translation>Nach Updates suchen</translation>
   </message>
   <message>
-   <source>Off. {host} is asked only when you press a button that says so.</source>
-   <translation>Aus. {host} wird nur gefragt, wenn du einen Knopf drückst, auf dem das steht.</translation>
+   <source>Off. Shoal asks {host} only when you press the button.</source>
+   <translation>Aus. Shoal fragt {host} nur, wenn du den Knopf drückst.</translation>
   </message>
   <message>
    <source>asks how the swarm is doing</source>
@@ -1515,12 +1507,12 @@
    <translation>empfangen</translation>
   </message>
   <message>
-   <source>On, but never while Shoal learns alone.</source>
-   <translation>An, aber nie, während Shoal allein lernt.</translation>
+   <source>On, but never while it learns alone.</source>
+   <translation>An, aber nie, während es allein lernt.</translation>
   </message>
   <message>
-   <source>On. {host} is asked once a day, while this window is open.</source>
-   <translation>An. {host} wird einmal am Tag gefragt, solange dieses Fenster offen ist.</translation>
+   <source>On. Shoal asks {host} once a day while this window is open.</source>
+   <translation>An. Shoal fragt {host} einmal am Tag, solange dieses Fenster offen ist.</translation>
   </message>
   <message>
    <source>Settings</source>
@@ -1531,8 +1523,8 @@
    <translation>Einstellungen durchsuchen</translation>
   </message>
   <message>
-   <source>No setting of that name</source>
-   <translation>Keine Einstellung dieses Namens</translation>
+   <source>No such setting</source>
+   <translation>Keine solche Einstellung</translation>
   </message>
   <message>
    <source>Try another word, for example colours or tray.</source>
@@ -1547,8 +1539,8 @@
    <translation>Protokolle zeigen</translation>
   </message>
   <message>
-   <source>{help} Holds from the next start of learning.</source>
-   <translation>{help} Gilt ab dem nächsten Start des Lernens.</translation>
+   <source>{help} Applies the next time it starts learning.</source>
+   <translation>{help} Gilt, sobald das Lernen neu startet.</translation>
   </message>
   <message>
    <source>your identity name key recovery words restore new keyring passphrase</source>
@@ -1559,8 +1551,8 @@
    <translation>Hilfe</translation>
   </message>
   <message>
-   <source>The diagnostics hold versions, settings, events and logs, for whoever looks for a fault. Every file is shown before anything is saved, and nothing is sent.</source>
-   <translation>Die Diagnose enthält Versionen, Einstellungen, Ereignisse und Protokolle, für alle, die einen Fehler suchen. Jede Datei wird gezeigt, bevor etwas gesichert wird, und nichts wird gesendet.</translation>
+   <source>Versions, settings, events and logs, to help find a fault. You see every file before you save it. Nothing is sent.</source>
+   <translation>Versionen, Einstellungen, Ereignisse und Protokolle, um Fehler zu finden. Du siehst jede Datei, bevor du sie sicherst. Nichts wird gesendet.</translation>
   </message>
   <message>
    <source>Hide the logs</source>
@@ -1591,8 +1583,8 @@
    <translation>Können</translation>
   </message>
   <message>
-   <source>Share of held-out questions solved. The shaded part is where the true share plausibly lies, the tick is where it began.</source>
-   <translation>Anteil der gelösten Prüffragen. Im schattierten Teil liegt der wahre Anteil vermutlich, am Strich fing es an.</translation>
+   <source>How many new puzzles it solves. The shaded part shows how sure that is, the tick where it started.</source>
+   <translation>Wie viele neue Rätsel es löst. Die Schattierung zeigt, wie sicher das ist, der Strich den Anfang.</translation>
   </message>
   <message>
    <source>Too hard yet: {families}.</source>
@@ -1603,20 +1595,20 @@
    <translation>Noch kein Können gemessen</translation>
   </message>
   <message>
-   <source>One tile for every family of puzzles appears with the first measurement.</source>
+   <source>The first measurement brings a tile for every kind of puzzle.</source>
    <translation>Mit der ersten Messung erscheint für jede Art von Rätseln eine Kachel.</translation>
   </message>
   <message>
-   <source>What the model learned, and its history</source>
-   <translation>Was das Modell lernte, und sein Verlauf</translation>
+   <source>What your model learned, and its history</source>
+   <translation>Was dein Modell gelernt hat, und sein Verlauf</translation>
   </message>
   <message>
    <source>Downloaded models</source>
    <translation>Heruntergeladene Modelle</translation>
   </message>
   <message>
-   <source>What can be made again</source>
-   <translation>Was neu gemacht werden kann</translation>
+   <source>Files Shoal can make again</source>
+   <translation>Dateien, die Shoal neu machen kann</translation>
   </message>
   <message>
    <source>What the swarm needs</source>
@@ -1631,44 +1623,44 @@
    <translation>Einstellungen und der Name dieses Computers</translation>
   </message>
   <message>
-   <source>an access token for models in the system's keyring, if you gave one</source>
-   <translation>ein Zugangsschlüssel für Modelle im Schlüsselbund des Systems, falls du einen angegeben hast</translation>
+   <source>the access token for models in the keyring, if there is one</source>
+   <translation>das Zugangstoken für Modelle im Schlüsselbund, falls es eins gibt</translation>
   </message>
   <message>
-   <source>{name}, which is not Shoal's</source>
-   <translation>{name}, das nicht von Shoal ist</translation>
+   <source>{name} (not created by Shoal; it stays)</source>
+   <translation>{name} (nicht von Shoal; bleibt)</translation>
   </message>
   <message>
-   <source>models and exports that you keep in other folders</source>
-   <translation>Modelle und Ausgaben, die du in anderen Ordnern hast</translation>
+   <source>models and exports in other folders</source>
+   <translation>Modelle und Exporte in anderen Ordnern</translation>
   </message>
   <message>
    <source>Move the data folder to</source>
-   <translation>Datenordner verlegen nach</translation>
+   <translation>Datenordner verschieben nach</translation>
   </message>
   <message>
    <source>Move the data folder to {folder}?</source>
-   <translation>Datenordner nach {folder} verlegen?</translation>
+   <translation>Datenordner nach {folder} verschieben?</translation>
   </message>
   <message>
-   <source>Learning stops. Everything is copied and checked first, and deleted here only then; until then nothing has changed. Shoal opens again by itself.</source>
-   <translation>Das Lernen hält an. Erst wird alles kopiert und geprüft und dann erst hier gelöscht; bis dahin hat sich nichts geändert. Shoal öffnet sich von selbst wieder.</translation>
+   <source>Learning stops. Shoal copies and checks everything, deletes it here and reopens by itself.</source>
+   <translation>Das Lernen hält an. Shoal kopiert und prüft alles, löscht es hier und öffnet sich von selbst wieder.</translation>
   </message>
   <message>
    <source>Move it</source>
-   <translation>Verlegen</translation>
+   <translation>Verschieben</translation>
   </message>
   <message>
-   <source>Remove everything that Shoal keeps, {size}?</source>
-   <translation>Alles entfernen, was Shoal aufbewahrt, {size}?</translation>
+   <source>Delete everything Shoal keeps, {size}?</source>
+   <translation>Alles löschen, was Shoal aufbewahrt, {size}?</translation>
   </message>
   <message>
-   <source>Remove everything</source>
-   <translation>Alles entfernen</translation>
+   <source>Delete everything</source>
+   <translation>Alles löschen</translation>
   </message>
   <message>
-   <source>the key of {name} in the system's keyring</source>
-   <translation>der Schlüssel von {name} im Schlüsselbund des Systems</translation>
+   <source>the key of {name} in the keyring</source>
+   <translation>der Schlüssel von {name} im Schlüsselbund</translation>
   </message>
   <message>
    <source>the entry that starts Shoal at login</source>
@@ -1683,19 +1675,19 @@
    <translation>was die einzelne Datei in {folder} entpackt hat: {size}</translation>
   </message>
   <message>
-   <source>the entry by which links and menus find Shoal</source>
+   <source>the entry that lets links and menus find Shoal</source>
    <translation>der Eintrag, über den Links und Menüs Shoal finden</translation>
   </message>
   <message>
-   <source>This goes, and cannot be had back:</source>
-   <translation>Das wird gelöscht und kommt nicht wieder:</translation>
+   <source>This will be deleted for good:</source>
+   <translation>Das wird endgültig gelöscht:</translation>
   </message>
   <message>
    <source>This stays:</source>
    <translation>Das bleibt:</translation>
   </message>
   <message>
-   <source>Shoal then ends.</source>
+   <source>Then Shoal quits.</source>
    <translation>Danach beendet sich Shoal.</translation>
   </message>
   <message>
@@ -1711,16 +1703,16 @@
    <translation>das Programm selbst; lege es in den Papierkorb: {path}</translation>
   </message>
   <message>
-   <source>the program itself; delete it to be rid of it: {path}</source>
-   <translation>das Programm selbst; lösche es, um es loszuwerden: {path}</translation>
+   <source>the program itself; delete it here: {path}</source>
+   <translation>das Programm selbst; lösch es hier: {path}</translation>
   </message>
   <message>
    <source>Move …</source>
-   <translation>Verlegen …</translation>
+   <translation>Verschieben …</translation>
   </message>
   <message>
-   <source>Remove everything …</source>
-   <translation>Alles entfernen …</translation>
+   <source>Delete everything …</source>
+   <translation>Alles löschen …</translation>
   </message>
   <message>
    <source>Swarm</source>
@@ -1735,12 +1727,12 @@
    <translation>Andere suchen</translation>
   </message>
   <message>
-   <source>Nobody else is here yet</source>
+   <source>No one else is here yet</source>
    <translation>Noch ist niemand sonst da</translation>
   </message>
   <message>
-   <source>Share the invite above, and those who use it appear in this list.</source>
-   <translation>Gib die Einladung oben weiter; wer sie benutzt, erscheint in dieser Liste.</translation>
+   <source>Share the invite above. Everyone who joins appears here.</source>
+   <translation>Gib die Einladung oben weiter. Wer beitritt, erscheint hier.</translation>
   </message>
   <message>
    <source>{n} peer</source>
@@ -1762,12 +1754,12 @@
    <translation>andere in diesem Schwarm</translation>
   </message>
   <message>
-   <source>all acknowledged</source>
-   <translation>alle bestätigt</translation>
+   <source>all arrived</source>
+   <translation>alle angekommen</translation>
   </message>
   <message>
-   <source>Given</source>
-   <translation>Gegeben</translation>
+   <source>Shared</source>
+   <translation>Geteilt</translation>
   </message>
   <message numerus="yes">
    <source>{n} turned away after checking</source>
@@ -1777,28 +1769,28 @@
    </translation>
   </message>
   <message>
-   <source>every one checked here</source>
+   <source>each one checked here</source>
    <translation>jede hier geprüft</translation>
   </message>
   <message>
-   <source>Taken</source>
-   <translation>Genommen</translation>
+   <source>Learned from</source>
+   <translation>Gelernt aus</translation>
   </message>
   <message>
-   <source>Traffic</source>
-   <translation>Datenverkehr</translation>
+   <source>Data used</source>
+   <translation>Datenverbrauch</translation>
   </message>
   <message>
-   <source>Find one on this network, or host one here</source>
-   <translation>Im Netz suchen oder hier einen eröffnen</translation>
+   <source>Find or start a swarm on this network</source>
+   <translation>Schwarm in diesem Netz finden oder starten</translation>
   </message>
   <message>
-   <source>You are learning alone</source>
-   <translation>Du lernst allein</translation>
+   <source>Your model learns alone</source>
+   <translation>Dein Modell lernt allein</translation>
   </message>
   <message>
-   <source>Nothing leaves this computer. In a swarm your model also learns from what other people's models found out: answers to generated puzzles go to and fro, as text.</source>
-   <translation>Nichts verlässt diesen Computer. In einem Schwarm lernt dein Modell auch aus dem, was die Modelle anderer herausfanden: Antworten auf erzeugte Rätsel gehen hin und her, als Text.</translation>
+   <source>Nothing leaves this computer. In a swarm, your model also learns from other people's models. They swap puzzle answers, as plain text.</source>
+   <translation>Nichts verlässt diesen Computer. Im Schwarm lernt dein Modell auch von den Modellen anderer. Sie tauschen Rätselantworten, als Text.</translation>
   </message>
   <message>
    <source>Invite</source>
@@ -1809,12 +1801,12 @@
    <translation>Einladung kopieren</translation>
   </message>
   <message>
-   <source>You are {name} here.</source>
-   <translation>Du heißt hier {name}.</translation>
+   <source>Others see you as {name}.</source>
+   <translation>Andere sehen dich als {name}.</translation>
   </message>
   <message>
-   <source>Leaves the swarm; nothing learned is lost</source>
-   <translation>Verlässt den Schwarm; nichts Gelerntes geht verloren</translation>
+   <source>Leaves the swarm. What it learned stays.</source>
+   <translation>Verlässt den Schwarm. Das Gelernte bleibt.</translation>
   </message>
   <message>
    <source>an hour</source>
@@ -1841,10 +1833,6 @@
    <translation>Gesehen</translation>
   </message>
   <message>
-   <source>Learned from</source>
-   <translation>Gelernt aus</translation>
-  </message>
-  <message>
    <source>Try it</source>
    <translation>Ausprobieren</translation>
   </message>
@@ -1857,12 +1845,12 @@
    <translation>Noch nichts gefragt</translation>
   </message>
   <message>
-   <source>Draw a puzzle of a kind that the model practises, or ask something of your own. It answers twice: as it came, and with what it has learned.</source>
-   <translation>Zieh ein Rätsel einer Art, die das Modell übt, oder frag etwas Eigenes. Es antwortet zweimal: so, wie es kam, und mit dem, was es gelernt hat.</translation>
+   <source>Draw a puzzle, or ask something of your own. It answers twice: as it came, and as it is now.</source>
+   <translation>Zieh ein Rätsel oder frag etwas Eigenes. Es antwortet zweimal: so, wie es kam, und so, wie es jetzt ist.</translation>
   </message>
   <message>
-   <source>Any that it practises</source>
-   <translation>Irgendeines, das es übt</translation>
+   <source>Any it practises</source>
+   <translation>Irgendeins, das es übt</translation>
   </message>
   <message>
    <source>Level</source>
@@ -1917,16 +1905,16 @@
    <translation>Vergisst jede Frage und Antwort auf dieser Seite</translation>
   </message>
   <message>
-   <source>a text it never trained on</source>
-   <translation>ein Text, an dem es nie übte</translation>
+   <source>a puzzle it never trained on</source>
+   <translation>ein Rätsel, an dem es nie geübt hat</translation>
   </message>
   <message>
    <source>Level {n}</source>
    <translation>Stufe {n}</translation>
   </message>
   <message>
-   <source>A question has at most {n} characters: make it shorter.</source>
-   <translation>Eine Frage hat höchstens {n} Zeichen: Kürze sie.</translation>
+   <source>That's too long: {n} characters at most.</source>
+   <translation>Das ist zu lang: höchstens {n} Zeichen.</translation>
   </message>
   <message>
    <source>Ask</source>
@@ -1965,8 +1953,8 @@
    <translation>Ein Rätsel wird gezogen</translation>
   </message>
   <message>
-   <source>The model is not in memory; the first question loads it.</source>
-   <translation>Das Modell ist nicht im Speicher; die erste Frage lädt es.</translation>
+   <source>The first question loads the model.</source>
+   <translation>Die erste Frage lädt das Modell.</translation>
   </message>
   <message>
    <source>In memory until a minute after you leave this page.</source>
@@ -2004,20 +1992,20 @@
    <translation>Beginnt sofort mit dem eingebauten Modell</translation>
   </message>
   <message>
-   <source>Progress of the measurement</source>
-   <translation>Fortschritt der Messung</translation>
+   <source>Progress of the speed test</source>
+   <translation>Fortschritt des Tests</translation>
   </message>
   <message>
-   <source>Measure again</source>
-   <translation>Neu messen</translation>
+   <source>Test again</source>
+   <translation>Noch einmal testen</translation>
   </message>
   <message>
    <source>Starter (recommended)</source>
-   <translation>Starter (empfohlen)</translation>
+   <translation>Startmodell (empfohlen)</translation>
   </message>
   <message>
-   <source>Built in. Only speaks puzzle, and gets visibly better within minutes on any computer.</source>
-   <translation>Eingebaut. Kann nur Rätsel und wird auf jedem Computer in Minuten sichtbar besser.</translation>
+   <source>Built in. Only solves puzzles. Gets visibly better within minutes, on any computer.</source>
+   <translation>Eingebaut. Löst nur Rätsel. Wird in Minuten sichtbar besser, auf jedem Computer.</translation>
   </message>
   <message>
    <source>A bigger model</source>
@@ -2060,8 +2048,8 @@
    <translation>Was es aufbewahrt</translation>
   </message>
   <message>
-   <source>Everything is in one folder that you can move or delete. No account, and no one is told that you use it.</source>
-   <translation>Alles liegt in einem Ordner, den du verschieben oder löschen kannst. Kein Konto, und niemand erfährt davon.</translation>
+   <source>Everything is in one folder. Move or delete it any time. No account; no one knows you use it.</source>
+   <translation>Alles liegt in einem Ordner. Du kannst ihn jederzeit verschieben oder löschen. Kein Konto; niemand erfährt davon.</translation>
   </message>
   <message>
    <source>First the engine is installed: {size}, once.</source>
@@ -2076,8 +2064,8 @@
    <translation>Zuerst die Engine</translation>
   </message>
   <message>
-   <source>Shoal learns with PyTorch, which is large and no part of the app itself. It is installed once, into a folder of your own, and can be removed at any time.</source>
-   <translation>Shoal lernt mit PyTorch, das groß ist und nicht zur App selbst gehört. Es wird einmal installiert, in einen Ordner von dir, und lässt sich jederzeit entfernen.</translation>
+   <source>Shoal learns with PyTorch, which is large and comes apart. Install it once; remove it any time.</source>
+   <translation>Shoal lernt mit PyTorch, das groß ist und extra kommt. Installier es einmal; entfernen kannst du es jederzeit.</translation>
   </message>
   <message>
    <source>What this computer can do</source>
@@ -2088,24 +2076,24 @@
    <translation>Ein kurzer Geschwindigkeitstest. Du musst nicht warten.</translation>
   </message>
   <message>
-   <source>Nothing leaves this computer. You can change your mind at any time.</source>
-   <translation>Nichts verlässt diesen Computer. Du kannst es dir jederzeit anders überlegen.</translation>
+   <source>Nothing leaves this computer. You can change that any time.</source>
+   <translation>Nichts verlässt diesen Computer. Du kannst das jederzeit ändern.</translation>
   </message>
   <message>
    <source>With others on this network</source>
    <translation>Mit anderen in diesem Netz</translation>
   </message>
   <message>
-   <source>Finds other Shoals on this network, or starts a swarm you can invite people to. Only puzzle answers are shared, as plain text.</source>
-   <translation>Findet andere Shoals in diesem Netz oder startet einen Schwarm, in den du einlädst. Geteilt werden nur Rätselantworten, als Text.</translation>
+   <source>Finds Shoals on this network, or starts a swarm you can invite people to. They swap puzzle answers, as plain text.</source>
+   <translation>Findet Shoals in diesem Netz oder startet einen Schwarm, in den du einlädst. Sie tauschen Rätselantworten, als Text.</translation>
   </message>
   <message>
    <source>Learn alone or together?</source>
    <translation>Allein oder zusammen lernen?</translation>
   </message>
   <message>
-   <source>A swarm swaps what its models find out. You can change this any time.</source>
-   <translation>Ein Schwarm tauscht, was seine Modelle herausfinden. Du kannst das jederzeit ändern.</translation>
+   <source>You can change this any time.</source>
+   <translation>Du kannst das jederzeit ändern.</translation>
   </message>
   <message>
    <source>No estimate</source>
@@ -2116,20 +2104,20 @@
    <translation>Zurück</translation>
   </message>
   <message>
-   <source>Measuring …</source>
-   <translation>Misst …</translation>
+   <source>Testing …</source>
+   <translation>Testet …</translation>
   </message>
   <message>
-   <source>{span} so far: a few answers, and a step of learning from them.</source>
-   <translation>Bisher {span}: ein paar Antworten und ein Lernschritt daraus.</translation>
+   <source>{span} so far: a few answers, and one step of learning.</source>
+   <translation>Bisher {span}: ein paar Antworten und ein Lernschritt.</translation>
   </message>
   <message>
-   <source>Not measured yet</source>
-   <translation>Noch nicht gemessen</translation>
+   <source>Not tested yet</source>
+   <translation>Noch nicht getestet</translation>
   </message>
   <message>
-   <source>The graphics card learns, because it is quickest.</source>
-   <translation>Die Grafikkarte lernt, weil sie am schnellsten ist.</translation>
+   <source>{name} on {device}, {dtype}</source>
+   <translation>{name} auf {device}, {dtype}</translation>
   </message>
   <message>
    <source>d MMM yyyy</source>
@@ -2156,20 +2144,28 @@
    <translation>etwa {span} je Runde</translation>
   </message>
   <message>
+   <source>on the processor</source>
+   <translation>auf dem Prozessor</translation>
+  </message>
+  <message>
+   <source>on the graphics card</source>
+   <translation>auf der Grafikkarte</translation>
+  </message>
+  <message>
    <source>, {n} threads</source>
    <translation>, {n} Threads</translation>
   </message>
   <message>
-   <source>{name} on {device}, {dtype}</source>
-   <translation>{name} auf {device}, {dtype}</translation>
+   <source>It learns on the processor: Shoal found no graphics card it can use.</source>
+   <translation>Es lernt auf dem Prozessor: Shoal fand keine nutzbare Grafikkarte.</translation>
   </message>
   <message>
-   <source>The processor learns: no graphics card that it could use was found.</source>
-   <translation>Der Prozessor lernt: Eine Grafikkarte, die er nutzen könnte, wurde nicht gefunden.</translation>
+   <source>It learns on the graphics card, the fastest here.</source>
+   <translation>Es lernt auf der Grafikkarte, hier am schnellsten.</translation>
   </message>
   <message>
-   <source>Ready</source>
-   <translation>Bereit</translation>
+   <source>Not started</source>
+   <translation>Nicht gestartet</translation>
   </message>
   <message>
    <source>Starting</source>
@@ -2181,7 +2177,7 @@
   </message>
   <message>
    <source>Paused</source>
-   <translation>Angehalten</translation>
+   <translation>Pausiert</translation>
   </message>
   <message>
    <source>Stopping</source>
@@ -2208,12 +2204,12 @@
    <translation>Lernt mit anderen.</translation>
   </message>
   <message>
-   <source>{sentence} It is started again in {span}.</source>
-   <translation>{sentence} In {span} wird neu gestartet.</translation>
+   <source>{sentence} It restarts in {span}.</source>
+   <translation>{sentence} Neustart in {span}.</translation>
   </message>
   <message>
-   <source>Saving what was learned.</source>
-   <translation>Das Gelernte wird gesichert.</translation>
+   <source>Saving what it learned.</source>
+   <translation>Speichert das Gelernte.</translation>
   </message>
   <message>
    <source>HH:mm</source>
@@ -2240,20 +2236,20 @@
    <translation>lädt das Modell</translation>
   </message>
   <message>
-   <source>finding out what it can begin with</source>
-   <translation>findet heraus, womit es anfangen kann</translation>
+   <source>finding where to begin</source>
+   <translation>sucht den Anfang</translation>
   </message>
   <message>
-   <source>measuring on held-out questions</source>
-   <translation>misst an Prüffragen</translation>
+   <source>measuring on new puzzles</source>
+   <translation>misst an neuen Rätseln</translation>
   </message>
   <message>
    <source>waiting for the others</source>
    <translation>wartet auf die anderen</translation>
   </message>
   <message>
-   <source>answering questions</source>
-   <translation>beantwortet Fragen</translation>
+   <source>solving puzzles</source>
+   <translation>löst Rätsel</translation>
   </message>
   <message>
    <source>checking the answers</source>
@@ -2265,19 +2261,19 @@
   </message>
   <message>
    <source>saving</source>
-   <translation>sichert</translation>
+   <translation>speichert</translation>
   </message>
   <message>
    <source>resting</source>
    <translation>ruht</translation>
   </message>
   <message>
-   <source>waiting to start the trainer again</source>
+   <source>waiting to restart</source>
    <translation>wartet auf den Neustart</translation>
   </message>
   <message>
-   <source>handing over the last answers</source>
-   <translation>übergibt die letzten Antworten</translation>
+   <source>sending the last answers</source>
+   <translation>sendet die letzten Antworten</translation>
   </message>
   <message>
    <source>stopping</source>
@@ -2292,12 +2288,12 @@
    <translation>sucht den Anfang, </translation>
   </message>
   <message>
-   <source>Nothing can be kept in the data folder {home}: make it yours to write, or name another one with --home.</source>
-   <translation>Im Datenordner {home} lässt sich nichts speichern: Mache ihn für dich beschreibbar, oder nenne mit --home einen anderen.</translation>
+   <source>Shoal can't save anything in {home}. Make that folder writable, or name another one with --home.</source>
+   <translation>Shoal kann in {home} nichts speichern. Gib dir Schreibrecht, oder nenne mit --home einen anderen Ordner.</translation>
   </message>
   <message>
-   <source>shoal: Another Shoal uses {home} and does not answer; end it and start again.</source>
-   <translation>shoal: Ein anderes Shoal benutzt {home} und antwortet nicht; beende es und starte noch einmal.</translation>
+   <source>shoal: Another Shoal uses {home} and doesn't answer. Quit it and start again.</source>
+   <translation>shoal: Ein anderes Shoal benutzt {home} und antwortet nicht. Beende es und starte neu.</translation>
   </message>
   <message>
    <source>Shoal is still here</source>
@@ -2367,48 +2363,48 @@
    </translation>
   </message>
   <message>
-   <source>It takes {needed} of memory; {free} are free.</source>
-   <translation>Es braucht {needed} Speicher; {free} sind frei.</translation>
+   <source>It needs {needed} of memory; {free} free.</source>
+   <translation>Braucht {needed} Arbeitsspeicher; {free} frei.</translation>
   </message>
   <message>
    <source>{engine} on {device}</source>
    <translation>{engine} auf {device}</translation>
   </message>
   <message>
-   <source>It takes {needed} of memory.</source>
-   <translation>Es braucht {needed} Speicher.</translation>
+   <source>It needs {needed} of memory.</source>
+   <translation>Braucht {needed} Arbeitsspeicher.</translation>
   </message>
   <message>
-   <source>The measurement ended unexpectedly. Learning works without it.</source>
-   <translation>Die Messung brach unerwartet ab. Das Lernen geht auch ohne sie.</translation>
+   <source>The speed test failed. Learning works without it.</source>
+   <translation>Der Test hat nicht geklappt. Das Lernen geht auch ohne.</translation>
   </message>
   <message>
-   <source>The measurement took too long. Learning works without it.</source>
-   <translation>Die Messung dauerte zu lange. Das Lernen geht auch ohne sie.</translation>
+   <source>The speed test took too long. Learning works without it.</source>
+   <translation>Der Test dauerte zu lange. Das Lernen geht auch ohne.</translation>
   </message>
   <message>
-   <source>It ended unexpectedly; the log under Settings says why.</source>
-   <translation>Es wurde unerwartet beendet; das Protokoll unter Einstellungen sagt, warum.</translation>
+   <source>That didn't work. The log in Settings says why.</source>
+   <translation>Das hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
    <source>Copying to {folder} and checking …</source>
    <translation>Kopiert nach {folder} und prüft …</translation>
   </message>
   <message>
-   <source>Removing everything …</source>
-   <translation>Entfernt alles …</translation>
+   <source>Deleting everything …</source>
+   <translation>Löscht alles …</translation>
   </message>
   <message>
    <source>Some of it is left</source>
-   <translation>Etwas davon ist noch da</translation>
+   <translation>Etwas ist noch da</translation>
   </message>
   <message>
-   <source>The data folder was not moved</source>
-   <translation>Der Datenordner wurde nicht verlegt</translation>
+   <source>The data folder wasn't moved</source>
+   <translation>Der Datenordner wurde nicht verschoben</translation>
   </message>
   <message>
-   <source>Left there, because it is not Shoal's: {path}</source>
-   <translation>Dort gelassen, weil es nicht von Shoal ist: {path}</translation>
+   <source>Left there, not created by Shoal: {path}</source>
+   <translation>Blieb dort, nicht von Shoal: {path}</translation>
   </message>
   <message>
    <source>rounds</source>
@@ -2439,20 +2435,20 @@
    <translation>Die Kurve beginnt mit der ersten Messung</translation>
   </message>
   <message>
-   <source>Before its first round, your model answers questions that it will never train on. That takes a few seconds.</source>
-   <translation>Vor der ersten Runde beantwortet dein Modell Fragen, an denen es nie üben wird. Das dauert ein paar Sekunden.</translation>
+   <source>First your model tries puzzles it will never train on. That takes a few seconds.</source>
+   <translation>Zuerst probiert dein Modell Rätsel, an denen es nie üben wird. Das dauert ein paar Sekunden.</translation>
   </message>
   <message>
    <source>Smoothing</source>
    <translation>Glättung</translation>
   </message>
   <message>
-   <source>Logarithmic axis of rounds</source>
-   <translation>Logarithmische Achse der Runden</translation>
+   <source>Shows early rounds wider (logarithmic axis)</source>
+   <translation>Zeigt frühe Runden breiter (logarithmische Achse)</translation>
   </message>
   <message>
-   <source>Log axis</source>
-   <translation>Log-Achse</translation>
+   <source>Early rounds</source>
+   <translation>Frühe Runden</translation>
   </message>
   <message>
    <source>Show the whole curve</source>
@@ -2479,27 +2475,27 @@
    <translation>Die Kurve hat noch keine Punkte.</translation>
   </message>
   <message>
-   <source>Held-out questions solved</source>
-   <translation>Gelöste Prüffragen</translation>
+   <source>New puzzles solved</source>
+   <translation>Neue Rätsel gelöst</translation>
   </message>
   <message>
-   <source>One standard error: the true share lies within it two times out of three.</source>
-   <translation>Ein Standardfehler: In zwei von drei Fällen liegt der wahre Anteil darin.</translation>
+   <source>Puzzles no one trains on (held-out). ± is one standard error: right two times out of three.</source>
+   <translation>Rätsel, an denen niemand übt (held-out). ± ist ein Standardfehler: stimmt in zwei von drei Fällen.</translation>
   </message>
   <message>
-   <source>Training answers right, latest round</source>
+   <source>Practice answers right, latest round</source>
    <translation>Übungsantworten richtig, letzte Runde</translation>
   </message>
   <message>
-   <source>questions get harder as it learns</source>
-   <translation>die Fragen werden mit dem Lernen schwerer</translation>
+   <source>puzzles get harder as it learns</source>
+   <translation>die Rätsel werden mit dem Lernen schwerer</translation>
   </message>
   <message>
    <source>Saved: {name}</source>
    <translation>Gespeichert: {name}</translation>
   </message>
   <message>
-   <source>Could not save {name}.</source>
+   <source>{name} couldn't be saved.</source>
    <translation>{name} ließ sich nicht speichern.</translation>
   </message>
   <message>
@@ -2511,20 +2507,20 @@
    <translation>Bild sichern</translation>
   </message>
   <message>
-   <source>Held-out</source>
-   <translation>Prüffragen</translation>
+   <source>New puzzles</source>
+   <translation>Neue Rätsel</translation>
   </message>
   <message>
-   <source>Training</source>
+   <source>Practice</source>
    <translation>Übung</translation>
   </message>
   <message>
-   <source>no clear change yet</source>
-   <translation>noch keine klare Änderung</translation>
+   <source>too early to tell</source>
+   <translation>noch zu früh für ein Urteil</translation>
   </message>
   <message>
-   <source>{sign}{n} points since the start</source>
-   <translation>{sign}{n} Punkte seit dem Start</translation>
+   <source>{first} → {last} of 100 since it started</source>
+   <translation>{first} → {last} von 100 seit dem Anfang</translation>
   </message>
   <message>
    <source>put it elsewhere</source>
@@ -2535,8 +2531,8 @@
    <translation>{much} {come}. {disk} {meanwhile}.</translation>
   </message>
   <message>
-   <source>There is no room for it: {size} more are needed on this disk.</source>
-   <translation>Dafür ist kein Platz: Auf dieser Platte fehlen {size}.</translation>
+   <source>Not enough disk space: {size} more needed.</source>
+   <translation>Zu wenig Platz auf der Platte: {size} fehlen.</translation>
   </message>
   <message>
    <source>{stage}, {n} %</source>
@@ -2559,39 +2555,39 @@
    <translation>Für den Prozessor, mit llama.cpp</translation>
   </message>
   <message>
-   <source>The smallest. It works on every computer.</source>
-   <translation>Die kleinste. Sie läuft auf jedem Computer.</translation>
+   <source>The smallest. Works on every computer.</source>
+   <translation>Die kleinste. Läuft auf jedem Computer.</translation>
   </message>
   <message>
-   <source>The graphics card learns many times faster. The largest to fetch.</source>
-   <translation>Die Grafikkarte lernt um ein Vielfaches schneller. Der größte Download.</translation>
+   <source>Many times faster on a graphics card. The largest download.</source>
+   <translation>Auf einer Grafikkarte um ein Vielfaches schneller. Der größte Download.</translation>
   </message>
   <message>
-   <source>Made for this kind of Mac, and the fastest on it.</source>
-   <translation>Für diese Art Mac gemacht und darauf die schnellste.</translation>
+   <source>Made for this kind of Mac, and the fastest there.</source>
+   <translation>Für diese Art Mac gemacht und dort die schnellste.</translation>
   </message>
   <message>
-   <source>Answers faster with the larger models.</source>
-   <translation>Antwortet mit den größeren Modellen schneller.</translation>
+   <source>Faster with bigger models.</source>
+   <translation>Schneller mit größeren Modellen.</translation>
   </message>
   <message>
-   <source>to fetch, once; nothing of yours is sent</source>
+   <source>to download, once; nothing of yours is sent</source>
    <translation>zu laden, einmal; von dir wird nichts gesendet</translation>
   </message>
   <message>
-   <source>of room needed meanwhile; {free} are free</source>
-   <translation>Platz werden dabei gebraucht; {free} sind frei</translation>
+   <source>of disk space needed meanwhile; {free} free</source>
+   <translation>Platz dabei gebraucht; {free} frei</translation>
   </message>
   <message>
-   <source>How large it is, is asked first; nothing else is fetched until there is room for it.</source>
-   <translation>Zuerst wird gefragt, wie groß sie ist; sonst wird nichts geladen, bis Platz dafür ist.</translation>
+   <source>Shoal asks for its size first, and downloads only if it fits.</source>
+   <translation>Shoal fragt zuerst nach der Größe und lädt nur, wenn es passt.</translation>
   </message>
   <message>
-   <source>Go on installing</source>
-   <translation>Weiter installieren</translation>
+   <source>Resume installation</source>
+   <translation>Installation fortsetzen</translation>
   </message>
   <message>
-   <source>Install the engine anew</source>
+   <source>Reinstall the engine</source>
    <translation>Engine neu installieren</translation>
   </message>
   <message>
@@ -2599,7 +2595,7 @@
    <translation>Engine installieren</translation>
   </message>
   <message>
-   <source>The engine does not work any more</source>
+   <source>The engine doesn't work any more</source>
    <translation>Die Engine funktioniert nicht mehr</translation>
   </message>
   <message>
@@ -2607,20 +2603,20 @@
    <translation>Die Engine fehlt</translation>
   </message>
   <message>
-   <source>It was damaged, or something that it needs was removed. A repair makes it anew; what the model learned is kept.</source>
-   <translation>Sie wurde beschädigt, oder etwas, das sie braucht, wurde entfernt. Eine Reparatur stellt sie neu her; was das Modell gelernt hat, bleibt erhalten.</translation>
+   <source>It's damaged, or something it needs is gone. Repair it; what your model learned is safe.</source>
+   <translation>Sie ist beschädigt, oder etwas fehlt ihr. Reparier sie; was dein Modell gelernt hat, ist sicher.</translation>
   </message>
   <message>
-   <source>Learning needs it, and it cannot be started. What the model learned is kept.</source>
-   <translation>Sie wird zum Lernen gebraucht und lässt sich nicht starten. Was das Modell gelernt hat, bleibt erhalten.</translation>
+   <source>Learning needs it, but it doesn't start. What your model learned is safe.</source>
+   <translation>Zum Lernen braucht es sie, aber sie startet nicht. Was dein Modell gelernt hat, ist sicher.</translation>
   </message>
   <message>
-   <source>Looking what is there</source>
+   <source>Looking at what's there</source>
    <translation>Sieht nach, was da ist</translation>
   </message>
   <message>
-   <source>Making its environment</source>
-   <translation>Legt ihre Umgebung an</translation>
+   <source>Setting it up</source>
+   <translation>Richtet sie ein</translation>
   </message>
   <message>
    <source>Unpacking it</source>
@@ -2631,8 +2627,8 @@
    <translation>Prüft, ob sie sich laden lässt</translation>
   </message>
   <message>
-   <source>Taking it into use</source>
-   <translation>Nimmt sie in Gebrauch</translation>
+   <source>Switching to it</source>
+   <translation>Stellt auf sie um</translation>
   </message>
   <message>
    <source>Beginning</source>
@@ -2655,20 +2651,20 @@
    <translation>Python {version}</translation>
   </message>
   <message>
-   <source>to fetch: it came with Shoal</source>
-   <translation>zu laden: Sie kam mit Shoal</translation>
+   <source>nothing to download: it came with Shoal</source>
+   <translation>nichts zu laden: Sie kam mit Shoal</translation>
   </message>
   <message>
-   <source>to fetch; {have} are here already</source>
-   <translation>zu laden; {have} sind schon da</translation>
+   <source>to download; {have} already here</source>
+   <translation>zu laden; {have} schon da</translation>
   </message>
   <message>
    <source>Reading its files</source>
    <translation>Liest ihre Dateien</translation>
   </message>
   <message>
-   <source>Fetching it</source>
-   <translation>Lädt sie</translation>
+   <source>Downloading</source>
+   <translation>Lädt herunter</translation>
   </message>
   <message>
    <source>Installing the engine</source>
@@ -2679,7 +2675,7 @@
    <translation>Engine wird repariert</translation>
   </message>
   <message>
-   <source>Going back to the engine before</source>
+   <source>Going back to the previous engine</source>
    <translation>Geht zur vorherigen Engine zurück</translation>
   </message>
   <message>
@@ -2699,8 +2695,8 @@
    <translation>Herunterladen</translation>
   </message>
   <message>
-   <source>here</source>
-   <translation>hier</translation>
+   <source>downloaded</source>
+   <translation>geladen</translation>
   </message>
   <message>
    <source>{size}, licence</source>
@@ -2711,10 +2707,6 @@
    <translation>Damit lernen</translation>
   </message>
   <message>
-   <source>Get</source>
-   <translation>Holen</translation>
-  </message>
-  <message>
    <source>Delete</source>
    <translation>Löschen</translation>
   </message>
@@ -2723,8 +2715,8 @@
    <translation>Download unterbrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
   </message>
   <message>
-   <source>Learns</source>
-   <translation>Lernt</translation>
+   <source>Learning now</source>
+   <translation>Lernt gerade</translation>
   </message>
   <message>
    <source>Download of {title}</source>
@@ -2751,8 +2743,8 @@
    <translation>Zugangstoken</translation>
   </message>
   <message>
-   <source>Keep the token</source>
-   <translation>Token behalten</translation>
+   <source>Save the token</source>
+   <translation>Token speichern</translation>
   </message>
   <message>
    <source>The whole model as GGUF, for LM Studio, Ollama and llama.cpp</source>
@@ -2862,12 +2854,12 @@
    <translation>{line}, wird geprüft</translation>
   </message>
   <message>
-   <source>If {host} doesn't answer, it comes as a Python package from where pip gets its packages.</source>
-   <translation>Wenn {host} nicht antwortet, kommt es als Python-Paket von dort, wo pip seine Pakete holt.</translation>
+   <source>If {host} doesn't answer, it comes as a Python package instead.</source>
+   <translation>Wenn {host} nicht antwortet, kommt es stattdessen als Python-Paket.</translation>
   </message>
   <message>
-   <source>{title} leaves this list and {size} are free again. The file and what it learned stay.</source>
-   <translation>{title} verlässt diese Liste, {size} werden frei. Die Datei und das Gelernte bleiben.</translation>
+   <source>{title} leaves this list and frees {size}. The file and what it learned stay.</source>
+   <translation>{title} verschwindet aus dieser Liste und macht {size} frei. Die Datei und das Gelernte bleiben.</translation>
   </message>
   <message>
    <source>{title} leaves this list. The folder and what it learned stay.</source>
@@ -2986,7 +2978,7 @@
    <translation>Privater Schwarm</translation>
   </message>
   <message>
-   <source>The words cannot be kept: {why}.</source>
+   <source>The words can't be saved: {why}.</source>
    <translation>Die Wörter lassen sich nicht speichern: {why}.</translation>
   </message>
   <message>
@@ -3021,39 +3013,35 @@
    <translation>Dies ist Version {version}</translation>
   </message>
   <message>
-   <source>Looking for a new version …</source>
-   <translation>Sieht nach einer neuen Version …</translation>
+   <source>Checking for updates …</source>
+   <translation>Sucht nach Updates …</translation>
   </message>
   <message>
-   <source>Version {version} is there</source>
-   <translation>Version {version} ist da</translation>
-  </message>
-  <message>
-   <source>This copy of Shoal is a checkout: git pull brings what is new.</source>
-   <translation>Diese Kopie von Shoal ist ein Arbeitsverzeichnis: git pull bringt das Neue.</translation>
+   <source>Version {version} is available</source>
+   <translation>Version {version} ist verfügbar</translation>
   </message>
   <message>
    <source>Asking {host}. The request says nothing about you or this computer.</source>
    <translation>Fragt {host}. Die Anfrage sagt nichts über dich oder diesen Computer.</translation>
   </message>
   <message>
-   <source>No newer one is known. Looked {ago}.</source>
-   <translation>Eine neuere ist nicht bekannt. Nachgesehen {ago}.</translation>
+   <source>You're up to date. Checked {ago}.</source>
+   <translation>Du bist auf dem neuesten Stand. Nachgesehen {ago}.</translation>
   </message>
   <message>
-   <source>this is {version}</source>
-   <translation>dies ist {version}</translation>
+   <source>you have {version}</source>
+   <translation>du hast {version}</translation>
   </message>
   <message>
-   <source>The system installs it …</source>
-   <translation>Das System installiert sie …</translation>
+   <source>The system is installing it …</source>
+   <translation>Das System installiert es …</translation>
   </message>
   <message>
    <source>Progress of the download</source>
    <translation>Fortschritt des Downloads</translation>
   </message>
   <message>
-   <source>Look now</source>
+   <source>Check now</source>
    <translation>Jetzt nachsehen</translation>
   </message>
   <message>
@@ -3077,8 +3065,8 @@
    <translation>Neues ansehen</translation>
   </message>
   <message>
-   <source>Not this one</source>
-   <translation>Diese nicht</translation>
+   <source>Skip this one</source>
+   <translation>Diese überspringen</translation>
   </message>
   <message>
    <source>Yes, once a day</source>
@@ -3089,12 +3077,12 @@
    <translation>Nein</translation>
   </message>
   <message>
-   <source>Nobody has looked yet whether there is a newer one.</source>
-   <translation>Ob es eine neuere gibt, hat noch niemand nachgesehen.</translation>
+   <source>Shoal hasn't checked for updates yet.</source>
+   <translation>Shoal hat noch nicht nach Updates gesucht.</translation>
   </message>
   <message>
-   <source>It is downloaded and checked. It takes the place of this one, which is kept beside it, and Shoal opens again.</source>
-   <translation>Sie ist geladen und geprüft. Sie tritt an die Stelle dieser Version, die daneben aufgehoben wird, und Shoal öffnet sich neu.</translation>
+   <source>Downloaded and checked. It replaces this version, which is kept beside it, and Shoal reopens.</source>
+   <translation>Geladen und geprüft. Sie ersetzt diese Version, die daneben aufgehoben wird, und Shoal öffnet sich neu.</translation>
   </message>
   <message>
    <source>of {day}</source>
@@ -3105,35 +3093,35 @@
    <translation>Installieren und neu starten</translation>
   </message>
   <message>
-   <source>It is installed when you say so, and keeps everything that was learned.</source>
-   <translation>Sie wird installiert, wenn du es sagst, und behält alles Gelernte.</translation>
+   <source>It installs when you say so. What your model learned stays.</source>
+   <translation>Installiert wird, wenn du es sagst. Was dein Modell gelernt hat, bleibt.</translation>
   </message>
   <message>
-   <source>Shall Shoal look for new versions?</source>
-   <translation>Soll Shoal nach neuen Versionen sehen?</translation>
+   <source>Check for updates once a day?</source>
+   <translation>Einmal am Tag nach Updates suchen?</translation>
   </message>
   <message>
-   <source>Then it asks {host} once a day, while this window is open. The request says nothing about you or this computer. You can change your mind under Settings.</source>
-   <translation>Dann fragt es {host} einmal am Tag, solange dieses Fenster offen ist. Die Anfrage sagt nichts über dich oder diesen Computer. Unter Einstellungen kannst du es dir anders überlegen.</translation>
+   <source>Shoal asks {host} while this window is open. The request says nothing about you or this computer. Change it any time in Settings.</source>
+   <translation>Shoal fragt {host}, solange dieses Fenster offen ist. Die Anfrage sagt nichts über dich oder diesen Computer. Ändern kannst du das in den Einstellungen.</translation>
   </message>
   <message>
-   <source>It is downloaded and checked. Learning stops at its last safe point, the system asks for your password and installs it, and Shoal opens again.</source>
-   <translation>Sie ist geladen und geprüft. Das Lernen hält an seiner letzten sicheren Stelle an, das System fragt nach deinem Passwort und installiert sie, und Shoal öffnet sich neu.</translation>
+   <source>Downloaded and checked. Learning stops, the system asks for your password and installs it, and Shoal reopens.</source>
+   <translation>Geladen und geprüft. Das Lernen hält an, das System fragt nach deinem Passwort und installiert sie, und Shoal öffnet sich neu.</translation>
   </message>
   <message>
-   <source>It is downloaded and checked. Its installer opens, and Shoal ends.</source>
-   <translation>Sie ist geladen und geprüft. Ihr Installationsprogramm öffnet sich, und Shoal endet.</translation>
+   <source>Downloaded and checked. Its installer opens, and Shoal quits.</source>
+   <translation>Geladen und geprüft. Das Installationsprogramm öffnet sich, und Shoal beendet sich.</translation>
   </message>
   <message>
-   <source>It is downloaded and checked. It opens, and Shoal ends: drag it into the folder Applications.</source>
-   <translation>Sie ist geladen und geprüft. Sie öffnet sich, und Shoal endet: Ziehe sie in den Ordner Programme.</translation>
+   <source>Downloaded and checked. It opens and Shoal quits: drag it into Applications.</source>
+   <translation>Geladen und geprüft. Sie öffnet sich, Shoal beendet sich: Zieh sie in Programme.</translation>
   </message>
   <message>
    <source>{hours} of 168 hours a week are marked, {days}.</source>
    <translation>{hours} von 168 Stunden der Woche sind markiert, {days}.</translation>
   </message>
   <message>
-   <source>Nothing is marked, so it may learn at any time.</source>
+   <source>Nothing is marked, so it may learn any time.</source>
    <translation>Nichts ist markiert, also darf es jederzeit lernen.</translation>
   </message>
   <message>
@@ -3180,8 +3168,8 @@
    <translation>Shoal schließen?</translation>
   </message>
   <message>
-   <source>This desktop has no tray where Shoal could stay. Everything learned so far is kept.</source>
-   <translation>Dieser Schreibtisch hat keine Leiste, in der Shoal bleiben könnte. Alles bisher Gelernte bleibt erhalten.</translation>
+   <source>This desktop has no tray to stay in. Everything it learned is safe.</source>
+   <translation>Dieser Desktop hat keine Leiste, in der Shoal bleiben kann. Alles Gelernte ist sicher.</translation>
   </message>
   <message>
    <source>Stop learning and quit</source>
@@ -3193,19 +3181,19 @@
   </message>
   <message>
    <source>Paused by you.</source>
-   <translation>Von dir angehalten.</translation>
+   <translation>Von dir pausiert.</translation>
   </message>
   <message>
    <source>paused</source>
-   <translation>angehalten</translation>
+   <translation>pausiert</translation>
   </message>
   <message>
    <source>Snoozed by you until {until}.</source>
-   <translation>Von dir in Ruhe gelassen bis {until}.</translation>
+   <translation>Von dir pausiert bis {until}.</translation>
   </message>
   <message>
    <source>snoozed until {until}</source>
-   <translation>Ruhe bis {until}</translation>
+   <translation>Pause bis {until}</translation>
   </message>
   <message>
    <source>Outside the hours you set. Starts {until}.</source>
@@ -3400,28 +3388,28 @@
    <translation>Folgt Anweisungen besser als das kleinste und ist auch ohne Grafikkarte noch schnell.</translation>
   </message>
   <message>
-   <source>The model of the swarm in the SAPO paper; good at arithmetic for its size.</source>
-   <translation>Das Modell des Schwarms im SAPO-Aufsatz; für seine Größe gut im Rechnen.</translation>
+   <source>The model from the SAPO paper; good at arithmetic for its size.</source>
+   <translation>Das Modell aus dem SAPO-Aufsatz; für seine Größe gut im Rechnen.</translation>
   </message>
   <message>
-   <source>Thinks aloud before it answers: stronger, but each answer is several times as long.</source>
-   <translation>Denkt laut, bevor es antwortet: stärker, aber jede Antwort ist mehrmals so lang.</translation>
+   <source>Thinks aloud before it answers: stronger, but its answers are much longer.</source>
+   <translation>Denkt laut, bevor es antwortet: stärker, aber seine Antworten sind viel länger.</translation>
   </message>
   <message>
    <source>Meta's small model. Needs its licence accepted first.</source>
    <translation>Metas kleines Modell. Erst muss seine Lizenz angenommen werden.</translation>
   </message>
   <message>
-   <source>Meta gives this model only to those who accept its licence: open its page on huggingface.co with a free account, agree there, make an access token with the right to read, and give that token to Shoal.</source>
-   <translation>Meta gibt dieses Modell nur denen, die seine Lizenz annehmen: Öffne seine Seite auf huggingface.co mit einem kostenlosen Konto, stimme dort zu, erstelle ein Zugangstoken mit Leserecht und gib es Shoal.</translation>
+   <source>Meta asks you to accept its licence first. Open its page on huggingface.co with a free account and agree. Then make an access token with the right to read, and give it to Shoal.</source>
+   <translation>Meta will, dass du zuerst die Lizenz annimmst. Öffne die Seite auf huggingface.co mit einem kostenlosen Konto und stimm zu. Mach dann ein Zugangstoken mit Leserecht und gib es Shoal.</translation>
   </message>
   <message>
    <source>The strongest in this list; wants a graphics card or much memory.</source>
    <translation>Das stärkste dieser Liste; will eine Grafikkarte oder viel Speicher.</translation>
   </message>
   <message>
-   <source>Comes with Shoal. Tiny: it learns within minutes on any computer.</source>
-   <translation>Kommt mit Shoal. Winzig: Es lernt in Minuten auf jedem Computer.</translation>
+   <source>Comes with Shoal. Tiny: it gets better within minutes, on any computer.</source>
+   <translation>Kommt mit Shoal. Winzig: Es wird in Minuten besser, auf jedem Computer.</translation>
   </message>
   <message>
    <source>Sums</source>
@@ -3500,24 +3488,24 @@
    <translation>Wann gelernt wird</translation>
   </message>
   <message>
-   <source>Only while nobody uses the computer</source>
-   <translation>Nur während niemand am Computer ist</translation>
+   <source>Only while I'm away</source>
+   <translation>Nur wenn ich weg bin</translation>
   </message>
   <message>
-   <source>Off: it also learns while you work, as far as the other rules allow.</source>
-   <translation>Aus: Es lernt auch, während du arbeitest, soweit die anderen Regeln es erlauben.</translation>
+   <source>Off: it also learns while you work, if the other rules allow it.</source>
+   <translation>Aus: Es lernt auch, während du arbeitest, wenn die anderen Regeln es erlauben.</translation>
   </message>
   <message>
    <source>contribute idle away keyboard mouse background</source>
    <translation>mitmachen leerlauf abwesend tastatur maus hintergrund</translation>
   </message>
   <message>
-   <source>Idle time before it starts</source>
-   <translation>Leerlauf, bevor es beginnt</translation>
+   <source>Time away before it starts</source>
+   <translation>Wie lange weg, bevor es beginnt</translation>
   </message>
   <message>
-   <source>So long nobody must have touched the keyboard or the pointer.</source>
-   <translation>So lange darf niemand Tastatur oder Zeiger berührt haben.</translation>
+   <source>How long you must be away before it starts.</source>
+   <translation>So lange musst du weg sein, bevor es beginnt.</translation>
   </message>
   <message>
    <source>idle minutes seconds wait delay</source>
@@ -3548,8 +3536,8 @@
    <translation>Zeiten</translation>
   </message>
   <message>
-   <source>The hours in which it may learn. Mark them with the pointer, or with arrows and the space bar; a day's or an hour's name marks all of it. Nothing marked means at any time.</source>
-   <translation>Die Stunden, in denen es lernen darf. Markiere sie mit dem Zeiger oder mit Pfeiltasten und Leertaste; der Name eines Tages oder einer Stunde markiert sie ganz. Nichts markiert heißt jederzeit.</translation>
+   <source>The hours in which it may learn. Mark them with the mouse, or with arrows and the space bar. Nothing marked means any time.</source>
+   <translation>Die Stunden, in denen es lernen darf. Markier sie mit der Maus oder mit Pfeilen und Leertaste. Nichts markiert heißt jederzeit.</translation>
   </message>
   <message>
    <source>schedule weekday night day time plan</source>
@@ -3580,8 +3568,8 @@
    <translation>energiesparen stromsparmodus energie</translation>
   </message>
   <message>
-   <source>Also while a program fills the screen</source>
-   <translation>Auch während ein Programm den Bildschirm füllt</translation>
+   <source>Also while an app fills the screen</source>
+   <translation>Auch wenn ein Programm den Bildschirm füllt</translation>
   </message>
   <message>
    <source>Off: it waits during films, games and presentations.</source>
@@ -3592,12 +3580,12 @@
    <translation>vollbild spiel film video vortrag</translation>
   </message>
   <message>
-   <source>Programs that want the computer for themselves</source>
-   <translation>Programme, die den Computer für sich wollen</translation>
+   <source>Apps that get the computer for themselves</source>
+   <translation>Programme, die den Computer für sich bekommen</translation>
   </message>
   <message>
-   <source>It waits while one of them runs. Name the program as the system's task list does.</source>
-   <translation>Es wartet, während eines davon läuft. Nenne das Programm so wie die Aufgabenliste des Systems.</translation>
+   <source>It waits while one of them runs. Use the name from the system's task list.</source>
+   <translation>Es wartet, solange eines läuft. Nimm den Namen aus der Aufgabenliste des Systems.</translation>
   </message>
   <message>
    <source>exclusive apps games programs list</source>
@@ -3617,11 +3605,11 @@
   </message>
   <message>
    <source>Give way when others use the graphics card</source>
-   <translation>Weichen, wenn andere die Grafikkarte brauchen</translation>
+   <translation>Platz machen, wenn andere die Grafikkarte brauchen</translation>
   </message>
   <message>
-   <source>From this share on, used by other programs, it waits. 100 switches this off.</source>
-   <translation>Ab diesem Anteil, den andere Programme nutzen, wartet es. 100 schaltet das ab.</translation>
+   <source>Pause when other apps use more than this much of the graphics card. 100 switches this off.</source>
+   <translation>Pause, wenn andere Programme mehr als so viel von der Grafikkarte brauchen. 100 schaltet das aus.</translation>
   </message>
   <message>
    <source>gpu load busy others nvidia graphics</source>
@@ -3632,8 +3620,8 @@
    <translation>Speicher, der frei bleibt</translation>
   </message>
   <message>
-   <source>It gives its memory back when less than this share is free. 0 switches this off.</source>
-   <translation>Es gibt seinen Speicher zurück, wenn weniger als dieser Anteil frei ist. 0 schaltet das ab.</translation>
+   <source>It frees its memory when less than this is left. 0 switches this off.</source>
+   <translation>Es gibt seinen Speicher frei, wenn weniger als das übrig ist. 0 schaltet das aus.</translation>
   </message>
   <message>
    <source>ram memory pressure free swap</source>
@@ -3644,8 +3632,8 @@
    <translation>Temperaturgrenze</translation>
   </message>
   <message>
-   <source>It waits while the processor or the graphics card is hotter than this. 110 switches this off.</source>
-   <translation>Es wartet, während Prozessor oder Grafikkarte heißer sind. 110 schaltet das ab.</translation>
+   <source>It waits while the computer is hotter than this. 110 switches this off.</source>
+   <translation>Es wartet, solange der Computer heißer ist. 110 schaltet das aus.</translation>
   </message>
   <message>
    <source>heat hot temperature cooling fan noise</source>
@@ -3656,20 +3644,20 @@
    <translation>Wie viel vom Computer</translation>
   </message>
   <message>
-   <source>Quiet rests as long as it works and takes a quarter of the cores; Balanced takes half of them; Full takes all. What is learned is the same, only slower or faster.</source>
-   <translation>Leise ruht so lange, wie es arbeitet, und nimmt ein Viertel der Kerne; Mittel nimmt die Hälfte, Voll alle. Gelernt wird dasselbe, nur langsamer oder schneller.</translation>
+   <source>Quiet: a quarter of the cores, with breaks. Balanced: half. Full: all of them.</source>
+   <translation>Leise: ein Viertel der Kerne, mit Pausen. Mittel: die Hälfte. Voll: alle.</translation>
   </message>
   <message>
    <source>quiet balanced full speed noise threads rest dial</source>
    <translation>leise mittel voll tempo lärm threads ruhe regler</translation>
   </message>
   <message>
-   <source>Room on the disk</source>
+   <source>Disk space</source>
    <translation>Platz auf der Platte</translation>
   </message>
   <message>
-   <source>Above this, old answers, logs and files that can be made again are deleted, in this order. What was learned, its curve and downloaded models never are. 0 switches this off.</source>
-   <translation>Darüber werden alte Antworten, Protokolle und Dateien, die neu gemacht werden können, in dieser Reihenfolge gelöscht. Gelerntes, seine Kurve und heruntergeladene Modelle nie. 0 schaltet das ab.</translation>
+   <source>Above this, Shoal deletes old answers, logs and temporary files. What your model learned and downloaded models always stay. 0 switches this off.</source>
+   <translation>Darüber löscht Shoal alte Antworten, Protokolle und Zwischendateien. Was dein Modell gelernt hat und geladene Modelle bleiben immer. 0 schaltet das aus.</translation>
   </message>
   <message>
    <source>disk space storage limit quota cap size folder gigabytes</source>
@@ -4356,8 +4344,8 @@
    <translation>Es löst alles auf der höchsten Stufe.</translation>
   </message>
   <message>
-   <source>Pick other puzzles for it to go on.</source>
-   <translation>Such ihm andere Rätsel aus, damit es weitergeht.</translation>
+   <source>Pick other puzzles, so it keeps learning.</source>
+   <translation>Such ihm andere Rätsel aus, damit es weiterlernt.</translation>
   </message>
   <message>
    <source>Its answers to a puzzle are all alike, so there's little to tell apart.</source>
@@ -5872,7 +5860,7 @@
    <translation>Kopier alle Dateien der Version neben die Liste.</translation>
   </message>
   <message>
-   <source>This copy of Shoal is a checkout:</source>
+   <source>This is a developer copy of Shoal:</source>
    <translation>Diese Kopie von Shoal ist für Entwickler:</translation>
   </message>
   <message>

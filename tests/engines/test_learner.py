@@ -170,8 +170,8 @@ def test_update_is_torch_s_adamw() -> None:
     [
         (row(PROMPT, GOOD, math.nan), "t a finite number"),
         (row(PROMPT, GOOD, 1.0, [0.0, -math.inf, 0.0]), "t a finite number"),
-        (row(PROMPT, GOOD, 3e38), "not made"),
-        (row(PROMPT, GOOD, 1.0, [-500.0] * 3), "not made"),
+        (row(PROMPT, GOOD, 3e38), "step wasn't made"),
+        (row(PROMPT, GOOD, 1.0, [-500.0] * 3), "step wasn't made"),
         (row(PROMPT, [10, 99, 1], 1.0), "another tokenizer"),
         (row([-1], GOOD, 1.0), "another tokenizer"),
         (row([], GOOD, 1.0), "empty prompt"),

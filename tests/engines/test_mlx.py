@@ -322,8 +322,8 @@ def test_what_another_program_sampled_is_weighed(tiny: Path) -> None:
     ("bad", "says"),
     [
         (row(PROMPT, GOOD, math.nan), "t a finite number"),
-        (row(PROMPT, GOOD, 3e38), "not made"),
-        (row(PROMPT, GOOD, 1.0, [-500.0] * 3), "not made"),
+        (row(PROMPT, GOOD, 3e38), "step wasn't made"),
+        (row(PROMPT, GOOD, 1.0, [-500.0] * 3), "step wasn't made"),
         (row(PROMPT, [10, 99, 1], 1.0), "another tokenizer"),
         (row([], GOOD, 1.0), "empty prompt"),
         (Row(prompt_T=PROMPT, completion_T=GOOD, weights_T=[1.0]), "number of weights"),
@@ -453,7 +453,7 @@ def test_where_it_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Intel" in mlx_lora.available()
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert "not installed" in mlx_lora.available()
+    assert "isn't installed" in mlx_lora.available()
 
 
 WORK = (

@@ -124,7 +124,7 @@ def test_a_hub_that_answers_goes_first(index: Index, tmp_path: Path, monkeypatch
     hub = StandIn(model_files(starter_folder()), id=entry.id, commit=entry.revision)
     with (
         serving(hub) as there,
-        pytest.raises(EngineError, match="aren't the ones that Shoal's catalogue names"),
+        pytest.raises(EngineError, match="aren't the ones that Shoal's"),
     ):
         get(index, tmp_path, endpoint=there.url)
     assert index.asked == 0

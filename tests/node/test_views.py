@@ -142,9 +142,9 @@ def test_the_view_fits_its_terminal(width: int, height: int) -> None:
     assert len(lines) <= height and max(map(len, lines)) <= width
     whole = "\n".join(lines)
     assert "starter" in whole and "20.0 %" in whole and "Round 51 of 80" in whole and "#-4" in whole
-    assert "answer 14 of 32, about" in whole and "safe: round 50, 10 s ago" in whole
+    assert "answer 14 of 32, about" in whole and "round 50 saved 10 s ago" in whole
     if width >= 80:
-        assert "20.0 % ± 2.0" in whole and "about 40 s" in whole and "work shown 63 %" in whole
+        assert "20.0 % ± 2.0" in whole and "about 40 s" in whole and "taught it something" in whole
         assert "…" not in whole
 
 
@@ -160,9 +160,9 @@ def test_the_swarm_has_its_place_at_every_size(width: int, height: int) -> None:
     assert len(lines) <= height and max(map(len, lines)) <= width
     whole = "\n".join(lines)
     assert "swarm brisk-otter-0417" in whole and "● relay.example · 12 peers online" in whole
-    assert "taken 34 from 5 peers" in whole and "20.0 %" in whole and "#-4" in whole
+    assert "learned from 34 of 5 peers" in whole and "20.0 %" in whole and "#-4" in whole
     if width >= 80:
-        assert "6 last round · given 51, 2 waiting" in whole and "6 groups ready" in whole
+        assert "6 last round · shared 51, 2 waiting" in whole and "6 puzzles of theirs" in whole
         assert "refused 3 of 40: bad reward 1, stale 2" in whole
         assert "…" not in whole and "alone" not in whole
 
@@ -170,7 +170,7 @@ def test_the_swarm_has_its_place_at_every_size(width: int, height: int) -> None:
 def test_a_swarm_that_is_away_says_so_in_one_sentence() -> None:
     away = SwarmView(name="brisk-otter-0417", sentence="relay.example cannot be reached.", waiting=3)
     whole = "\n".join(drawn(msgspec.structs.replace(SNAPSHOT, swarm=away), 80, 24))
-    assert "○ relay.example cannot be reached." in whole and "given 0, 3 waiting" in whole
+    assert "○ relay.example cannot be reached." in whole and "shared 0, 3 waiting" in whole
 
 
 def test_names_of_families_are_whole_where_there_is_room() -> None:
@@ -184,7 +184,7 @@ def test_names_of_families_are_whole_where_there_is_room() -> None:
 def test_the_view_before_anything_is_known() -> None:
     bare = Snapshot(model="m", recipe="default", home="h", solo=False, started_at=98.0)
     whole = "\n".join(drawn(bare, 80, 24))
-    assert "starting … 2 s" in whole and "first measurement comes soon" in whole and "None yet" in whole
+    assert "starting … 2 s" in whole and "first measurement comes soon" in whole and "No answers yet" in whole
 
 
 def test_many_families_are_counted() -> None:

@@ -285,7 +285,7 @@ def test_what_failed_stays_with_its_sentence(fetching: Fetching, hub: StandIn, q
 def test_a_folder_that_is_no_model_is_said(fetching: Fetching, tmp_path: Path, qtbot: QtBot) -> None:
     (tmp_path / "empty").mkdir()
     fetching.add_folder(str(tmp_path / "empty"))
-    qtbot.waitUntil(lambda: "holds no model" in fetching.holdings.problem, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: "No model that can learn" in fetching.holdings.problem, timeout=PATIENCE_MS)
 
 
 def test_a_window_that_is_killed_leaves_no_download(hub: StandIn, tmp_path: Path, qtbot: QtBot) -> None:
@@ -359,7 +359,7 @@ def test_what_was_learned_is_taken_along(
             "",
             "There is no room.",
         ),
-        ("raise SystemExit(1)", "", "The export ended unexpectedly; the log under Settings says why."),
+        ("raise SystemExit(1)", "", "The export failed. The log in Settings says why."),
     ],
 )
 def test_an_export_is_a_process_that_says_how_it_went(

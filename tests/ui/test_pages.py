@@ -154,7 +154,7 @@ def test_a_pause_says_when_it_ends(qtbot: QtBot, light: Theme, actions: Actions,
     button = shown(page)["Resume"]
     button.setFocus()
     qtbot.keyClick(button, Qt.Key.Key_Space)
-    qtbot.mouseClick(shown(page)["Contribute when idle"], Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(shown(page)["Learn while I'm away"], Qt.MouseButton.LeftButton)
     assert asked == ["start", "start"]
     page.show_view(views.odd()["at rest"])
     assert "Shoal waits until you start it." in texts(page) and "Start learning" in shown(page)
@@ -170,7 +170,7 @@ def test_a_first_look_at_a_model_can_be_cancelled(
     settle(qtbot, page)
     said = texts(page)
     assert "First look" in said and "finding where to begin, answer 40 of 160, about 52 s" in said
-    assert "once for each model" in said and "Pause" not in shown(page)
+    assert "once per model" in said and "Pause" not in shown(page)
     assert page._now._bar.value() == 40 and page._now._bar.maximum() == 160
     qtbot.mouseClick(shown(page)["Cancel"], Qt.MouseButton.LeftButton)
     assert asked == ["pause"]
@@ -209,10 +209,10 @@ def test_switches_and_the_dial_change_the_rules(
     page.show_view(views.odd()["in use"])
     settle(qtbot, page)
     said = shown(page)
-    assert said["Contribute when idle"].isChecked() and not said["Also while I use this computer"].isChecked()
+    assert said["Learn while I'm away"].isChecked() and not said["Also while I use this computer"].isChecked()
     qtbot.mouseClick(said["Also while I use this computer"], Qt.MouseButton.LeftButton)
     qtbot.mouseClick(said["Quiet"], Qt.MouseButton.LeftButton)
-    qtbot.mouseClick(said["Contribute when idle"], Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(said["Learn while I'm away"], Qt.MouseButton.LeftButton)
     assert asked == [("contribute_when_idle", False), ("dial", "quiet"), "pause"]
 
 
@@ -287,7 +287,7 @@ def test_an_unclear_change_is_called_unclear(qtbot: QtBot, light: Theme, actions
     curve = views.rising(10)
     page.show()
     page.show_view(views.learning(10, curve=(curve[0], views.msgspec.structs.replace(curve[0], round=10))))
-    assert "no clear change yet" in texts(page)
+    assert "too early to tell" in texts(page)
 
 
 def test_live_filters_and_keeps_what_is_looked_at(qtbot: QtBot, light: Theme, actions: Actions) -> None:
@@ -413,10 +413,10 @@ def test_the_privacy_page_says_what_leaves_and_stops_it(
     switch.click()
     assert asked == ["alone"]
     page.show_view(views.msgspec.structs.replace(together, state=State.PAUSED, ruling=None))
-    assert "Nothing at the moment" in texts(page)
+    assert "Nothing right now" in texts(page)
     lost = views.swarm(0, connected=False, sentence="Next try in 8 s.")
     page.show_view(views.learning(solo=False, swarm=lost))
-    assert "Nothing at the moment" in texts(page) and "Next try in 8 s." in texts(page)
+    assert "Nothing right now" in texts(page) and "Next try in 8 s." in texts(page)
 
 
 def test_settings_are_found_by_words_that_are_not_on_them(
@@ -436,7 +436,7 @@ def test_settings_are_found_by_words_that_are_not_on_them(
     )
     assert asked == [("theme", "dark")] and actions.choices["theme"] == "dark"
     page._find.setText("xyzzy")
-    assert "No setting of that name" in texts(page)
+    assert "No such setting" in texts(page)
 
 
 def test_pages_are_reached_by_keyboard_alone(qtbot: QtBot, light: Theme, actions: Actions) -> None:

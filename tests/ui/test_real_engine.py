@@ -221,7 +221,7 @@ def test_from_no_engine_to_learning(
             push(display, bus, "Cancel")
             wait(lambda: named(running.pid, "pack") is None, "and stops")
             host.status = [(503, {})] * 6
-            push(display, bus, "Go on installing")
+            push(display, bus, "Resume installation")
             wait(lambda: not host.status, "it tries often enough by itself")
             time.sleep(3)
             picture(display, "engine-3-retry")
@@ -239,7 +239,7 @@ def test_from_no_engine_to_learning(
                 if pack.is_dir():
                     pack.rename(tmp_path / "gone")
             worker.kill()
-            push(display, bus, "Install the engine anew")
+            push(display, bus, "Reinstall the engine")
             picture(display, "engine-5-gone")
             assert named(running.pid, "app.node.trainer") is None, "no trainer is tried again and again"
             before = rounds(app.home)

@@ -282,7 +282,7 @@ def holdings(chosen: str = "starter", **fields: object) -> Holdings:
         Model(
             name="starter",
             title="Starter",
-            about="Comes with Shoal. Tiny: it learns within minutes on any computer.",
+            about="Comes with Shoal. Tiny: it gets better within minutes, on any computer.",
             installed=True,
             bytes=6_744_257,
             licence="Apache-2.0",
@@ -428,7 +428,7 @@ def odd() -> dict[str, View]:
             state=State.WAITING,
             step=None,
             ruling=None,
-            reason="The learner ended unexpectedly",
+            reason="Learning crashed",
             until=NOW + 16,
         ),
         "clock set back": learning(safe_at=NOW + 10**6, step_since=NOW + 10**6),

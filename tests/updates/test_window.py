@@ -1,5 +1,4 @@
-"""New versions in the window: real ./shoal update processes against a real host, and every state of the
-pages."""
+"Updates in the window: real ./shoal update processes against a real host, and every state of the\npages."
 
 from __future__ import annotations
 

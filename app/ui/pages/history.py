@@ -28,7 +28,7 @@ class History(Page):
         super().__init__(theme, actions, tr("History"))
         self._view = View()
         self._which = Segments(
-            [(ROUNDS, tr("Rounds")), (RUNS, tr("Runs")), (EVENTS, tr("Events"))], tr("What to list")
+            [(ROUNDS, tr("Rounds")), (RUNS, tr("Runs")), (EVENTS, tr("Events"))], tr("What to show")
         )
         self._which.chosen.connect(self._choose)
         self._find = search(tr("Search"), self._search, tr("Search the history"), 200)
@@ -51,7 +51,7 @@ class History(Page):
                 theme,
                 "history",
                 tr("Nothing has happened yet"),
-                tr("Finished rounds are listed here, and stay until you delete them."),
+                tr("Finished rounds appear here."),
             ),
             boxed(column(box, self._count, gap=8, fill=0)),
         )
@@ -111,7 +111,7 @@ class History(Page):
             Path(path).write_text(self.exported(kind, everything), encoding="utf-8")
         except OSError as error:
             why = error.strerror or str(error)
-            self._count.say(tr("{path} cannot be written ({why}): choose another place.", path=path, why=why))
+            self._count.say(tr("{path} can't be written ({why}). Pick another place.", path=path, why=why))
         else:
             self._count.say(tr("Saved as {path}.", path=path))
 
@@ -123,7 +123,7 @@ def _when(at: float) -> str:
 def _rounds() -> Table:
     def right(one: Round) -> str:
         if one.lesson:
-            return tr("lesson from {n} of its own answers", n=number(one.lesson))
+            return tr("first lesson: {n} of its own answers", n=number(one.lesson))
         return tr("{share} of {n}", share=percent(one.train_solved), n=number(one.answered))
 
     columns = [
@@ -131,13 +131,13 @@ def _rounds() -> Table:
         Column(tr("When"), lambda one: _when(one.at), lambda one: one.at, wide=True),
         Column(tr("Practice answers right"), right, lambda one: one.train_solved, wide=True),
         Column(
-            tr("Own groups used"),
+            tr("Own puzzles it learned from"),
             lambda one: number(one.informative_own),
             lambda one: one.informative_own,
             right=True,
         ),
         Column(
-            tr("Peers' groups"),
+            tr("Peers' puzzles"),
             lambda one: number(one.taken),
             lambda one: one.taken,
             right=True,
@@ -156,7 +156,7 @@ def _runs() -> Table:
             "stopped": tr("stopped"),
             "failed": tr("stopped by a problem"),
         }
-        return names.get(run.outcome or "", run.outcome or "") or tr("ended without a word, or still running")
+        return names.get(run.outcome or "", run.outcome or "") or tr("crashed, or still running")
 
     def rounds(run: Run) -> str:
         return (

@@ -108,12 +108,12 @@ class Overview(Page):
             second.say(
                 tr("Rounds today"),
                 number(today.rounds),
-                tr("about {span} each", span=span(view.round_s)) if view.round_s else tr("none yet"),
+                tr("about {span} each", span=span(view.round_s)) if view.round_s else tr("not yet"),
             )
             if view.rounds and view.rounds[-1].tokens:
                 third.say(tr("Speed"), number(view.rounds[-1].speed), tr("tokens a second"))
             else:
-                began = tr("since {day}", day=words.day(view.runs[0].started)) if view.runs else tr("none yet")
+                began = tr("since {day}", day=words.day(view.runs[0].started)) if view.runs else tr("not yet")
                 third.say(tr("Rounds in all"), number(view.safe_round), began)
         else:
             linked = tr("connected") if swarm.connected else spoken(swarm.sentence) or tr("not connected")
@@ -121,13 +121,13 @@ class Overview(Page):
             waiting = (
                 counted("{n} on its way", "{n} on their way", swarm.waiting)
                 if swarm.waiting
-                else tr("groups of answers")
+                else tr("puzzles with their answers")
             )
             given = tr("{given} / {taken}", given=number(swarm.given), taken=number(swarm.taken))
-            third.say(tr("Given / taken"), given, waiting)
+            third.say(tr("Shared / learned from"), given, waiting)
         safe = tr("Round {n}", n=number(view.safe_round)) if view.safe_round else "–"
         last.say(
-            tr("Last safe point"), safe, ago(view.safe_at, now) if view.safe_at else tr("after the first round")
+            tr("Last saved"), safe, ago(view.safe_at, now) if view.safe_at else tr("after the first round")
         )
 
 

@@ -59,7 +59,7 @@ class SettingsPage(Page):
             if any(setting.key == "updates" for setting in settings):
                 inside.addWidget(self._updates)
         self._nothing = Empty(
-            theme, "search", tr("No setting of that name"), tr("Try another word, for example colours or tray.")
+            theme, "search", tr("No such setting"), tr("Try another word, for example colours or tray.")
         )
         self._nothing.hide()
         self.add(self._nothing)
@@ -155,8 +155,8 @@ class SettingsPage(Page):
             Label(tr("Help"), "heading"),
             Label(
                 tr(
-                    "The diagnostics hold versions, settings, events and logs, for whoever looks for a fault. "
-                    "Every file is shown before anything is saved, and nothing is sent."
+                    "Versions, settings, events and logs, to help find a fault. You see every file before you "
+                    "save it. Nothing is sent."
                 ),
                 "soft",
                 wrap=True,
@@ -188,7 +188,7 @@ class SettingRow(QWidget):
         self._put, self._kept = put, value
         label, text = tr(setting.label), tr(setting.help, doctor=remedy.command("doctor"))
         if setting.restarts:
-            text = tr("{help} Holds from the next start of learning.", help=text)
+            text = tr("{help} Applies the next time it starts learning.", help=text)
         self.words = " ".join((label, text, tr(setting.group), tr(setting.words))).casefold()
         self._editor = editor(theme, setting, label, value, self._try)
         made = self._editor.widget

@@ -22,8 +22,8 @@ class Skills(Page):
         self._tiles = Tiles(theme)
         about = Label(
             tr(
-                "Share of held-out questions solved. The shaded part is where the true share plausibly "
-                "lies, the tick is where it began."
+                "How many new puzzles it solves. The shaded part shows how sure that is, the tick where it "
+                "started."
             ),
             "soft",
             wrap=True,
@@ -35,7 +35,7 @@ class Skills(Page):
                 theme,
                 "skills",
                 tr("No skills measured yet"),
-                tr("One tile for every family of puzzles appears with the first measurement."),
+                tr("The first measurement brings a tile for every kind of puzzle."),
             ),
             boxed(column(about, self._tiles, self._waiting, self._speech, 1, gap=18)),
         )

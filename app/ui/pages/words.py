@@ -20,7 +20,7 @@ _OPEN_STATES = (State.LEARNING, State.STARTING)
 def state_name(state: State) -> str:
     """A state in a word or two."""
     return {
-        State.NEW: tr("Ready"),
+        State.NEW: tr("Not started"),
         State.STARTING: tr("Starting"),
         State.LEARNING: tr("Learning"),
         State.WAITING: tr("Waiting"),
@@ -49,11 +49,9 @@ def reason(view: View, now: float) -> str:
             return tr("Learning with others.")
         case State.WAITING if view.until is not None:
             wait = max(0.0, view.until - now)
-            return tr(
-                "{sentence} It is started again in {span}.", sentence=_ended(view.reason), span=span(wait)
-            )
+            return tr("{sentence} It restarts in {span}.", sentence=_ended(view.reason), span=span(wait))
         case State.STOPPING:
-            return tr("Saving what was learned.")
+            return tr("Saving what it learned.")
         case _:
             return view.reason
 
@@ -137,40 +135,41 @@ def step_line(view: View) -> str:
     return {
         Step.STARTING: tr("starting"),
         Step.LOADING: tr("loading the model"),
-        Step.PLACING: tr("finding out what it can begin with"),
-        Step.PROBING: tr("measuring on held-out questions"),
+        Step.PLACING: tr("finding where to begin"),
+        Step.PROBING: tr("measuring on new puzzles"),
         Step.HOLDING: tr("waiting for the others"),
         Step.PAUSED: "",
-        Step.DRAWING: tr("answering questions"),
-        Step.SAMPLING: tr("answering questions"),
+        Step.DRAWING: tr("solving puzzles"),
+        Step.SAMPLING: tr("solving puzzles"),
         Step.SCORING: tr("checking the answers"),
         Step.LEARNING: tr("learning from the answers"),
         Step.SAVING: tr("saving"),
         Step.RESTING: tr("resting"),
-        Step.WAITING: tr("waiting to start the trainer again"),
-        Step.SENDING: tr("handing over the last answers"),
+        Step.WAITING: tr("waiting to restart"),
+        Step.SENDING: tr("sending the last answers"),
         Step.STOPPING: tr("stopping"),
     }[step]
 
 
 def device(view: View) -> str:
-    """What it runs on: "torch on CPU, float32, 2 threads"."""
+    """What it learns on."""
+    if view.engine is None:
+        return ""
+    return tr("on the processor") if view.engine.device == "CPU" else tr("on the graphics card")
+
+
+def why_device(view: View) -> str:
+    """Why it runs there, and exactly what: "torch on CPU, float32, 2 threads"."""
     engine = view.engine
     if engine is None:
         return ""
     threads = tr(", {n} threads", n=engine.threads) if engine.device == "CPU" and engine.threads > 1 else ""
-    return (
-        tr("{name} on {device}, {dtype}", name=engine.name, device=engine.device, dtype=engine.dtype) + threads
-    )
-
-
-def why_device(view: View) -> str:
-    """Why it runs there, in a sentence; engines.torch_lora.device has the order."""
-    if view.engine is None:
-        return ""
-    if view.engine.device == "CPU":
-        return tr("The processor learns: no graphics card that it could use was found.")
-    return tr("The graphics card learns, because it is quickest.")
+    exact = tr("{name} on {device}, {dtype}", name=engine.name, device=engine.device, dtype=engine.dtype)
+    if engine.device == "CPU":
+        why = tr("It learns on the processor: Shoal found no graphics card it can use.")
+    else:
+        why = tr("It learns on the graphics card, the fastest here.")
+    return f"{why} ({exact}{threads})"
 
 
 def working(view: View) -> bool:

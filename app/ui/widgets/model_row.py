@@ -46,7 +46,7 @@ class ModelRow(QFrame):
         self._failed = Label("", "bad", wrap=True)
         self._panel = Panel(self._close)
         self._use = self._button(tr("Learn with this"), self._ask_use, "primary")
-        self._get = self._button(tr("Get"), self._ask_get)
+        self._get = self._button(tr("Download"), self._ask_get)
         self._retry = self._button(tr("Retry"), self._try_again, "primary")
         self._cancel = self._button(tr("Cancel"), lambda: ask.cancel(self.name))
         self._delete = self._button(tr("Delete"), self._ask_delete, "flat")
@@ -110,7 +110,7 @@ class ModelRow(QFrame):
         self._use.setVisible(model.installed and not chosen)
         self._get.setVisible(not model.installed and not busy and not cut and not elsewhere)
         self._get.setEnabled(can_be_had(model))
-        self._get.setText(tr("Use this") if model.program else tr("Get"))
+        self._get.setText(tr("Use this") if model.program else tr("Download"))
         self._retry.setVisible(cut)
         self._cancel.setVisible(busy)
         deletable = model.installed or cut
@@ -126,7 +126,7 @@ class ModelRow(QFrame):
         model = self._model
         text = ""
         if chosen:
-            text = tr("Learns")
+            text = tr("Learning now")
         elif model.gated and not model.installed:
             text = tr("Licence to accept")
         elif model.program:
@@ -222,7 +222,7 @@ class Panel(QFrame):
         self._token.setFixedWidth(260)
         self._yes = button("", self._go, "primary")
         self._no = button(tr("Not now"), close, "flat")
-        self._save = button(tr("Keep the token"), self._keep)
+        self._save = button(tr("Save the token"), self._keep)
         self._token_line = QWidget()
         self._token_line.setLayout(row(self._token, self._save, 1, gap=8))
         self.setLayout(

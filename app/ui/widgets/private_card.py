@@ -109,7 +109,7 @@ class PrivateCard(QFrame):
         try:
             self._join(words)
         except OSError as error:
-            self._complaint.tell(tr("The words cannot be kept: {why}.", why=error.strerror or error))
+            self._complaint.tell(tr("The words can't be saved: {why}.", why=error.strerror or error))
         else:
             self._field.clear()
             self.show_words(words, joined=True)

@@ -158,7 +158,7 @@ class Tile(QFrame):
             self._figure.say("–")
             self._change.say("")
             self._band.say(None, 0, 0, None)
-            self._sure.say(tr("Not measured yet"))
+            self._sure.say(tr("Not tested yet"))
         else:
             low, high = wilson(family.latest, family.questions)
             self._figure.say(percent(family.latest))
