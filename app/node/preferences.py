@@ -14,7 +14,7 @@ from app.node.effort import Dial
 from app.node.orders import Orders
 from app.node.reasons import Reason
 from app.node.schedule import parse
-from app.node.setting import Setting, misfit
+from app.node.setting import AS_AT_FIRST, Setting, refusal
 
 FILE = "settings.json"
 ONE_APP = 1.5
@@ -231,7 +231,7 @@ class Preferences:
             try:
                 check(key, value)
             except PreferenceError as error:
-                self.complaint = self.complaint or f"{error} The setting is as at the first start."
+                self.complaint = self.complaint or f"{error} {AS_AT_FIRST}"
             else:
                 self.values[key] = value
 
@@ -269,8 +269,8 @@ def check(key: str, value: object) -> None:
     setting = _BY_KEY.get(key)
     if setting is None:
         raise PreferenceError(f"There is no setting {key[:40]!r}.")
-    if wanted := misfit(setting, value):
-        raise PreferenceError(f"{setting.label}: this must be {wanted}.")
+    if wrong := refusal(setting, value):
+        raise PreferenceError(wrong)
 
 
 def _share(percent: int, off: int) -> float | None:

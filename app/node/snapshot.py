@@ -20,19 +20,28 @@ class Phase(Enum):
     STARTING = "starting"
     LOADING = "loading the model"
     PLACING = "finding out what this model can begin with"
-    PROBING = "measuring on new puzzles"
+    PROBING = "measuring on held-out questions"
     HOLDING = "waiting for the others"
     PAUSED = "paused"
     """The trainer has ended; `Snapshot.ruling` says why and until when."""
-    DRAWING = "picking puzzles"
+    DRAWING = "drawing questions"
     SAMPLING = "answering"
     SCORING = "checking the answers"
     LEARNING = "learning"
     SAVING = "saving"
     RESTING = "resting"
     WAITING = "waiting to start the trainer again"
-    SENDING = "sending the last answers"
+    SENDING = "handing over the last groups"
     STOPPING = "stopping"
+
+
+_FOR_PEOPLE = {
+    Phase.PROBING: "measuring on new puzzles",
+    Phase.SENDING: "sending the last answers",
+    Phase.DRAWING: "picking puzzles",
+    Phase.WAITING: "waiting to restart",
+}
+"""Where the value, which windows and nodes of other versions know, is not what people say."""
 
 
 class FamilyRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,6 +156,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     noted_at: float = 0.0
 
 
+def said(phase: Phase) -> str:
+    """A phase for people."""
+    return _FOR_PEOPLE.get(phase, phase.value)
+
+
 def doing(snapshot: Snapshot) -> str:
     """The phase as a line for people.
 
@@ -157,8 +171,8 @@ def doing(snapshot: Snapshot) -> str:
     if snapshot.phase is Phase.PAUSED and snapshot.ruling is not None:
         return snapshot.ruling.short
     if snapshot.phase not in (Phase.SAMPLING, Phase.PROBING, Phase.PLACING) or not snapshot.total:
-        return snapshot.phase.value
-    what = "answer" if snapshot.phase is Phase.SAMPLING else f"{snapshot.phase.value}: answer"
+        return said(snapshot.phase)
+    what = "answer" if snapshot.phase is Phase.SAMPLING else f"{said(snapshot.phase)}: answer"
     left = f", about {span(snapshot.eta_s)}" if snapshot.eta_s is not None and snapshot.eta_s >= 1 else ""
     return f"{what} {snapshot.done} of {snapshot.total}{left}"
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from app.common import files
-from app.node.setting import Setting, misfit
+from app.node.setting import Setting, misfit, refusal
 from app.ui.language import offered
 from app.ui.texts import mark
 
@@ -199,8 +199,8 @@ class Choices:
     def put(self, key: str, value: Any) -> None:
         """Raises ValueError for a value the setting does not allow, OSError when it cannot be saved."""
         setting = next(setting for setting in SETTINGS if setting.key == key)
-        if wanted := misfit(setting, value):
-            raise ValueError(f"{setting.label}: this must be {wanted}.")
+        if wrong := refusal(setting, value):
+            raise ValueError(wrong)
         self._values[key] = value
         kept = sorted(setting.key for setting in SETTINGS if not setting.elsewhere)
         files.write_json(self._path, {**self._others, **{key: self._values[key] for key in kept}})

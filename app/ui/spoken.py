@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.node.preferences import SETTINGS
 from app.sapo.families import FAMILIES
 from app.ui.texts import tr
 
@@ -88,15 +89,17 @@ def _translated(said: Said, depth: int) -> str:
 
 
 def _word(value: str, depth: int) -> str:
-    """Names of families, what else is known as a part of sentences, and sentences in sentences."""
+    """Names of families and settings, what else is known as a part of sentences, and sentences in sentences."""
     names = value.split(", ")
-    if all(name in _families() for name in names):
-        return ", ".join(tr(_families()[name]) for name in names)
+    if all(name in _names() for name in names):
+        return ", ".join(tr(_names()[name]) for name in names)
     if (phrase := _match(value, "phrases")) is not None:
         return _translated(phrase, 0)
     return spoken(value, depth - 1) if depth and " " in value else value
 
 
 @cache
-def _families() -> dict[str, str]:
-    return {family.title.lower(): family.title for family in FAMILIES.values()}
+def _names() -> dict[str, str]:
+    """Of families, as they stand in a line of text, and of settings."""
+    families = {family.title.lower(): family.title for family in FAMILIES.values()}
+    return families | {setting.label: setting.label for setting in SETTINGS}

@@ -2064,8 +2064,8 @@
    <translation>Zuerst die Engine</translation>
   </message>
   <message>
-   <source>Shoal learns with PyTorch, which is large and comes apart. Install it once; remove it any time.</source>
-   <translation>Shoal lernt mit PyTorch, das groß ist und extra kommt. Installier es einmal; entfernen kannst du es jederzeit.</translation>
+   <source>Shoal learns with PyTorch, a large program that is installed once. Remove it any time.</source>
+   <translation>Shoal lernt mit PyTorch, einem großen Programm, das einmal installiert wird. Entfernen kannst du es jederzeit.</translation>
   </message>
   <message>
    <source>What this computer can do</source>
@@ -4688,6 +4688,14 @@
    <translation>{part} hat mehr als 59 Minuten in einer Stunde.</translation>
   </message>
   <message>
+   <source>It is as at the first start.</source>
+   <translation>Es gilt wieder der Wert vom ersten Start.</translation>
+  </message>
+  <message>
+   <source>{label} must be {wanted}.</source>
+   <translation>{label}: {wanted}.</translation>
+  </message>
+  <message>
    <source>Solo mode opens no network socket, but something tried to ({event}).</source>
    <translation>Beim Lernen allein öffnet Shoal keine Netzverbindung, aber etwas hat es versucht ({event}).</translation>
   </message>
@@ -7074,6 +7082,26 @@
   <message>
    <source>install Shoal again</source>
    <translation>installier Shoal neu</translation>
+  </message>
+  <message>
+   <source>on or off</source>
+   <translation>an oder aus</translation>
+  </message>
+  <message>
+   <source>a whole number from {least} to {most}</source>
+   <translation>eine ganze Zahl von {least} bis {most}</translation>
+  </message>
+  <message>
+   <source>a list of at most {NAMES} names of programs</source>
+   <translation>eine Liste mit höchstens {NAMES} Programmnamen</translation>
+  </message>
+  <message>
+   <source>hours such as mon-fri 22:00-07:00</source>
+   <translation>Zeiten wie mon-fri 22:00-07:00</translation>
+  </message>
+  <message>
+   <source>one line of at most {TEXT_LENGTH} characters</source>
+   <translation>eine Zeile mit höchstens {TEXT_LENGTH} Zeichen</translation>
   </message>
  </context>
 </TS>

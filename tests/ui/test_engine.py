@@ -107,13 +107,13 @@ def test_learning_alone_waits_for_the_engine_and_then_begins(
     assert "First the engine is installed: 296.9 MB, once." in texts(one)
     shown(one)["Learn alone"].click()
     said = texts(one)
-    assert asked == [] and "Step 2 of 4" in said and "296.9 MB" in said and "58.3 GB are free" in said
+    assert asked == [] and "Step 2 of 4" in said and "296.9 MB" in said and "58.3 GB free" in said
     shown(one)["Install the engine"].click()
     assert asked == [("install", "cpu", "")]
     one.show_view(View(pack=first["fetching"]))
     assert "29 %" in texts(
         one
-    ) and "Fetching it: 112.0 MB of 296.9 MB, 12.4 MB a second, about 15 s left" in texts(one)
+    ) and "Downloading: 112.0 MB of 296.9 MB, 12.4 MB a second, about 15 s left" in texts(one)
     shown(one)["Cancel"].click()
     one.show_view(View(pack=first["begun"]))
     assert "Resume installation" in shown(one) and "112.0 MB are here already" in texts(one)
@@ -201,7 +201,7 @@ def test_what_leaves_this_computer_is_told_also_now() -> None:
 def test_other_processes_that_need_it_say_so(monkeypatch: pytest.MonkeyPatch, engine: list[bool]) -> None:
     assert lacking() == "", "a checkout has its own"
     monkeypatch.setattr(place, "installed", lambda: True)
-    assert "overview" in lacking()
+    assert "Overview" in lacking()
     engine[0] = True
     assert lacking() == ""
 
@@ -212,7 +212,7 @@ def test_a_newer_engine_is_offered_once(
     one, later = page(qtbot, light, asking(actions, asked)), engine_views.later()
     view = msgspec.structs.replace(views.learning(), pack=later["newer"])
     one.show_view(view)
-    assert "a newer engine, 0.2.0" in texts(one) and "296.9 MB" in texts(one)
+    assert "A newer engine is available: 0.2.0" in texts(one) and "296.9 MB" in texts(one)
     shown(one)["Install it"].click()
     shown(one)["Not now"].click()
     assert asked == [("install", "cpu", ""), ("not_now", "0.2.0")]

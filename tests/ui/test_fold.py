@@ -197,7 +197,7 @@ def test_a_snapshot_tells_of_progress_and_of_the_swarm() -> None:
 def test_a_restart_of_the_trainer_is_told() -> None:
     sentence = "The system ended the trainer; it is started again."
     restart = dict(event="trainer_restarted", round=3, sentence=sentence, wait_s=1)
-    view = feed(Fold(View()), start(), restart, snapshot(phase="waiting to restart"))
+    view = feed(Fold(View()), start(), restart, snapshot(phase="waiting to start the trainer again"))
     assert (
         view.news == sentence and view.happenings[-1].kind == "trainer_restarted" and view.step is Step.WAITING
     )

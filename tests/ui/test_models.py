@@ -81,7 +81,7 @@ def look(page: Models, holdings: Holdings | None) -> None:
 
 def test_before_anybody_looked(page: Models, asked: list[object]) -> None:
     page.show_view(View())
-    assert "Looking at what is here" in texts(page)
+    assert "Looking at what you have" in texts(page)
     page.arrived()
     assert asked == [("refresh",)]
     look(page, Holdings(chosen="starter", problem="It cannot be read."))
@@ -99,7 +99,7 @@ def test_everything_is_said(page: Models) -> None:
         "What 1 model learned is still here (31.0 MB)",
         "Licence to accept",
         "Llama 3.2 Community License",
-        "Learns",
+        "Learning now",
         "41.0 GB",
         "40 rounds learned, 20.0 MB",
         "about 9 s a round here",
@@ -114,20 +114,20 @@ def test_everything_is_said(page: Models) -> None:
 
 def test_nothing_is_fetched_without_a_yes(qtbot: QtBot, page: Models, asked: list[object]) -> None:
     look(page, views.holdings(fetch=None, queue=()))
-    press(qtbot, page, "Get: Qwen3 0.6B")
+    press(qtbot, page, "Download: Qwen3 0.6B")
     said = texts(page)
     assert "from huggingface.co?" in said and "sees your IP address and the model's name" in said
     assert asked == []
     press(qtbot, page, "Not now")
     assert asked == [] and "from huggingface.co?" not in texts(page)
-    press(qtbot, page, "Get: Qwen3 0.6B")
+    press(qtbot, page, "Download: Qwen3 0.6B")
     press(qtbot, page, "Download")
     assert asked == [("get", QWEN)] and "from huggingface.co?" not in texts(page)
 
 
 def test_a_licence_is_explained_and_a_token_taken(qtbot: QtBot, page: Models, asked: list[object]) -> None:
     look(page, views.holdings(fetch=None, queue=()))
-    press(qtbot, page, "Get: Llama 3.2 1B")
+    press(qtbot, page, "Download: Llama 3.2 1B")
     assert "accept its licence" in texts(page) and "access token" in texts(page)
     (field,) = [one for one in page.findChildren(QLineEdit) if one.isVisibleTo(page)]
     assert field.echoMode() is QLineEdit.EchoMode.Password

@@ -47,7 +47,7 @@ SCENES: dict[str, tuple[View, dict[str, tuple[str, ...]]]] = {
     ),
     "no disk space": (
         failed(no_room(Path("/home/ada/.local/share/shoal"))),
-        {"overview": ("is full", "Make some room or choose another --home"), "history": ("160 rows",)},
+        {"overview": ("is full", "Free up some space or choose another --home"), "history": ("160 rows",)},
     ),
     "a node that ends at once": (
         failed(""),
@@ -87,7 +87,7 @@ SCENES: dict[str, tuple[View, dict[str, tuple[str, ...]]]] = {
         views.learning(
             state=State.WAITING, step=None, ruling=None, reason="Learning crashed", until=views.NOW - HOUR
         ),
-        {"overview": ("Learning crashed. It is started again in 0 s.",)},
+        {"overview": ("Learning crashed. It restarts in 0 s.",)},
     ),
     "long names": (
         views.learning(model=LONG, recipe=LONG, home=f"/{LONG}/{LONG}", engine=None),

@@ -125,7 +125,7 @@ def test_the_overview_tells_what_happens(
     assert asked == [("learn", "alone")]
     page.show_view(views.learning())
     said = texts(page)
-    assert "answer 76 of 128, about 1 s" in said and "Round 161" in said and "points since the start" in said
+    assert "answer 76 of 128, about 1 s" in said and "Round 161" in said and "of 100 since it started" in said
     page.show_view(views.failed())
     said = texts(page)
     assert "Learning stopped" in said and "is full." in said and "Make some room" in said
@@ -185,10 +185,10 @@ def test_skills_say_how_it_speaks(qtbot: QtBot, light: Theme, actions: Actions) 
     assert "speaks" not in texts(page)
     last = Probe(round=9, share=0.5, stderr=0.03, everyday=10.2, everyday_before=10.0)
     page.show_view(views.learning(curve=(last,)))
-    assert "It speaks as well as before: everyday replies surprise it 2 % more." in texts(page)
+    assert "It speaks as well as before. Everyday replies surprise it 2 % more." in texts(page)
     last = Probe(round=9, share=0.5, stderr=0.03, everyday=13.0, everyday_before=10.0)
     page.show_view(views.learning(curve=(last,)))
-    assert "It is losing everyday language: everyday replies surprise it 30 % more." in texts(page)
+    assert "It is losing everyday language. Everyday replies surprise it 30 % more." in texts(page)
 
 
 def test_the_same_sentence_is_everywhere(window: Window) -> None:
@@ -262,7 +262,7 @@ def test_hours_are_painted_by_pointer_and_by_keyboard(
     qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=at(-1, 12))
     assert asked[-1] == ("hours", "mon-sun 12:00-13:00, mon-fri 22:00-24:00")
     qtbot.mouseClick(shown(editor)["Clear"], Qt.MouseButton.LeftButton)
-    assert asked[-1] == ("hours", "") and "at any time" in texts(editor)
+    assert asked[-1] == ("hours", "") and "learn any time" in texts(editor)
 
     grid.setFocus()
     grid.at = (1, 0)
@@ -344,7 +344,7 @@ def test_alone_one_joins_by_an_invite_and_a_wrong_one_is_refused(
     address = next(one for one in page.findChildren(QLineEdit) if one.isVisible())
     address.setText("http://nowhere")
     qtbot.keyClick(address, Qt.Key.Key_Return)
-    assert asked == [] and "browsers" in texts(page)
+    assert asked == [] and "web page" in texts(page)
     address.setText("ws://192.168.1.7:8777")
     qtbot.keyClick(address, Qt.Key.Key_Return)
     assert asked == [("join", "ws://192.168.1.7:8777")]
@@ -524,7 +524,7 @@ def test_a_picture_of_the_curve_says_whose_it_is_and_saving_says_so(
     assert len(written) > 20, "mark, title and facts stand above the curve"
     for path, said in (
         (tmp_path / "a.png", "Saved: a.png"),
-        (tmp_path / "no" / "b.png", "Could not save b.png."),
+        (tmp_path / "no" / "b.png", "b.png couldn't be saved."),
     ):
         monkeypatch.setattr(curve, "_ask", lambda *_, path=path: path)
         curve._save_png()

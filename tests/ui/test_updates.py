@@ -61,9 +61,9 @@ def ask(pressed: list[tuple[object, ...]]) -> UpdateActions:
 EXPECTED = {
     "checkout": ("git pull", []),
     "never": ("hasn't checked for updates yet", ["Check now"]),
-    "newest": ("No newer one is known. Looked 3 h ago.", ["Check now"]),
+    "newest": ("You're up to date. Checked 3 h ago.", ["Check now"]),
     "asking": ("Asking example.org", ["Cancel"]),
-    "there": ("Version 0.2.0 is there", ["Download", "Check now"]),
+    "there": ("Version 0.2.0 is available", ["Download", "Check now"]),
     "fetching": ("12.0 MB of 50.0 MB (24 %), 2.5 MB a second, about 15 s left", ["Cancel"]),
     "waiting": ("broke off", ["Cancel"]),
     "cut": ("can't be reached", ["Try again", "Check now"]),
@@ -125,7 +125,7 @@ def test_the_overview_asks_once_and_tells_quietly(
     assert not page._update.isVisible()
     there = replaced(fresh, offer=OFFER)
     page.show_view(views.learning(renewal=there))
-    assert "Version 0.2.0 is there" in shown(page._update) and "stays" in shown(page._update)
+    assert "Version 0.2.0 is available" in shown(page._update) and "stays" in shown(page._update)
     click(page._update, "See what is new")
     click(page._update, "Skip this one")
     assert pressed == [("decide", True), ("decide", False), ("hide", "0.2.0")] and asked == ["settings"]
@@ -146,7 +146,7 @@ def test_the_privacy_page_shows_the_request(
     page.show_view(views.learning(renewal=scenes()["newest"]))
     said = shown(page)
     assert "GET /shoal/shoal-release.json.sig HTTP/1.1" in said and "User-Agent: shoal" in said
-    assert "example.org is asked only when you press a button" in said
+    assert "Shoal asks example.org only when you press the button" in said
     page._updates._switch.click()
     assert pressed == [("decide", True)]
     wanted = replaced(scenes()["newest"], wanted=True)

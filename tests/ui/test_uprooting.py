@@ -153,7 +153,9 @@ def test_the_card_tells_sizes_and_asks_first(
     for role in (roles.RejectRole, roles.DestructiveRole):
         monkeypatch.setattr(QMessageBox, "exec", lambda box, role=role: choose(box, role))
         buttons["Delete everything …"].click()
-    assert asked == ["remove"] and "3.0 MB" in said[0] and "thesis.odt, which is not Shoal's" in said[0]
+    assert (
+        asked == ["remove"] and "3.0 MB" in said[0] and "thesis.odt (not created by Shoal; it stays)" in said[0]
+    )
     for role in (roles.RejectRole, roles.AcceptRole):
         monkeypatch.setattr(QMessageBox, "exec", lambda box, role=role: choose(box, role))
         buttons["Move …"].click()

@@ -313,7 +313,7 @@ def holdings(chosen: str = "starter", **fields: object) -> Holdings:
                     id=entry.id,
                     have=312_000_000,
                     total=entry.bytes,
-                    sentence="huggingface.co cannot be reached: check the network and try again.",
+                    sentence="huggingface.co can't be reached: check the network and try again.",
                     running=False,
                 )
                 if "360M" in entry.id

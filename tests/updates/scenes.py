@@ -55,8 +55,7 @@ def scenes() -> dict[str, Renewal]:
         ),
         "cut": made(
             **there,
-            sentence="example.org cannot be reached: check the network connection, then try again; what has "
-            "come is kept.",
+            sentence="example.org can't be reached: check the network connection, then try again. Nothing is lost.",
         ),
         "downloaded": made(**there, fetched=True),
         "installing": made(

@@ -56,7 +56,7 @@ def test_an_unchanged_list_costs_one_small_answer(host: Host, tmp_path: Path) ->
     look(host, tmp_path, serial=6, version="0.3.0")
     assert [name for name, _ in host.asked[1:]] == [f"{LIST}.sig", LIST]
     (tmp_path / "updates" / "feed.json").write_bytes(b"damaged here")
-    assert "not signed" in refused(host, tmp_path), "and what lies here is believed no more than what comes"
+    assert "isn't signed" in refused(host, tmp_path), "and what lies here is believed no more than what comes"
 
 
 def test_the_newest_needs_nothing(host: Host, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_the_newest_needs_nothing(host: Host, tmp_path: Path) -> None:
 def test_what_cannot_be_installed_from_here_says_why() -> None:
     made = feed.read(signed(plain())[0])
     found = offer(made, "appimage", "0.1.0")
-    assert found is not None and "fetch it from https://example.org/shoal" in found.obstacle
+    assert found is not None and "download it from https://example.org/shoal" in found.obstacle
     old = offer(made, "deb", "0.0.9")
     assert old is not None and "too old to update itself" in old.obstacle
     assert offer(made, "deb", "0.2.0") is None
@@ -122,7 +122,7 @@ def test_a_networks_login_page_is_told_from_a_list(host: Host, tmp_path: Path) -
     with pytest.raises(UpdateError, match="open a browser and log in"):
         ask(tmp_path, trust(f"{host.url}/page.html"), "deb", NOW, QUICK)
     host.files[LIST] = host.files[f"{LIST}.sig"] = b"<html>log in</html>"
-    assert "not signed" in refused(host, tmp_path), "also where it is sent as if it were a file"
+    assert "isn't signed" in refused(host, tmp_path), "also where it is sent as if it were a file"
 
 
 def test_the_request_says_nothing_about_this_computer(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_redirect_to_another_host_is_followed_and_believed_no_more(host: Host,
         assert ask(tmp_path, places, "deb", NOW, QUICK).offer is not None
         host.files[LIST] = host.files[LIST].replace(b"0.2.0", b"0.9.0")
         host.files[f"{LIST}.sig"] = b"0" * 128
-        with pytest.raises(UpdateError, match="not signed"):
+        with pytest.raises(UpdateError, match="isn't signed"):
             ask(tmp_path, places, "deb", NOW, QUICK)
 
 

@@ -204,10 +204,7 @@ class Engine(QWidget):
             _step(
                 self.where,
                 tr("First, the engine"),
-                tr(
-                    "Shoal learns with PyTorch, which is large and comes apart. Install it once; remove it any "
-                    "time."
-                ),
+                tr("Shoal learns with PyTorch, a large program that is installed once. Remove it any time."),
                 column(self._panel),
                 row(button(tr("Back"), back, "second"), *self._panel.buttons, 1, gap=10),
             )

@@ -94,7 +94,7 @@ def reason(pack: EnginePack) -> str:
         return tr("It's damaged, or something it needs is gone. Repair it; what your model learned is safe.")
     if pack.named:
         return tr("Learning needs it, but it doesn't start. What your model learned is safe.")
-    return tr("Shoal learns with PyTorch, which is large and comes apart. Install it once; remove it any time.")
+    return tr("Shoal learns with PyTorch, a large program that is installed once. Remove it any time.")
 
 
 def stage(doing: Doing) -> str:
