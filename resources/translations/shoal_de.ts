@@ -709,8 +709,8 @@
    <translation>Übungsantworten richtig</translation>
   </message>
   <message>
-   <source>Own puzzles it learned from</source>
-   <translation>Eigene Rätsel mit Lernwert</translation>
+   <source>Own puzzles used</source>
+   <translation>Eigene genutzt</translation>
   </message>
   <message>
    <source>Peers' puzzles</source>
@@ -2280,6 +2280,10 @@
    <translation>hält an</translation>
   </message>
   <message>
+   <source>learning</source>
+   <translation>lernt</translation>
+  </message>
+  <message>
    <source>measuring, </source>
    <translation>Messung, </translation>
   </message>
@@ -2998,14 +3002,14 @@
    <translation>Antworten dazu zeigen</translation>
   </message>
   <message>
-   <source>{low} to {high} likely, {n} question</source>
-   <translation>vermutlich {low} bis {high}, {n} Frage</translation>
+   <source>{low} to {high} likely, {n} puzzle</source>
+   <translation>vermutlich {low} bis {high}, {n} Rätsel</translation>
   </message>
   <message numerus="yes">
-   <source>{low} to {high} likely, {n} questions</source>
+   <source>{low} to {high} likely, {n} puzzles</source>
    <translation>
-    <numerusform>vermutlich {low} bis {high}, {n} Frage</numerusform>
-    <numerusform>vermutlich {low} bis {high}, {n} Fragen</numerusform>
+    <numerusform>vermutlich {low} bis {high}, {n} Rätsel</numerusform>
+    <numerusform>vermutlich {low} bis {high}, {n} Rätsel</numerusform>
    </translation>
   </message>
   <message>
@@ -3376,10 +3380,6 @@
    <translation>Lernt.</translation>
   </message>
   <message>
-   <source>learning</source>
-   <translation>lernt</translation>
-  </message>
-  <message>
    <source>Small and quick: learns the easiest puzzles on almost any computer.</source>
    <translation>Klein und schnell: lernt die leichtesten Rätsel auf fast jedem Computer.</translation>
   </message>
@@ -3425,7 +3425,7 @@
   </message>
   <message>
    <source>Least common multiple</source>
-   <translation>Kleinstes gemeinsames Vielfaches</translation>
+   <translation>Kleinstes gem. Vielfaches</translation>
   </message>
   <message>
    <source>Fractions</source>

@@ -47,7 +47,8 @@ FETCHING = Doing(
     left_s=15.0,
 )
 TROUBLES = {
-    "no network": "files.example.org can't be reached: check the network connection, then try again. Nothing is lost.",
+    "no network": "files.example.org can't be reached: check the network connection, "
+    "then try again. Nothing is lost.",
     "login": "The proxy asks for a name and a password: put them into its address "
     "(HTTPS_PROXY=http://name:password@proxy:port), then try again.",
     "full": f"The engine for processors needs 1.7 GB on the disk that holds {FOLDER}, and 0.4 GB are free: "

@@ -116,7 +116,7 @@ def test_learning_alone_waits_for_the_engine_and_then_begins(
     ) and "Downloading: 112.0 MB of 296.9 MB, 12.4 MB a second, about 15 s left" in texts(one)
     shown(one)["Cancel"].click()
     one.show_view(View(pack=first["begun"]))
-    assert "Resume installation" in shown(one) and "112.0 MB are here already" in texts(one)
+    assert "Resume installation" in shown(one) and "112.0 MB already here" in texts(one)
     one.show_view(View(pack=EnginePack(there=True)))
     assert asked[1:] == [("cancel",), ("learn", "alone")]
 

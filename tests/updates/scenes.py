@@ -55,7 +55,8 @@ def scenes() -> dict[str, Renewal]:
         ),
         "cut": made(
             **there,
-            sentence="example.org can't be reached: check the network connection, then try again. Nothing is lost.",
+            sentence="example.org can't be reached: check the network connection, "
+            "then try again. Nothing is lost.",
         ),
         "downloaded": made(**there, fetched=True),
         "installing": made(

@@ -131,7 +131,7 @@ def _rounds() -> Table:
         Column(tr("When"), lambda one: _when(one.at), lambda one: one.at, wide=True),
         Column(tr("Practice answers right"), right, lambda one: one.train_solved, wide=True),
         Column(
-            tr("Own puzzles it learned from"),
+            tr("Own puzzles used"),
             lambda one: number(one.informative_own),
             lambda one: one.informative_own,
             right=True,

@@ -22,7 +22,7 @@ def state_name(state: State) -> str:
     return {
         State.NEW: tr("Not started"),
         State.STARTING: tr("Starting"),
-        State.LEARNING: tr("Learning"),
+        State.LEARNING: tr("learning").capitalize(),  # "Learning" is a heading, and another word elsewhere
         State.WAITING: tr("Waiting"),
         State.PAUSED: tr("Paused"),
         State.STOPPING: tr("Stopping"),

@@ -166,8 +166,8 @@ class Tile(QFrame):
             self._band.say(family.latest, low, high, family.first)
             self._sure.say(
                 counted(
-                    "{low} to {high} likely, {n} question",
-                    "{low} to {high} likely, {n} questions",
+                    "{low} to {high} likely, {n} puzzle",
+                    "{low} to {high} likely, {n} puzzles",
                     family.questions,
                     low=percent(low),
                     high=percent(high),
