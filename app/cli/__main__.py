@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from app import remedy
+from app.home import MASK
 
 EVERYDAY = (
     "run",
@@ -35,6 +36,9 @@ EVERYDAY = (
 
 SOURCE = ("test", "translations")
 """Commands that work on Shoal's source and so are none of an installed app."""
+
+ELSEWHERE = (*SOURCE, "bench", "curve", "export", "lab", "pack", "starter")
+"""Commands that write where their user names a place, and with that user's own modes."""
 
 ALONE = ("run", "--solo")
 """What `./shoal` without a command does where no window can be shown, and what options without one go to: a
@@ -114,7 +118,13 @@ def _run(name: str, *arguments: str) -> int:
         parsed, stray = parser.parse_known_args(arguments)
         if stray:
             parser.error(_stray(stray[0], parser))
-    code: int = command.main(parsed)
+    mask = os.umask(MASK)
+    if name in ELSEWHERE:
+        os.umask(mask)
+    try:
+        code: int = command.main(parsed)
+    finally:
+        os.umask(mask)
     return code
 
 

@@ -4,6 +4,38 @@
  <context>
   <name>shoal</name>
   <message>
+   <source>About Shoal</source>
+   <translation>Über Shoal</translation>
+  </message>
+  <message>
+   <source>Version {version}. Data folder: {home}</source>
+   <translation>Version {version}. Datenordner: {home}</translation>
+  </message>
+  <message>
+   <source>Licence: [Apache 2.0]({address}). Free to use, change and share.</source>
+   <translation>Lizenz: [Apache 2.0]({address}). Du darfst Shoal frei benutzen, ändern und weitergeben.</translation>
+  </message>
+  <message>
+   <source>The typeface is Inter (OFL-1.1). Each model has a licence of its own, shown on the page Models.</source>
+   <translation>Die Schrift ist Inter (OFL-1.1). Jedes Modell hat seine eigene Lizenz, sie steht auf der Seite Modelle.</translation>
+  </message>
+  <message>
+   <source>Made with</source>
+   <translation>Gemacht mit</translation>
+  </message>
+  <message>
+   <source>Package</source>
+   <translation>Paket</translation>
+  </message>
+  <message>
+   <source>Version</source>
+   <translation>Version</translation>
+  </message>
+  <message>
+   <source>Licence</source>
+   <translation>Lizenz</translation>
+  </message>
+  <message>
    <source>Stopped.</source>
    <translation>Angehalten.</translation>
   </message>
@@ -624,6 +656,30 @@
   <message>
    <source>You</source>
    <translation>Du</translation>
+  </message>
+  <message>
+   <source>Help page</source>
+   <translation>Hilfeseite</translation>
+  </message>
+  <message>
+   <source>Help</source>
+   <translation>Hilfe</translation>
+  </message>
+  <message>
+   <source>Search help</source>
+   <translation>Hilfe durchsuchen</translation>
+  </message>
+  <message>
+   <source>Help pages</source>
+   <translation>Hilfeseiten</translation>
+  </message>
+  <message>
+   <source>Nothing found</source>
+   <translation>Nichts gefunden</translation>
+  </message>
+  <message>
+   <source>Try another word.</source>
+   <translation>Versuch es mit einem anderen Wort.</translation>
   </message>
   <message>
    <source>{share} of {n}</source>
@@ -1545,10 +1601,6 @@
   <message>
    <source>your identity name key recovery words restore new keyring passphrase</source>
    <translation>deine identität name schlüssel wiederherstellungswörter wiederherstellen neu schlüsselbund passwort passphrase</translation>
-  </message>
-  <message>
-   <source>Help</source>
-   <translation>Hilfe</translation>
   </message>
   <message>
    <source>Versions, settings, events and logs, to help find a fault. You see every file before you save it. Nothing is sent.</source>
@@ -3482,6 +3534,10 @@
   <message>
    <source>Logic</source>
    <translation>Logik</translation>
+  </message>
+  <message>
+   <source>Prime factors</source>
+   <translation>Primfaktoren</translation>
   </message>
   <message>
    <source>When to learn</source>
@@ -6348,8 +6404,12 @@
    <translation>{name} hat andere Gewichte, als config.json sagt ({said}):</translation>
   </message>
   <message>
-   <source>The model's config.json is damaged ({error}):</source>
-   <translation>config.json des Modells ist beschädigt ({error}):</translation>
+   <source>The model's config.json has sizes that no model has:</source>
+   <translation>config.json des Modells nennt Größen, die kein Modell hat:</translation>
+  </message>
+  <message>
+   <source>The model's config.json is damaged ({said}):</source>
+   <translation>config.json des Modells ist beschädigt ({said}):</translation>
   </message>
   <message>
    <source>{name} in {folder} is missing or damaged:</source>
@@ -6944,6 +7004,10 @@
    <translation>Die Chat-Vorlage von {name} ist beschädigt ({error}):</translation>
   </message>
   <message>
+   <source>The chat template of {name} takes longer than {TRIAL_S} seconds for one prompt:</source>
+   <translation>Die Chat-Vorlage von {name} braucht über {TRIAL_S} Sekunden für eine Frage:</translation>
+  </message>
+  <message>
    <source>The chat template of {name} refuses the prompt ({error}):</source>
    <translation>Die Chat-Vorlage von {name} lehnt die Frage ab ({error}):</translation>
   </message>
@@ -6994,6 +7058,18 @@
   <message>
    <source>It is for Macs with Apple Silicon; the engine pack there has it.</source>
    <translation>Es ist für Macs mit Apple Silicon; dort bringt es das Engine-Paket.</translation>
+  </message>
+  <message>
+   <source>It took longer than {seconds} seconds.</source>
+   <translation>Es hat länger als {seconds} Sekunden gedauert.</translation>
+  </message>
+  <message>
+   <source>The model {name} can't be used ({said}):</source>
+   <translation>Das Modell {name} ist nicht brauchbar ({said}):</translation>
+  </message>
+  <message>
+   <source>download it again or choose another.</source>
+   <translation>Lade es noch einmal herunter, oder wähle ein anderes.</translation>
   </message>
   <message>
    <source>{n} completions of {max_tokens} tokens can't be sampled:</source>
