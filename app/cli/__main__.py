@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from app import remedy
-from app.home import MASK
 
 EVERYDAY = (
     "run",
@@ -118,6 +117,8 @@ def _run(name: str, *arguments: str) -> int:
         parsed, stray = parser.parse_known_args(arguments)
         if stray:
             parser.error(_stray(stray[0], parser))
+    from app.home import MASK  # --help needs nothing installed
+
     mask = os.umask(MASK)
     if name in ELSEWHERE:
         os.umask(mask)
