@@ -212,9 +212,7 @@ class Window(QMainWindow):
         box = QMessageBox(self)
         box.setWindowTitle("Shoal")
         box.setText(tr("Close Shoal?"))
-        box.setInformativeText(
-            tr("This desktop has no tray where Shoal could stay. Everything learned so far is kept.")
-        )
+        box.setInformativeText(tr("This desktop has no tray to stay in. Everything it learned is safe."))
         leave = box.addButton(tr("Stop learning and quit"), QMessageBox.ButtonRole.DestructiveRole)
         keep = box.addButton(tr("Keep learning, minimised"), QMessageBox.ButtonRole.AcceptRole)
         box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
