@@ -3720,6 +3720,18 @@
    <translation>leise mittel voll tempo lärm threads ruhe regler</translation>
   </message>
   <message>
+   <source>Memory at most</source>
+   <translation>Speicher höchstens</translation>
+  </message>
+  <message>
+   <source>Learning is refused more than this share of the computer's memory. 100 switches this off.</source>
+   <translation>Mehr als diesen Anteil des Arbeitsspeichers bekommt das Lernen nicht. 100 schaltet das aus.</translation>
+  </message>
+  <message>
+   <source>ram memory limit most cap share</source>
+   <translation>speicher ram grenze höchstens anteil</translation>
+  </message>
+  <message>
    <source>Room on the disk</source>
    <translation>Platz auf der Platte</translation>
   </message>
