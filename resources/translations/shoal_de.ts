@@ -3910,6 +3910,18 @@
    <translation>leise mittel voll tempo lärm threads ruhe regler</translation>
   </message>
   <message>
+   <source>Memory at most</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Learning is refused more than this share of the computer's memory. 100 switches this off.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>ram memory limit most cap share</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Disk space</source>
    <translation>Platz auf der Platte</translation>
   </message>
@@ -6220,6 +6232,14 @@
   <message>
    <source>the system's question for the password wasn't answered.</source>
    <translation>Die Frage nach dem Passwort wurde nicht beantwortet.</translation>
+  </message>
+  <message>
+   <source>Nothing was installed: {path} was changed after it was checked.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Fetch it again.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>It is installed; the version before is kept as {previous}.</source>
