@@ -26,12 +26,16 @@ from app.sapo.families import (
     chain_sum,
     count_bits,
     decimal_arithmetic,
+    decimal_chain_sum,
     fraction_simplification,
     gcd,
     lcm,
+    leg_counting,
     letter_counting,
+    number_filtering,
     number_sorting,
     prime_factorization,
+    products,
     propositional_logic,
     simple_equations,
     spell_backward,
@@ -62,6 +66,10 @@ FAMILIES: Mapping[str, Family] = {
         bf,
         propositional_logic,
         prime_factorization,
+        products,
+        leg_counting,
+        number_filtering,
+        decimal_chain_sum,
     )
 }
 """Every enabled family by name."""
