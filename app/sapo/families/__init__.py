@@ -24,21 +24,28 @@ from app.sapo.families import (
     caesar_cipher,
     calendar_arithmetic,
     chain_sum,
+    complex_arithmetic,
     count_bits,
+    count_primes,
+    countdown,
     decimal_arithmetic,
     decimal_chain_sum,
+    dice,
     fraction_simplification,
     gcd,
     lcm,
     leg_counting,
     letter_counting,
     number_filtering,
+    number_sequence,
     number_sorting,
     prime_factorization,
     products,
     propositional_logic,
     simple_equations,
+    simple_geometry,
     spell_backward,
+    time_intervals,
 )
 from app.sapo.families.family import Family
 
@@ -70,6 +77,13 @@ FAMILIES: Mapping[str, Family] = {
         leg_counting,
         number_filtering,
         decimal_chain_sum,
+        count_primes,
+        simple_geometry,
+        complex_arithmetic,
+        time_intervals,
+        number_sequence,
+        countdown,
+        dice,
     )
 }
 """Every enabled family by name."""

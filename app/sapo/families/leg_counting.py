@@ -15,12 +15,12 @@ LEGS = {
     **dict.fromkeys(("crab", "lobster", "shrimp"), 10),
     "woodlouse": 14,
 }
-"""The library counts a starfish's five arms as legs; it is left out, and so is whatever a later version adds."""
+"""Legs of the library's animals, but for a starfish: the library counts its five arms."""
 
 
 def _sound(entry: Entry) -> bool:
     """Whether every animal's legs can be looked up in a book, and there are some to count."""
-    animals = entry["metadata"]["animals"]
+    animals: dict[str, int] = entry["metadata"]["animals"]
     total = sum(count * LEGS.get(animal, 0) for animal, count in animals.items())
     return animals.keys() <= LEGS.keys() and 0 < total == int(entry["answer"])
 

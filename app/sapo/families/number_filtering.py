@@ -10,7 +10,7 @@ from app.sapo.families.family import Entry, Family, Kind
 
 def _stays(number: str, entry: Entry) -> bool:
     metadata = entry["metadata"]
-    keep, size = metadata["operation"].split("_")
+    keep, size = str(metadata["operation"]).split("_")
     value, limit = Decimal(number), Decimal(metadata["filter_value"])
     chosen = value > limit if size == "larger" else value < limit
     return chosen == (keep == "keep")
@@ -21,8 +21,8 @@ def _truth(entry: Entry) -> list[str]:
 
 
 def _score(answer: str, entry: Entry) -> float:
-    """1 for the numbers that stay, in their order, in quotes and brackets or not: 2.50 is 2.5. The library wants
-    its own characters."""
+    """1 for the numbers that stay, in their order, in quotes and brackets or not: 2.50 is 2.5. The library
+    wants its own characters."""
     return float(reading.numbers(answer) == [Decimal(number) for number in _truth(entry)])
 
 

@@ -1,0 +1,68 @@
+"""How likely some dice show at least a sum."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+from app.sapo import reading
+from app.sapo.families.family import Entry, Family, Kind
+
+_SIDES = re.compile(r"1d([0-9]+)")
+
+
+def _dice(entry: Entry) -> list[int]:
+    """Sides of each, the largest first."""
+    return [int(sides) for sides in _SIDES.findall(entry["metadata"]["puzzle"]["dice_str"])]
+
+
+def _chance(entry: Entry) -> Fraction:
+    sums = Counter({0: 1})
+    for sides in _dice(entry):
+        thrown: Counter[int] = Counter()
+        for total, ways in sums.items():
+            thrown.update({total + face: ways for face in range(1, sides + 1)})
+        sums = thrown
+    enough = sum(ways for total, ways in sums.items() if total >= entry["metadata"]["puzzle"]["target"])
+    return Fraction(enough, prod(_dice(entry)))
+
+
+def _score(answer: str, entry: Entry) -> float:
+    """1 for the reduced fraction that the question asks for."""
+    chance = _chance(entry)
+    return float(reading.fraction(answer) == (chance.numerator, chance.denominator))
+
+
+def _sound(entry: Entry) -> bool:
+    return _score(entry["answer"], entry) == 1.0
+
+
+def _work(entry: Entry) -> str:
+    """How many sides of the largest die are enough, for each throw of the others."""
+    largest, *others = _dice(entry)
+    target = entry["metadata"]["puzzle"]["target"]
+    thrown = product(*(range(1, sides + 1) for sides in others))
+    ways = [min(max(largest + 1 + sum(faces) - target, 0), largest) for faces in thrown]
+    total = prod([largest, *others])
+    chance = f"{sum(ways)}/{total} = {entry['answer']}."
+    throws = f"{' * '.join(map(str, [largest, *others]))} = {total}."
+    return f"{' + '.join(map(str, ways))} = {sum(ways)}. {throws} {chance}"
+
+
+FAMILY = Family(
+    name="dice",
+    title="Dice",
+    kind=Kind.NUMBERS,
+    levels=(
+        dict(num_dice=2, max_dice_size=12),
+        dict(num_dice=2, max_dice_size=20),
+        dict(num_dice=3, max_dice_size=20),
+        dict(num_dice=4, max_dice_size=20),
+    ),
+    score=_score,
+    sound=_sound,
+    work=_work,
+)
