@@ -21,6 +21,7 @@ from app.sapo.families import (
     basic_arithmetic,
     bf,
     binary_matrix,
+    bitwise_arithmetic,
     caesar_cipher,
     calendar_arithmetic,
     chain_sum,
@@ -37,8 +38,10 @@ from app.sapo.families import (
     leg_counting,
     letter_counting,
     number_filtering,
+    number_format,
     number_sequence,
     number_sorting,
+    power_function,
     prime_factorization,
     products,
     propositional_logic,
@@ -84,6 +87,9 @@ FAMILIES: Mapping[str, Family] = {
         number_sequence,
         countdown,
         dice,
+        number_format,
+        bitwise_arithmetic,
+        power_function,
     )
 }
 """Every enabled family by name."""

@@ -32,12 +32,12 @@ def _chance(entry: Entry) -> Fraction:
 
 def _score(answer: str, entry: Entry) -> float:
     """1 for the reduced fraction that the question asks for."""
-    chance = _chance(entry)
-    return float(reading.fraction(answer) == (chance.numerator, chance.denominator))
+    return float(reading.fraction(answer) == reading.fraction(entry["answer"]))
 
 
 def _sound(entry: Entry) -> bool:
-    return _score(entry["answer"], entry) == 1.0
+    chance = _chance(entry)
+    return reading.fraction(entry["answer"]) == (chance.numerator, chance.denominator)
 
 
 def _work(entry: Entry) -> str:
@@ -45,7 +45,8 @@ def _work(entry: Entry) -> str:
     largest, *others = _dice(entry)
     target = entry["metadata"]["puzzle"]["target"]
     thrown = product(*(range(1, sides + 1) for sides in others))
-    ways = [min(max(largest + 1 + sum(faces) - target, 0), largest) for faces in thrown]
+    enough = (min(largest + 1 + sum(faces) - target, largest) for faces in thrown)
+    ways = [sides for sides in enough if sides > 0]
     total = prod([largest, *others])
     chance = f"{sum(ways)}/{total} = {entry['answer']}."
     throws = f"{' * '.join(map(str, [largest, *others]))} = {total}."

@@ -71,12 +71,11 @@ def _sound(entry: Entry) -> bool:
 
 
 def _work(entry: Entry) -> str:
-    """The shortest rule at the last numbers shown, then at the one asked for."""
+    """The shortest rule at the last number shown, then at the one asked for."""
     shown = _shown(entry)
     rule = next(_fitting(shown))
-    known = shown[-3 if len(rule) == 1 else -2 :]
-    befores = shown[-len(known) - 1 :]
-    return " ".join(_worked(rule, number, before) for number, before in zip(known, befores, strict=False))
+    before, last, latest = shown[-3:]
+    return f"{_worked(rule, last, before)} {_worked(rule, latest, last)}"
 
 
 def _worked(rule: tuple[Step, ...], number: int, before: int) -> str:

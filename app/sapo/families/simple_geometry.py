@@ -19,10 +19,9 @@ def _sound(entry: Entry) -> bool:
 def _work(entry: Entry) -> str:
     angles = _known(entry)
     whole = 180 * (len(angles) - 1)
-    return (
-        f"180 * {len(angles) - 1} = {whole}. {' + '.join(map(str, angles))} = {sum(angles)}. "
-        f"{whole} - {sum(angles)} = {whole - sum(angles)}."
-    )
+    triangles = f"180 * {len(angles) - 1} = {whole}. " if len(angles) > 2 else ""
+    known = f"{' + '.join(map(str, angles))} = {sum(angles)}."
+    return f"{triangles}{known} {whole} - {sum(angles)} = {whole - sum(angles)}."
 
 
 def _recalled(entry: Entry) -> str:

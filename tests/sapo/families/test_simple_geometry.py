@@ -35,7 +35,9 @@ def test_a_polygon_that_is_not_convex_and_a_false_truth_are_no_questions() -> No
 
 
 def test_the_work_takes_the_known_angles_from_the_whole() -> None:
-    assert FAMILY.worked(TRIANGLE) == "180 * 1 = 180. 72 + 33 = 105. 180 - 105 = 75. #75"
+    assert FAMILY.worked(TRIANGLE) == "72 + 33 = 105. 180 - 105 = 75. #75"
+    square = entry("90", 80.0, 90.0, 100.0)
+    assert FAMILY.worked(square) == "180 * 2 = 360. 80 + 90 + 100 = 270. 360 - 270 = 90. #90"
 
 
 def test_angles_are_recalled_in_any_order() -> None:
