@@ -48,7 +48,7 @@ def _level(
 
 FAMILY = Family(
     name="countdown",
-    title="Countdown",
+    title="Target number",
     kind=Kind.NUMBERS,
     levels=(
         _level((3, 3), (2, 9), (2, 60), "+-*"),

@@ -65,7 +65,7 @@ def _work(entry: Entry) -> str:
 
 FAMILY = Family(
     name="number_format",
-    title="Ways to write numbers",
+    title="Number formats",
     kind=Kind.NUMBERS,
     # Of fewer than six the last one is it too often: the library adds to the first, up or down.
     levels=(

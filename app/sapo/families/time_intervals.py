@@ -113,7 +113,7 @@ def _clock_work(entry: Entry) -> str:
 
 FAMILY = Family(
     name="time_intervals",
-    title="Time between",
+    title="Time spans",
     kind=Kind.TIME,
     levels=(
         dict(task_types=["time"], max_time_difference_seconds=3600),

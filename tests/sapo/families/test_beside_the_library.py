@@ -87,7 +87,8 @@ def number_nearby(text: str, question: Question) -> bool:
 
 def another_base(text: str, question: Question) -> bool:
     """The library reads decimal, octal and binary numbers too, and underscores."""
-    return int(text, 0) == int(question.entry["answer"], 16) and not re.fullmatch(r"\s*[+-]?0[xX][0-9a-fA-F]+\s*", text)
+    same = int(text, 0) == int(question.entry["answer"], 16)
+    return same and not re.fullmatch(r"\s*[+-]?0[xX][0-9a-fA-F]+\s*", text)
 
 
 def longer_than_three_figures(text: str, question: Question) -> bool:
