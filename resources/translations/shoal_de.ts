@@ -3742,6 +3742,62 @@
    <translation>Primfaktoren</translation>
   </message>
   <message>
+   <source>Products</source>
+   <translation>Produkte</translation>
+  </message>
+  <message>
+   <source>Counting legs</source>
+   <translation>Beine zählen</translation>
+  </message>
+  <message>
+   <source>Filtering numbers</source>
+   <translation>Zahlen filtern</translation>
+  </message>
+  <message>
+   <source>Sums of decimals</source>
+   <translation>Dezimalsummen</translation>
+  </message>
+  <message>
+   <source>Counting primes</source>
+   <translation>Primzahlen zählen</translation>
+  </message>
+  <message>
+   <source>Missing angles</source>
+   <translation>Fehlende Winkel</translation>
+  </message>
+  <message>
+   <source>Complex numbers</source>
+   <translation>Komplexe Zahlen</translation>
+  </message>
+  <message>
+   <source>Time spans</source>
+   <translation>Zeitspannen</translation>
+  </message>
+  <message>
+   <source>Sequences</source>
+   <translation>Zahlenfolgen</translation>
+  </message>
+  <message>
+   <source>Target number</source>
+   <translation>Zielzahl</translation>
+  </message>
+  <message>
+   <source>Dice</source>
+   <translation>Würfel</translation>
+  </message>
+  <message>
+   <source>Number formats</source>
+   <translation>Zahlenformate</translation>
+  </message>
+  <message>
+   <source>Hexadecimal arithmetic</source>
+   <translation>Hexadezimal rechnen</translation>
+  </message>
+  <message>
+   <source>Powers</source>
+   <translation>Potenzen</translation>
+  </message>
+  <message>
    <source>When to learn</source>
    <translation>Wann gelernt wird</translation>
   </message>
