@@ -26,15 +26,20 @@ from app.sapo.families import (
     chain_sum,
     count_bits,
     decimal_arithmetic,
+    family_relationships,
     fraction_simplification,
     gcd,
     lcm,
     letter_counting,
+    needle_haystack,
     number_sorting,
+    palindrome_generation,
     prime_factorization,
     propositional_logic,
     simple_equations,
     spell_backward,
+    word_sequence_reversal,
+    word_sorting,
 )
 from app.sapo.families.family import Family
 
@@ -62,6 +67,11 @@ FAMILIES: Mapping[str, Family] = {
         bf,
         propositional_logic,
         prime_factorization,
+        needle_haystack,
+        word_sequence_reversal,
+        word_sorting,
+        palindrome_generation,
+        family_relationships,
     )
 }
 """Every enabled family by name."""
