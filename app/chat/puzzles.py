@@ -13,7 +13,7 @@ from app.sapo.families import FAMILIES
 from app.sapo.groups import SOLVED
 from app.sapo.questions import Question, QuestionError
 from app.sapo.sandbox import Sandbox
-from app.sapo.seeds import TRAINING_SEEDS, held_out
+from app.sapo.seeds import TRAINING_SEEDS
 
 _TRIES = 48
 """One text in eight is held out, so nearly every level has such a puzzle within so many."""
@@ -69,7 +69,7 @@ def draw(
         raise QuestionError(f"{name} has levels 1 to {levels}, not {at + 1}: choose one of those.")
     for _ in range(_TRIES):
         made = questions.draw(name, at, rng.choice(TRAINING_SEEDS))
-        if held_out(made.text):
+        if made.held_out:
             return Puzzle(question=made, unseen=True)
     return Puzzle(question=made, unseen=False)
 
