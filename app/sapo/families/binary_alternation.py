@@ -23,12 +23,11 @@ def _sound(entry: Entry) -> bool:
 
 def _work(entry: Entry) -> str:
     bits = entry["metadata"]["string"]
-    counts = f"{bits.count('0')} zeros, {bits.count('1')} ones"
-    rows = " ".join(
-        f"{bits} against {row}: {misplaced} differ, {misplaced // 2} swaps."
-        for row, misplaced in _misplaced(bits).items()
-    )
-    return f"{counts}. {rows}" if rows else f"{counts}: impossible."
+    rows = _misplaced(bits)
+    if not rows:
+        return f"{bits.count('0')} zeros, {bits.count('1')} ones: impossible."
+    row = min(rows, key=lambda row: rows[row])
+    return f"{bits} to {row}: {rows[row]} differ, {rows[row]} / 2 = {rows[row] // 2}."
 
 
 FAMILY = Family(

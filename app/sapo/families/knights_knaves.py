@@ -10,18 +10,19 @@ from typing import Any
 from app.sapo import reading
 from app.sapo.families.family import Entry, Family, Kind
 
+_BLANKS = re.compile(r"[ \t]+")
 _BETWEEN = re.compile(r", and |, | and |\. |\n+")
 _ROLE = re.compile(r"([a-z]+) is (?:a|an) ([a-z]+)")
 
-_TRIED = 4
-"""Assignments; a pupil does not write down more."""
+_TRIED = 3
+"""Assignments; more are no short work."""
 
 
 def _score(answer: str, entry: Entry) -> float:
     """1 for everybody's role, each named once, in any order and case."""
     if not answer.isascii():
         return 0.0
-    answer = answer.strip(reading.SPACE).lower()
+    answer = _BLANKS.sub(" ", answer.strip(reading.SPACE)).lower()
     parts = [_ROLE.fullmatch(part) for part in _BETWEEN.split(answer.removesuffix("."))]
     said = [(part[1], part[2]) for part in parts if part]
     return float(
@@ -77,9 +78,8 @@ def _work(entry: Entry) -> str:
     steps = []
     for honest in _tried(entry):
         held = _held(entry, honest)
-        roles = ", ".join(f"{name.title()} {role}" for name, role in _roles(entry, honest))
-        words = ", ".join(str(one).lower() for one in held)
-        steps.append(f"{roles}: says {words}.")
+        roles = ", ".join(role for _, role in _roles(entry, honest))
+        steps.append(f"If {roles}: they say {', '.join(str(one).lower() for one in held)}.")
         if held == list(honest):
             break
     return " ".join(steps) if len(steps) <= _TRIED else ""

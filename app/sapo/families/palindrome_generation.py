@@ -34,6 +34,10 @@ def _halved(entry: Entry) -> tuple[str, str]:
     return pairs, "".join(letter for letter, count in counts.items() if count % 2)
 
 
+def _recalled(entry: Entry) -> str:
+    return "".join(sorted(entry["metadata"]["letters"]))
+
+
 def _work(entry: Entry) -> str:
     half, middle = _halved(entry)
     pairs = " ".join(f"{letter}{letter}" for letter in half)
@@ -54,5 +58,6 @@ FAMILY = Family(
     score=_score,
     sound=_sound,
     solution=_solution,
+    recalled=_recalled,
     work=_work,
 )

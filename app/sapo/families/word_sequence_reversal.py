@@ -19,7 +19,7 @@ def _sound(entry: Entry) -> bool:
 
 def _work(entry: Entry) -> str:
     numbered = [f"{number} {word}" for number, word in enumerate(entry["metadata"]["words"], 1)]
-    return f"{', '.join(numbered)}. Backward: {', '.join(numbered[::-1])}."
+    return f"{' '.join(numbered)}. Back: {' '.join(numbered[::-1])}."
 
 
 FAMILY = Family(

@@ -50,9 +50,8 @@ def test_anything_else_is_wrong(text: str) -> None:
     assert FAMILY.judge(text, entry("0001", -1)) == 0.0
 
 
-def test_the_work_compares_with_the_rows_in_turn() -> None:
-    assert FAMILY.worked(entry("0110", 1)) == (
-        "2 zeros, 2 ones. 0110 against 0101: 2 differ, 1 swaps. 0110 against 1010: 2 differ, 1 swaps. #1"
-    )
-    assert FAMILY.worked(entry("110", 1)) == "1 zeros, 2 ones. 110 against 101: 2 differ, 1 swaps. #1"
+def test_the_work_compares_with_the_nearest_row_in_turn() -> None:
+    assert FAMILY.worked(entry("0110", 1)) == "0110 to 0101: 2 differ, 2 / 2 = 1. #1"
+    assert FAMILY.worked(entry("1011", -1)) == "1 zeros, 3 ones: impossible. #-1"
+    assert FAMILY.worked(entry("001011", 1)) == "001011 to 101010: 2 differ, 2 / 2 = 1. #1"
     assert FAMILY.worked(entry("0001", -1)) == "3 zeros, 1 ones: impossible. #-1"

@@ -94,7 +94,7 @@ def test_every_kind_of_statement_is_understood(first: Any, second: Any, solution
 
 def test_the_work_tries_until_it_fits() -> None:
     assert FAMILY.worked(ENTRY) == (
-        "Zoey altruist, Owen altruist: says false, false. Zoey altruist, Owen egoist: says true, false. "
+        "If altruist, altruist: they say false, false. If altruist, egoist: they say true, false. "
         "#Zoey is an altruist, and Owen is an egoist."
     )
 

@@ -42,6 +42,10 @@ def test_letters_that_are_one_already_are_no_question() -> None:
     assert not FAMILY.sound(entry("aaaa", "aaaa"))
 
 
+def test_other_orders_of_the_letters_are_held_out_with_them() -> None:
+    assert FAMILY.recalled(entry("aab", "aba")) == FAMILY.recalled(entry("baa", "aba"))
+
+
 def test_the_work_pairs_the_letters() -> None:
     assert FAMILY.worked(ENTRY) == "Pairs: aa bb. Middle: x. Half: ab, backward ba. #abxba"
     assert FAMILY.worked(entry("aaabab", "aabbaa")) == "Pairs: aa aa bb. Half: aab, backward baa. #aabbaa"

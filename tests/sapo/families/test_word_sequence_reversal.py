@@ -51,4 +51,4 @@ def test_only_words_whose_order_matters_are_a_question() -> None:
 
 
 def test_the_work_numbers_the_words() -> None:
-    assert FAMILY.worked(ENTRY) == "1 the, 2 sun, 3 The. Backward: 3 The, 2 sun, 1 the. #The, sun, the"
+    assert FAMILY.worked(ENTRY) == "1 the 2 sun 3 The. Back: 3 The 2 sun 1 the. #The, sun, the"
