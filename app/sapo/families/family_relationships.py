@@ -92,7 +92,7 @@ def _found(entry: Entry) -> tuple[str, list[str]]:
 def _sound(entry: Entry) -> bool:
     """Whether the story gives the truth. False for all in-laws, and for a niece or nephew whose uncle or aunt
     is of the other sex: there the library names what the second person is to the first."""
-    return _found(entry)[0] == entry["answer"]
+    return _found(entry)[0] == str(entry["answer"])
 
 
 def _work(entry: Entry) -> str:

@@ -40,11 +40,10 @@ def _roles(entry: Entry, honest: Sequence[bool]) -> Iterator[tuple[str, str]]:
 def _holds(statement: Any, honest: Sequence[bool]) -> bool:
     """Whether a statement is true if these are honest. Raises ValueError for an unknown one."""
     kind, *parts = statement
-    if kind == "telling-truth":
-        return honest[parts[0]]
-    if kind == "lying":
-        return not honest[parts[0]]
-    held = [_holds(part, honest) for part in parts]
+    if kind in ("telling-truth", "lying"):
+        truly: bool = honest[parts[0]]
+        return truly == (kind == "telling-truth")
+    held: list[bool] = [_holds(part, honest) for part in parts]
     match kind:
         case "not":
             return not held[0]
