@@ -43,6 +43,7 @@ from app.sapo.families import (
     propositional_logic,
     simple_equations,
     spell_backward,
+    word_ladder,
     word_sequence_reversal,
     word_sorting,
 )
@@ -82,6 +83,7 @@ FAMILIES: Mapping[str, Family] = {
         binary_alternation,
         coin_flip,
         knights_knaves,
+        word_ladder,
     )
 }
 """Every enabled family by name."""

@@ -42,7 +42,7 @@ def _holds(statement: Any, honest: Sequence[bool]) -> bool:
     kind, *parts = statement
     if kind in ("telling-truth", "lying"):
         truly: bool = honest[parts[0]]
-        return truly == (kind == "telling-truth")
+        return truly if kind == "telling-truth" else not truly
     held: list[bool] = [_holds(part, honest) for part in parts]
     match kind:
         case "not":
