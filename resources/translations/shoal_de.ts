@@ -3798,6 +3798,50 @@
    <translation>Potenzen</translation>
   </message>
   <message>
+   <source>Needle in a haystack</source>
+   <translation>Nadel im Heuhaufen</translation>
+  </message>
+  <message>
+   <source>Words backward</source>
+   <translation>Wörter rückwärts</translation>
+  </message>
+  <message>
+   <source>Sorting words</source>
+   <translation>Wörter sortieren</translation>
+  </message>
+  <message>
+   <source>Palindromes</source>
+   <translation>Palindrome</translation>
+  </message>
+  <message>
+   <source>Family ties</source>
+   <translation>Familienbande</translation>
+  </message>
+  <message>
+   <source>Word problems</source>
+   <translation>Textaufgaben</translation>
+  </message>
+  <message>
+   <source>Jumbled letters</source>
+   <translation>Vertauschte Buchstaben</translation>
+  </message>
+  <message>
+   <source>Bits in turn</source>
+   <translation>Bits im Wechsel</translation>
+  </message>
+  <message>
+   <source>Coin tosses</source>
+   <translation>Münzwürfe</translation>
+  </message>
+  <message>
+   <source>Knights and knaves</source>
+   <translation>Ritter und Schurken</translation>
+  </message>
+  <message>
+   <source>Word ladders</source>
+   <translation>Wortleitern</translation>
+  </message>
+  <message>
    <source>When to learn</source>
    <translation>Wann gelernt wird</translation>
   </message>

@@ -22,3 +22,8 @@ def decimal(answer: str, entry: Entry) -> float:
 def exact(answer: str, entry: Entry) -> float:
     """1 for the truth, character by character: case counts, white space around does not."""
     return float(answer.strip(reading.SPACE) == entry["answer"])
+
+
+def word(answer: str, entry: Entry) -> float:
+    """1 for the word that is the truth, in any case."""
+    return float(answer.isascii() and answer.strip(reading.SPACE).lower() == str(entry["answer"]).lower())
