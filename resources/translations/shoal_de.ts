@@ -3842,6 +3842,50 @@
    <translation>Wortleitern</translation>
   </message>
   <message>
+   <source>Spirals</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Turned grids</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Small sudokus</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Star paths</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Shortest path</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Rectangles</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Largest island</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Queens</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Mazes</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Rotting oranges</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Colored graphs</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>When to learn</source>
    <translation>Wann gelernt wird</translation>
   </message>
