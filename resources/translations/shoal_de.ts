@@ -940,6 +940,10 @@
    <translation>Runde {n}</translation>
   </message>
   <message>
+   <source>A puzzle of another version of Shoal: its text cannot be made again.</source>
+   <translation>Ein Rätsel einer anderen Shoal-Version: Sein Text lässt sich nicht mehr erzeugen.</translation>
+  </message>
+  <message>
    <source>this computer</source>
    <translation>dieser Computer</translation>
   </message>
