@@ -3746,6 +3746,106 @@
    <translation>Primfaktoren</translation>
   </message>
   <message>
+   <source>Products</source>
+   <translation>Produkte</translation>
+  </message>
+  <message>
+   <source>Counting legs</source>
+   <translation>Beine zählen</translation>
+  </message>
+  <message>
+   <source>Filtering numbers</source>
+   <translation>Zahlen filtern</translation>
+  </message>
+  <message>
+   <source>Sums of decimals</source>
+   <translation>Dezimalsummen</translation>
+  </message>
+  <message>
+   <source>Counting primes</source>
+   <translation>Primzahlen zählen</translation>
+  </message>
+  <message>
+   <source>Missing angles</source>
+   <translation>Fehlende Winkel</translation>
+  </message>
+  <message>
+   <source>Complex numbers</source>
+   <translation>Komplexe Zahlen</translation>
+  </message>
+  <message>
+   <source>Time spans</source>
+   <translation>Zeitspannen</translation>
+  </message>
+  <message>
+   <source>Sequences</source>
+   <translation>Zahlenfolgen</translation>
+  </message>
+  <message>
+   <source>Target number</source>
+   <translation>Zielzahl</translation>
+  </message>
+  <message>
+   <source>Dice</source>
+   <translation>Würfel</translation>
+  </message>
+  <message>
+   <source>Number formats</source>
+   <translation>Zahlenformate</translation>
+  </message>
+  <message>
+   <source>Hexadecimal arithmetic</source>
+   <translation>Hexadezimal rechnen</translation>
+  </message>
+  <message>
+   <source>Powers</source>
+   <translation>Potenzen</translation>
+  </message>
+  <message>
+   <source>Needle in a haystack</source>
+   <translation>Nadel im Heuhaufen</translation>
+  </message>
+  <message>
+   <source>Words backward</source>
+   <translation>Wörter rückwärts</translation>
+  </message>
+  <message>
+   <source>Sorting words</source>
+   <translation>Wörter sortieren</translation>
+  </message>
+  <message>
+   <source>Palindromes</source>
+   <translation>Palindrome</translation>
+  </message>
+  <message>
+   <source>Family ties</source>
+   <translation>Familienbande</translation>
+  </message>
+  <message>
+   <source>Word problems</source>
+   <translation>Textaufgaben</translation>
+  </message>
+  <message>
+   <source>Jumbled letters</source>
+   <translation>Vertauschte Buchstaben</translation>
+  </message>
+  <message>
+   <source>Bits in turn</source>
+   <translation>Bits im Wechsel</translation>
+  </message>
+  <message>
+   <source>Coin tosses</source>
+   <translation>Münzwürfe</translation>
+  </message>
+  <message>
+   <source>Knights and knaves</source>
+   <translation>Ritter und Schurken</translation>
+  </message>
+  <message>
+   <source>Word ladders</source>
+   <translation>Wortleitern</translation>
+  </message>
+  <message>
    <source>When to learn</source>
    <translation>Wann gelernt wird</translation>
   </message>
@@ -4915,11 +5015,11 @@
   </message>
   <message>
    <source>The puzzles of this version of Shoal are others, so the curve begins anew.</source>
-   <translation type="unfinished" />
+   <translation>Die Rätsel dieser Shoal-Version sind andere, darum beginnt die Kurve neu.</translation>
   </message>
   <message>
    <source>The one before ended at {last} after round {round}; it stays in the history.</source>
-   <translation type="unfinished" />
+   <translation>Die vorige endete bei {last} nach Runde {round}; sie bleibt im Verlauf erhalten.</translation>
   </message>
   <message>
    <source>This data folder also holds {name} after {rounds} rounds, which is another model:</source>
