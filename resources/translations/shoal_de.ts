@@ -976,6 +976,10 @@
    <translation>Runde {n}</translation>
   </message>
   <message>
+   <source>A puzzle of another version of Shoal: its text cannot be made again.</source>
+   <translation>Ein Rätsel einer anderen Shoal-Version: Sein Text lässt sich nicht mehr erzeugen.</translation>
+  </message>
+  <message>
    <source>this computer</source>
    <translation>dieser Computer</translation>
   </message>
@@ -5052,6 +5056,14 @@
   <message>
    <source>A snooze lasts between a second and 31 days.</source>
    <translation>Eine Ruhepause dauert eine Sekunde bis 31 Tage.</translation>
+  </message>
+  <message>
+   <source>The puzzles of this version of Shoal are others, so the curve begins anew.</source>
+   <translation>Die Rätsel dieser Shoal-Version sind andere, darum beginnt die Kurve neu.</translation>
+  </message>
+  <message>
+   <source>The one before ended at {last} after round {round}; it stays in the history.</source>
+   <translation>Die vorige endete bei {last} nach Runde {round}; sie bleibt im Verlauf erhalten.</translation>
   </message>
   <message>
    <source>This data folder also holds {name} after {rounds} rounds, which is another model:</source>

@@ -17,7 +17,7 @@ from app.ui.model import View
 from app.ui.pages import words
 from app.ui.pages.exchange import breakable
 from app.ui.pages.frame import Actions, Page
-from app.ui.pages.live import AnswerRow, asked, family_title, gist, merged, verdict, who
+from app.ui.pages.live import AnswerRow, asked, family_title, gist, merged, question, verdict, who
 from app.ui.renewal import Stage
 from app.ui.spoken import spoken
 from app.ui.texts import counted, number, size, tr
@@ -351,7 +351,7 @@ class GroupPart(QWidget):
     def show_group(self, group: GroupRow) -> None:
         author = "" if group.peer is None else who(group)
         self._title.say("  ·  ".join(filter(None, (family_title(group.family), author, _claimed(group)))))
-        self._question.tell(breakable(safe(group.question or "")))
+        self._question.tell(breakable(safe(question(group))))
         if self._rows.count() == 0:
             for answer in merged(group)[:_ANSWERS]:
                 line = AnswerRow(self._theme)
