@@ -45,6 +45,8 @@ LEAST = (760, 520)
 _FIRST = (1180, 780)
 _SHARE = 0.92
 """Of the screen, that the window takes at most when it opens: its frame and a panel need the rest."""
+_TITLE_BAR = 40
+"""The highest that window managers put above a window, in pixels."""
 _FOLDS = 1000
 """Narrower than this the side bar shows drawings only."""
 
@@ -52,6 +54,7 @@ _FOLDS = 1000
 def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], Page]]]:
     """Every page: its key, its drawing, its title, and how it is made. Pages are made when they are first
     seen."""
+    from app.ui.pages.help import Help
     from app.ui.pages.history import History
     from app.ui.pages.live import Live
     from app.ui.pages.models import Models
@@ -72,6 +75,7 @@ def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], 
         ("tryit", "tryit", tr("Try it"), TryIt),
         ("privacy", "privacy", tr("Privacy"), Privacy),
         ("settings", "settings", tr("Settings"), SettingsPage),
+        ("help", "help", tr("Help"), Help),
     ]
 
 
@@ -98,8 +102,9 @@ class Window(QMainWindow):
         inside.setProperty("look", "ground")
         inside.setLayout(row(self._sidebar, self._stack, gap=0, fill=1))
         self.setCentralWidget(inside)
-        for at, key in enumerate(self._makers, start=1):
+        for at, key in zip(range(1, 10), self._makers, strict=False):
             QShortcut(QKeySequence(f"Ctrl+{at}"), self, partial(self.go, key))
+        QShortcut(QKeySequence("F1"), self, partial(self.go, "help"))
         QShortcut(QKeySequence.StandardKey.Quit, self, self.quit_asked.emit)
         QShortcut(QKeySequence("Ctrl+P"), self, self._toggle)
         QShortcut(QKeySequence("Ctrl+,"), self, partial(self.go, "settings"))
@@ -137,10 +142,20 @@ class Window(QMainWindow):
         self.go("live")
         self._pages["live"].show_family(name)  # type: ignore[attr-defined]
 
+    def show_round(self, round: int) -> None:
+        """Its answers, as far as they are kept."""
+        self.go("live")
+        self._pages["live"].show_round(round)  # type: ignore[attr-defined]
+
     def show_rule(self, key: str) -> None:
         """The settings, at one of them."""
         self.go("settings")
         self._pages["settings"].show_setting(key)  # type: ignore[attr-defined]
+
+    def show_help(self, key: str) -> None:
+        """The help, at one of its pages."""
+        self.go("help")
+        self._pages["help"].show_topic(key)  # type: ignore[attr-defined]
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if _dropped(event):
@@ -178,6 +193,8 @@ class Window(QMainWindow):
         room = self._room()
         self.resize(first_size(self.size(), room.size()))
         at = self.frameGeometry()
+        if at == self.geometry():  # not shown yet, so its frame is still to come
+            at.setHeight(at.height() + _TITLE_BAR)
         at.moveLeft(max(room.left(), min(at.left(), room.right() - at.width())))
         at.moveTop(max(room.top(), min(at.top(), room.bottom() - at.height())))
         if text:
@@ -195,9 +212,7 @@ class Window(QMainWindow):
         box = QMessageBox(self)
         box.setWindowTitle("Shoal")
         box.setText(tr("Close Shoal?"))
-        box.setInformativeText(
-            tr("This desktop has no tray where Shoal could stay. Everything learned so far is kept.")
-        )
+        box.setInformativeText(tr("This desktop has no tray to stay in. Everything it learned is safe."))
         leave = box.addButton(tr("Stop learning and quit"), QMessageBox.ButtonRole.DestructiveRole)
         keep = box.addButton(tr("Keep learning, minimised"), QMessageBox.ButtonRole.AcceptRole)
         box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)

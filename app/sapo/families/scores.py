@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from app.sapo import reading
 from app.sapo.families.family import Entry
 
@@ -10,6 +12,11 @@ from app.sapo.families.family import Entry
 def integer(answer: str, entry: Entry) -> float:
     """1 for the whole number that is the truth."""
     return float(reading.integer(answer) == int(entry["answer"]))
+
+
+def decimal(answer: str, entry: Entry) -> float:
+    """1 for the decimal number that is the truth."""
+    return float(reading.decimal(answer) == Decimal(entry["answer"]))
 
 
 def exact(answer: str, entry: Entry) -> float:
