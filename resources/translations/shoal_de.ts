@@ -1471,8 +1471,8 @@
    <translation>Anfragen nach den Dateien der Engine</translation>
   </message>
   <message>
-   <source>You're downloading the engine. The server sees your IP address and nothing else.</source>
-   <translation>Du lädst gerade die Engine. Der Server sieht deine IP-Adresse und sonst nichts.</translation>
+   <source>You're downloading the engine. The server sees your IP address and what you download.</source>
+   <translation>Du lädst gerade die Engine. Der Server sieht deine IP-Adresse und was du lädst.</translation>
   </message>
   <message>
    <source>Nothing</source>
@@ -2061,8 +2061,8 @@
    <translation>Beide</translation>
   </message>
   <message>
-   <source>This model only speaks puzzle: draw one, or pick a model that talks.</source>
-   <translation>Dieses Modell kann nur Rätsel: Zieh eins oder wähl ein Modell, das sich unterhält.</translation>
+   <source>This model only solves puzzles: draw one, or pick a model that talks.</source>
+   <translation>Dieses Modell löst nur Rätsel: Zieh eins oder wähl ein Modell, das sich unterhält.</translation>
   </message>
   <message>
    <source>See the models</source>
@@ -6462,11 +6462,11 @@
    <translation>Der Speicher wurde knapp:</translation>
   </message>
   <message>
-   <source>the learner now takes {tokens} tokens at a time.</source>
+   <source>it now learns from {tokens} tokens at a time.</source>
    <translation>Es lernt jetzt mit {tokens} Token auf einmal.</translation>
   </message>
   <message>
-   <source>the learner now computes layers twice instead of keeping them.</source>
+   <source>it now computes layers twice instead of keeping them.</source>
    <translation>Es berechnet Schichten jetzt zweimal, statt sie zu behalten.</translation>
   </message>
   <message>
@@ -6510,7 +6510,7 @@
    <translation>Kodier ihren Text neu.</translation>
   </message>
   <message>
-   <source>The learner doesn't fit into the memory:</source>
+   <source>Learning doesn't fit into the memory:</source>
    <translation>Das Lernen passt nicht in den Speicher:</translation>
   </message>
   <message>
@@ -6774,7 +6774,7 @@
    <translation>Der Speicher ist knapp:</translation>
   </message>
   <message>
-   <source>the learner computes layers twice instead of keeping them.</source>
+   <source>it computes layers twice instead of keeping them.</source>
    <translation>Es berechnet Schichten zweimal, statt sie zu behalten.</translation>
   </message>
   <message>

@@ -256,7 +256,7 @@ def test_ctrl_c_ends_a_swarm_and_kill_9_leaves_nothing_behind(model: Path, tmp_p
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
-    assert "The relay has ended by itself; it is started again" in err
+    assert "The relay stopped on its own" in err
     summary = json.loads(out.splitlines()[-1])
     assert summary["lost"] == 0 and summary["created"] == summary["stored"] + summary["waiting"]
     _, alive = psutil.wait_procs(family, timeout=10)

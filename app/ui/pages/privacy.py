@@ -164,7 +164,7 @@ def told(view: View) -> tuple[str, str]:
     doing = view.pack.doing if view.pack is not None else None
     if doing is not None and doing.stage in ("", "fetch") and not doing.offline:
         return tr("Requests for the engine's files"), tr(
-            "You're downloading the engine. The server sees your IP address and nothing else."
+            "You're downloading the engine. The server sees your IP address and what you download."
         )
     if view.solo and swarm is None:
         return tr("Nothing"), tr("Your model learns alone. Its process can't open a network connection.")
