@@ -456,6 +456,24 @@ def test_pages_are_reached_by_keyboard_alone(qtbot: QtBot, light: Theme, actions
     assert window.page == "overview", "after the last page comes the first"
 
 
+def test_a_page_that_keeps_nothing_is_let_go_and_made_anew(
+    qtbot: QtBot, light: Theme, actions: Actions
+) -> None:
+    window = Window(light, actions)
+    qtbot.addWidget(window)
+    window.show()
+    kept = {}
+    for page in ("live", "settings", "help", "skills", "overview"):
+        window.go(page)
+        kept[page] = window._pages[page]
+    assert set(window._pages) == {"overview", "live"}
+    qtbot.waitUntil(lambda: window._stack.count() == 2)
+    window.go("settings")
+    assert window._pages["settings"] is not kept["settings"]
+    window.go("live")
+    assert window._pages["live"] is kept["live"], "the place in the list is still there"
+
+
 def test_only_the_page_in_sight_is_made(qtbot: QtBot, light: Theme, actions: Actions) -> None:
     window = Window(light, actions)
     qtbot.addWidget(window)
