@@ -4,17 +4,19 @@ text, so only the sandbox's child ever reads them."""
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from app.sapo import questions, scorers
+from app.sapo import questions
 from app.sapo.families import FAMILIES
 from app.sapo.groups import SOLVED
 from app.sapo.questions import Question, QuestionError
 from app.sapo.sandbox import Sandbox
 from app.sapo.seeds import TRAINING_SEEDS, held_out
 
+_ALOUD = re.compile(r"\s*Describe how you derived the rule and your overall reasoning process[^.]*\.")
 _TRIES = 48
 """One text in eight is held out, so nearly every level has such a puzzle within so many."""
 
@@ -28,6 +30,11 @@ class Puzzle(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         return self.question.text
+
+    @property
+    def for_people(self) -> str:
+        """Without what asks a model to think aloud."""
+        return _ALOUD.sub("", self.text)
 
     @property
     def family(self) -> str:
@@ -48,7 +55,7 @@ class Puzzle(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def solution(self) -> str:
         """A right answer."""
-        return scorers.solution(self.family, self.question.entry)
+        return FAMILIES[self.family].solution(self.question.entry)
 
 
 def draw(

@@ -35,6 +35,7 @@ class Place(QAbstractButton):
         self.setText(text)
         self.setAccessibleName(text)
         self.setCheckable(True)
+        self.setAutoExclusive(True)  # one of several, also for screen readers
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)

@@ -158,10 +158,20 @@ class Window(QMainWindow):
         self.go("live")
         self._pages["live"].show_family(name)  # type: ignore[attr-defined]
 
+    def show_round(self, round: int) -> None:
+        """Its answers, as far as they are kept."""
+        self.go("live")
+        self._pages["live"].show_round(round)  # type: ignore[attr-defined]
+
     def show_rule(self, key: str) -> None:
         """The settings, at one of them."""
         self.go("settings")
         self._pages["settings"].show_setting(key)  # type: ignore[attr-defined]
+
+    def show_help(self, key: str) -> None:
+        """The help, at one of its pages."""
+        self.go("help")
+        self._pages["help"].show_topic(key)  # type: ignore[attr-defined]
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if _dropped(event):
@@ -218,9 +228,7 @@ class Window(QMainWindow):
         box = QMessageBox(self)
         box.setWindowTitle("Shoal")
         box.setText(tr("Close Shoal?"))
-        box.setInformativeText(
-            tr("This desktop has no tray where Shoal could stay. Everything learned so far is kept.")
-        )
+        box.setInformativeText(tr("This desktop has no tray to stay in. Everything it learned is safe."))
         leave = box.addButton(tr("Stop learning and quit"), QMessageBox.ButtonRole.DestructiveRole)
         keep = box.addButton(tr("Keep learning, minimised"), QMessageBox.ButtonRole.AcceptRole)
         box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)

@@ -27,9 +27,13 @@ def actions(folder: Path) -> Actions:
     return Actions(
         start=lambda: None,
         insist=lambda: None,
+        contribute=lambda _: None,
+        show_round=lambda _: None,
+        reopen=lambda: None,
         join_private=lambda _: None,
         want_questions=lambda _: None,
         show_rule=lambda _: None,
+        show_help=lambda _: None,
         show_family=lambda _: None,
         pause=lambda: None,
         snooze=lambda _: None,

@@ -14,6 +14,7 @@ from app import remedy
 from app.desktop.autostart import AutostartError
 from app.node.preferences import SETTINGS as RULES
 from app.node.setting import Setting
+from app.ui import about
 from app.ui.choices import SETTINGS
 from app.ui.model import View
 from app.ui.pages.bundle import BundleDialog
@@ -23,6 +24,7 @@ from app.ui.pages.frame import Actions, Page
 from app.ui.pages.identity_section import IdentitySection
 from app.ui.pages.logview import LogView
 from app.ui.pages.storage import Storage
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule
@@ -60,7 +62,7 @@ class SettingsPage(Page):
             if any(setting.key == "updates" for setting in settings):
                 inside.addWidget(self._updates)
         self._nothing = Empty(
-            theme, "search", tr("No setting of that name"), tr("Try another word, for example colours or tray.")
+            theme, "search", tr("No such setting"), tr("Try another word, for example colours or tray.")
         )
         self._nothing.hide()
         self.add(self._nothing)
@@ -109,7 +111,8 @@ class SettingsPage(Page):
             return SettingRow(self.theme, setting, setting.default, self.ask.set_rule)
         if setting.elsewhere:
             return SettingRow(self.theme, setting, self.ask.starts_at_login(), self.ask.set_choice)
-        return SettingRow(self.theme, setting, self.ask.choices[setting.key], self.ask.set_choice)
+        reopen = self.ask.reopen if setting.reopens else None
+        return SettingRow(self.theme, setting, self.ask.choices[setting.key], self.ask.set_choice, reopen)
 
     def _search(self, text: str) -> None:
         words = text.casefold().split()
@@ -156,13 +159,18 @@ class SettingsPage(Page):
             Label(tr("Help"), "heading"),
             Label(
                 tr(
-                    "The diagnostics hold versions, settings, events and logs, for whoever looks for a fault. "
-                    "Every file is shown before anything is saved, and nothing is sent."
+                    "Versions, settings, events and logs, to help find a fault. You see every file before you "
+                    "save it. Nothing is sent."
                 ),
                 "soft",
                 wrap=True,
             ),
-            row(self._toggle, button(tr("Diagnostics …"), self._show_bundle), 1),
+            row(
+                self._toggle,
+                button(tr("Diagnostics …"), self._show_bundle),
+                button(tr("About Shoal and its keys"), lambda: self.ask.show_help(about.KEY)),
+                1,
+            ),
             self._log,
             gap=12,
         )
@@ -183,27 +191,39 @@ class SettingRow(QWidget):
     """One setting: its name, its help, and the control that changes it. `words` is what it is found by. `put`
     may refuse a value, with a sentence that is shown here."""
 
-    def __init__(self, theme: Theme, setting: Setting, value: Any, put: Callable[[str, object], None]) -> None:
+    def __init__(
+        self,
+        theme: Theme,
+        setting: Setting,
+        value: Any,
+        put: Callable[[str, object], None],
+        reopen: Callable[[], None] | None = None,
+    ) -> None:
+        """`reopen` opens the window anew, where only that makes the setting apply."""
         super().__init__()
         self.key = setting.key
-        self._put, self._kept = put, value
+        self._put, self._kept, self._first = put, value, value
+        self._reopens = reopen is not None
         label, text = tr(setting.label), tr(setting.help, doctor=remedy.command("doctor"))
         if setting.restarts:
-            text = tr("{help} Holds from the next start of learning.", help=text)
+            text = tr("{help} Applies the next time it starts learning.", help=text)
         self.words = " ".join((label, text, tr(setting.group), tr(setting.words))).casefold()
         self._editor = editor(theme, setting, label, value, self._try)
         made = self._editor.widget
         made.setAccessibleDescription(text)
         self._complaint = Label("", "bad", wrap=True)
         self._complaint.hide()
+        self._reopen = button(tr("Reopen now"), reopen or (lambda: None))
+        self._reopen.hide()
         said = column(Label(label, "strong"), Label(text, "soft", wrap=True), gap=3)
         if self._editor.broad:
             self.setLayout(column(rule(), said, column(made, self._complaint, gap=3), gap=14))
             return
         said.addWidget(self._complaint)
-        inside = row(said, made, gap=24)
+        inside = row(said, self._reopen, made, gap=24)
         inside.setStretch(0, 1)
-        inside.setAlignment(made, Qt.AlignmentFlag.AlignVCenter)
+        for part in (made, self._reopen):
+            inside.setAlignment(part, Qt.AlignmentFlag.AlignVCenter)
         self.setLayout(column(rule(), inside, gap=14))
 
     def show_value(self, value: Any) -> None:
@@ -222,10 +242,11 @@ class SettingRow(QWidget):
         try:
             self._put(self.key, value)
         except (ValueError, AutostartError, OSError) as error:
-            self._complaint.say(str(error))
+            self._complaint.say(spoken(str(error)))
             self._complaint.show()
             if isinstance(value, bool):
                 self._editor.show(self._kept)
         else:
             self._kept = value
             self._complaint.hide()
+            self._reopen.setVisible(self._reopens and value != self._first)

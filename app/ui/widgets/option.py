@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QButtonGroup, QFrame, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QButtonGroup, QFrame, QGroupBox, QVBoxLayout
 
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import Label, Toggle, column, row
 
 
 class Radio(Toggle):
+    def __init__(self, theme: Theme, name: str) -> None:
+        super().__init__(theme, name)
+        self.setAutoExclusive(True)  # one of several, also for screen readers
+
     def sizeHint(self) -> QSize:
         return QSize(22, 22)
 
@@ -55,7 +59,7 @@ class Option(QFrame):
         self.style().polish(self)
 
 
-class Options(QWidget):
+class Options(QGroupBox):
     """Options of which one is chosen. `chosen` tells the value."""
 
     chosen = Signal(object)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QAbstractButton,
     QButtonGroup,
     QComboBox,
     QFrame,
+    QGroupBox,
     QHBoxLayout,
     QLabel,
     QLayout,
@@ -169,8 +170,22 @@ def rule() -> QFrame:
     return line
 
 
+class _Filled(QPushButton):
+    """A button in the accent's colour. The ring of the keyboard lies inside, in the colour of its text: around
+    it, no colour is told apart from both the button and what is behind it."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.hasFocus():
+            painter = QPainter(self)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(QPen(self.palette().buttonText().color(), 1.5))
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(3.5, 3.5, -3.5, -3.5), 4, 4)
+            painter.end()
+
+
 def button(text: str, act: Callable[[], object], look: str = "", hint: str = "") -> QPushButton:
-    made = QPushButton(text)
+    made = _Filled(text) if look in ("primary", "large") else QPushButton(text)
     made.setProperty("look", look)
     made.setCursor(Qt.CursorShape.PointingHandCursor)
     made.clicked.connect(lambda: act())
@@ -244,8 +259,8 @@ class Switch(Toggle):
         painter.end()
 
 
-class Segments(QFrame):
-    """One of a few, all in sight. `chosen` tells the value."""
+class Segments(QGroupBox):
+    """One of a few, all in sight, and a group of radio buttons for screen readers. `chosen` tells the value."""
 
     chosen = Signal(object)
 
@@ -260,6 +275,7 @@ class Segments(QFrame):
         for at, (_, text) in enumerate(options):
             made = QPushButton(text)
             made.setCheckable(True)
+            made.setAutoExclusive(True)  # one of several, also for screen readers
             made.setProperty("look", "segment")
             made.setCursor(Qt.CursorShape.PointingHandCursor)
             self._group.addButton(made, at)
@@ -291,7 +307,19 @@ class Picker(QComboBox):
         self._theme = theme
         self.setItemDelegate(QStyledItemDelegate(self))  # the default one knows nothing of style sheets
         self.setAccessibleName(name)
+        self._label: Label | None = None
         self.setCursor(Qt.CursorShape.PointingHandCursor)
+
+    def event(self, event: QEvent) -> bool:
+        """Where the system takes what is chosen for the name, only a label says what it is: one that nobody
+        sees."""
+        if event.type() is QEvent.Type.ParentChange and self.parentWidget() is not None:
+            if self._label is None:
+                self._label = Label(self.accessibleName())
+                self._label.setBuddy(self)
+                self._label.hide()
+            self._label.setParent(self.parentWidget())
+        return super().event(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
