@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,8 @@ FOLDER = ROOT / "resources" / "screenshots"
 PAGES = ("overview", "live", "skills", "swarm", "history", "models", "tryit", "privacy", "settings")
 ROUNDS = 16
 _NODES = 2
+_SETTLE_S = 4
+"""In which a page has found out what it shows, models for example."""
 
 
 def main(folder: Path) -> None:
@@ -49,6 +52,7 @@ def _walk(one: Person, url: str, folder: Path, theme: str) -> None:
     wait(lambda: one.sees("round") >= ROUNDS, "there is something to see")
     for at, page in enumerate(PAGES, start=1):
         one.goes(f"ctrl+{at}", page)
+        time.sleep(_SETTLE_S)
         take(page)
     one.goes("F1", "help")
     take("help")
@@ -64,9 +68,7 @@ def _swarm(folder: Path) -> Iterator[str]:
         "env": {**os.environ, "SHOAL_PASSPHRASE": "for the pictures"},
         "stderr": subprocess.DEVNULL,
     }
-    relay = subprocess.Popen(
-        [*command, "relay", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **given
-    )
+    relay = subprocess.Popen([*command, "relay", "--port", "0"], stdout=subprocess.PIPE, **given)
     assert relay.stdout is not None
     url = str(json.loads(relay.stdout.readline())["url"])
     nodes = [

@@ -44,7 +44,7 @@ from app.ui.pages.skills import Skills, since
 from app.ui.pages.swarm import SwarmPage
 from app.ui.theme import Theme
 from app.ui.widgets.curve import Curve
-from app.ui.widgets.pieces import Segments
+from app.ui.widgets.pieces import Segments, Switch
 from app.ui.window import Window, pages
 from tests.ui import views
 
@@ -236,7 +236,7 @@ def test_every_rule_has_its_line_and_takes_only_what_can_be(
     hours.editingFinished.emit()
     assert asked == [("hours", "mon-fri 22:00-07:00")]
     page.show_view(views.learning(rules={**views.DEFAULTS, "on_battery": True, "idle_s": 42, "cpu_limit": 60}))
-    assert lines["on_battery"].findChild(QAbstractButton).isChecked()
+    assert lines["on_battery"].findChild(Switch).isChecked()
     assert lines["idle_s"].findChild(QComboBox).currentText() == "42 s"
     assert lines["cpu_limit"].findChild(QSpinBox).text() == "60 %"
     assert asked == [("hours", "mon-fri 22:00-07:00")], "what comes from elsewhere is not sent back"

@@ -72,7 +72,7 @@ def _joins_by_six_words(one: Person) -> None:
 
 
 def _pauses_closes_and_comes_back(one: Person) -> None:
-    one.chooses("Until I resume")
+    one.chooses("Pause")
     wait(lambda: one.sees("state") == "PAUSED" and trainer(one.window.pid) is None, "it pauses")
     one.goes("ctrl+1", "overview")
     one.stands("paused")
