@@ -14,7 +14,7 @@ from app.sapo.families import FAMILIES
 from app.sapo.groups import SOLVED
 from app.sapo.questions import Question, QuestionError
 from app.sapo.sandbox import Sandbox
-from app.sapo.seeds import TRAINING_SEEDS, held_out
+from app.sapo.seeds import TRAINING_SEEDS
 
 _ALOUD = re.compile(r"\s*Describe how you derived the rule and your overall reasoning process[^.]*\.")
 _TRIES = 48
@@ -76,7 +76,7 @@ def draw(
         raise QuestionError(f"{name} has levels 1 to {levels}, not {at + 1}: choose one of those.")
     for _ in range(_TRIES):
         made = questions.draw(name, at, rng.choice(TRAINING_SEEDS))
-        if held_out(made.text):
+        if made.held_out:
             return Puzzle(question=made, unseen=True)
     return Puzzle(question=made, unseen=False)
 
