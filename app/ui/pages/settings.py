@@ -36,6 +36,8 @@ AT_LOGIN = "start_at_login"
 
 
 class SettingsPage(Page):
+    lasting = False
+
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Settings"))
         self._view = View()
