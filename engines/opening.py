@@ -19,6 +19,7 @@ from engines.contract import Engine, EngineError, Options
 from engines.models import locate
 from engines.models.folder import count_parameters, fingerprint, open_folder
 from engines.remedy import command, installed, repair
+from engines.sound import sound
 
 AUTO = "auto"
 
@@ -78,12 +79,13 @@ def open_engine(name: str, model: str | Path, *, seed: int = 0, **options: Unpac
 
     Raises EngineError. A named engine that cannot run is never replaced by another one; one that was chosen is,
     and its `notes` say so."""
-    if name == AUTO:
-        return _open_chosen(model, seed, options)
-    if reason := available(name):
-        raise EngineError(reason)
-    engine: Engine = _package(name).open_engine(model, seed=seed, **options)
-    return engine
+    with sound(model):
+        if name == AUTO:
+            return _open_chosen(model, seed, options)
+        if reason := available(name):
+            raise EngineError(reason)
+        engine: Engine = _package(name).open_engine(model, seed=seed, **options)
+        return engine
 
 
 def _open_chosen(model: str | Path, seed: int, options: Options) -> Engine:

@@ -17,12 +17,16 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from app import remedy
+from app.home import MASK
 
 COMMANDS = ("run", "swarm", "relay", "lab", "doctor", "test", "starter")
 """The order in which --help lists them; files that are not named here come after these."""
 
 SOURCE = ("test", "translations")
 """Commands that work on Shoal's source and so are none of an installed app."""
+
+ELSEWHERE = (*SOURCE, "bench", "curve", "export", "lab", "pack", "starter")
+"""Commands that write where their user names a place, and with that user's own modes."""
 
 ALONE = ("run", "--solo")
 """What `./shoal` without a command does where no window can be shown, and what options without one go to: a
@@ -102,7 +106,13 @@ def _run(name: str, *arguments: str) -> int:
         parsed, stray = parser.parse_known_args(arguments)
         if stray:
             parser.error(_stray(stray[0], parser))
-    code: int = command.main(parsed)
+    mask = os.umask(MASK)
+    if name in ELSEWHERE:
+        os.umask(mask)
+    try:
+        code: int = command.main(parsed)
+    finally:
+        os.umask(mask)
     return code
 
 

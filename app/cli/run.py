@@ -57,7 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--relay",
         action="append",
         metavar="URL",
-        help="the swarm to learn with: a relay's address or an invite link; several are tried in turn",
+        help="the swarm to learn with: a relay's address or an invite link (- reads it from standard input, "
+        "which nobody else sees); several are tried in turn",
     )
     parser.add_argument(
         "--private",
@@ -100,6 +101,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="K",
         default=10,
         help="rounds between measurements (10); two come before the first",
+    )
+    parser.add_argument(
+        "--probe-questions", type=whole(16), metavar="N", help="held-out questions of a measurement (64 to 256)"
     )
     parser.add_argument(
         "--rules",
@@ -316,8 +320,10 @@ def _refuse(args: argparse.Namespace) -> None:
 
 def _joins(args: argparse.Namespace) -> Joins:
     """Which swarm to join. Raises UsageError. Imported here: solo never loads what belongs to the swarm."""
+    from app.common.secrets import PIPED, piped
     from app.node.whereabouts import Joins
 
+    relays = [piped() if one == PIPED else one for one in args.relay or ()]
     private = None
     if args.private:
         from app.cli._joining import ask_private
@@ -328,7 +334,7 @@ def _joins(args: argparse.Namespace) -> Joins:
             private = ask_private()
         except (AccessError, PrivateError) as error:
             raise UsageError(str(error)) from error
-    return Joins.named(args.relay or (), private)
+    return Joins.named(relays, private)
 
 
 def _swarm(plan: settings.Settings, home: Path, joins: Joins) -> Swarm:
@@ -384,7 +390,7 @@ def _settings(args: argparse.Namespace, model: Path) -> settings.Settings:
         rank=own.rank,
         recipe=args.recipe,
         probe_every=args.probe_every,
-        probe_questions=settings.probe_size(model),
+        probe_questions=args.probe_questions or settings.probe_size(model),
         solo=args.solo,
         rounds=args.rounds,
         seed=args.seed,

@@ -34,7 +34,7 @@ def kept_json(path: Path, kind: type[Content]) -> tuple[Content | None, str]:
         return msgspec.json.decode(path.read_bytes(), type=kind), ""
     except FileNotFoundError:
         return None, ""
-    except (OSError, msgspec.MsgspecError, UnicodeError) as error:
+    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         aside = path.with_name(f"damaged-{path.name}-{token_hex(2)}")
         kept = ""
         with contextlib.suppress(OSError):

@@ -17,6 +17,7 @@ from secrets import token_bytes
 
 from app.common import files
 from app.home import home as data_folder
+from app.node import modes
 from app.node.errors import BusyError, NodeError, room_on_disk
 
 IDENTITY_BYTES = 32
@@ -27,7 +28,7 @@ def folder(chosen: Path | None) -> Path:
     """The data folder (see app.home), made if missing. Raises NodeError when it cannot be."""
     home = data_folder(chosen)
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        modes.make(home)
     except OSError as error:
         raise NodeError(
             f"The data folder {home} cannot be made ({error.strerror}): choose another one with --home."

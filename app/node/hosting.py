@@ -23,7 +23,7 @@ import msgspec
 
 from app.common import files
 from app.common.retry import Pace
-from app.common.secrets import PRIVATE
+from app.common.secrets import without
 from app.node.errors import NodeError
 from app.stopping import out_of_reach
 from app.swarm.invite import Invite, parse
@@ -144,17 +144,17 @@ class Hosting:
     async def _spawn(self, port: int) -> Process:
         command = [sys.executable, "-m", "app.cli", "relay", "--port", str(port), "--state", str(self._folder)]
         command += ["--until-stdin-closes", *(["--lan"] if self._lan else [])]
-        environment = {**os.environ, "PYTHONPATH": _path()}
-        environment.pop(PRIVATE, None)
-        if self._private is not None:
-            command.append("--private")
-            environment[PRIVATE] = self._private.token
+        command += ["--private"] if self._private is not None else []
+        environment = {**without(), "PYTHONPATH": _path()}
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             with files.log_with_room(self._log).open("ab") as log:
-                return await asyncio.create_subprocess_exec(
+                process = await asyncio.create_subprocess_exec(
                     *command, stdin=PIPE, stdout=PIPE, stderr=log, env=environment, **out_of_reach()
                 )
+            if self._private is not None and process.stdin is not None:
+                process.stdin.write(self._private.token.encode() + b"\n")
+            return process
         except OSError as error:
             raise HostingError(
                 f"A relay cannot be started on this computer ({error.strerror}): name another one with --relay."

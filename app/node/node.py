@@ -43,6 +43,8 @@ from engines.contract import EngineError, EngineInfo
 
 _DEATHS = 5
 """A trainer that dies this often without finishing anything is not started again."""
+_DEATHS_OPENING = 2
+"""The same before this run has ever seen its model open: a model that kills its reader does so every time."""
 _LEAST_SHARE = 1 / 16
 """Of the measured budget; a trainer that still dies for want of memory with this much is helped by nothing."""
 _SAVING_S = 2.0
@@ -85,7 +87,7 @@ class Node:
         self._link: Link | None = None
         self._engine: EngineInfo | None = None
         self._engine_before = ""
-        self._deaths = 0
+        self._deaths, self._opened = 0, False
         self._share = 1.0
         self._state = State(
             round=0, curriculum=curriculum.start(settings.families), identity=sha256(identity).hexdigest()[:16]
@@ -288,7 +290,7 @@ class Node:
         self._engine_before = engine.name
         families = with_families(state.curriculum, self._settings.families)
         self._state = msgspec.structs.replace(state, curriculum=families)
-        self._engine = engine
+        self._engine, self._opened = engine, True
         if self._ends_at is None and self._settings.rounds is not None:
             self._ends_at = state.round + self._settings.rounds
         if state.round == 0 and (other := other_models(self._folder)):
@@ -466,7 +468,7 @@ class Node:
         self._deaths += 1
         if self._deaths == 1 and not death.of_memory and (fault := await self._engine_fault()):
             raise NodeError(f"{fault[:-1]}; round {self._state.round} is safe.")
-        if self._deaths >= _DEATHS:
+        if self._deaths >= (_DEATHS if self._opened or death.of_memory else _DEATHS_OPENING):
             raise NodeError(
                 f"{death}, {self._deaths} times in a row: {death.remedy}, and start again; "
                 f"round {self._state.round} is safe."

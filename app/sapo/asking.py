@@ -40,7 +40,7 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True):
-    """A question with an answer as it should be written (`app.sapo.pupil`)."""
+    """A question with an answer as it should be written (`Family.worked`)."""
 
     question: str
     answer: str

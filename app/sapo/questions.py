@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from app.sapo import library, scorers
+from app.sapo import library
 from app.sapo.families import FAMILIES, LADDER
 
 VERSION = f"{library.VERSION}/{LADDER}"
@@ -98,10 +98,10 @@ def generate(coordinates: Coordinates) -> Question:
         dataset.seed = coordinates.seed
         try:
             entry = dataset[coordinates.index]
-            sound = scorers.sound(family.name, entry)
+            asked = family.asks(coordinates.level, entry)
         except (ArithmeticError, LookupError, ValueError):  # for example, a division by zero inside the library
-            sound = False
-    if not sound:
+            asked = False
+    if not asked:
         raise UnsoundQuestion(f"{family.name} has no question with one true answer at these coordinates.")
     return Question(coordinates=coordinates, text=str(entry["question"]).strip(), entry=entry)
 

@@ -23,6 +23,7 @@ import msgspec
 
 from app import remedy
 from app.sapo.asking import MAX_ANSWER
+from app.sapo.families.family import clamp
 from app.sapo.pipe import (
     Failed,
     Judge,
@@ -41,7 +42,6 @@ from app.sapo.pipe import (
     read_frame,
 )
 from app.sapo.questions import Asked, Coordinates, QuestionError, UnmadeQuestion, UnsoundQuestion
-from app.sapo.scorers import clamp
 
 JUDGE_SECONDS = 0.25
 LOAD_SECONDS = 5.0

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from app.priority import settle
-from app.sapo import pupil, scorers
 from app.sapo.families import FAMILIES
 from app.sapo.pipe import (
     MAX_REASON,
@@ -98,7 +97,7 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
             for place in request.places:
                 made = _question(place, request.onward)
                 if isinstance(made, Question):
-                    worked = pupil.worked(made) if request.worked else ""
+                    worked = FAMILIES[made.coordinates.family].worked(made.entry) if request.worked else ""
                     _send(replies, Made(request.number, made.coordinates.index, made.text, worked))
                 else:
                     _send(replies, _refused(request.number, made))
@@ -135,7 +134,7 @@ def _judge(question: Question | None, request: Judge) -> float:
         return 0.0
     try:
         answer = request.answer.decode("utf-8", "surrogatepass")
-        return scorers.score(question.coordinates.family, answer, question.entry)
+        return FAMILIES[question.coordinates.family].judge(answer, question.entry)
     except Exception:  # the rule: whatever an answer breaks, it is not right
         return 0.0
 

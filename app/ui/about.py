@@ -1,57 +1,56 @@
-"""What this is, which version, and the keys that do something."""
+"""What Shoal is made of: version, licences, and where the data lies, as a page of the help."""
 
 from __future__ import annotations
 
-import sys
+from email.message import Message
+from importlib import metadata
+from typing import cast
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QDialog, QGridLayout, QWidget
-
+from app.ui.manual import Topic
 from app.ui.texts import tr
-from app.ui.widgets.icons import picture_icon
-from app.ui.widgets.pieces import Label, button, column, row
 from app.updates import installed
 
-_MARK = 56
+KEY = "about"
+_LICENCE = "https://www.apache.org/licenses/LICENSE-2.0"
 
 
-def shortcuts() -> list[tuple[str, str]]:
-    """(key, what it does), as this system writes keys."""
-    known = [
-        ("Ctrl+1 … Ctrl+9", tr("Go to a page")),
-        ("Ctrl+P", tr("Pause or resume")),
-        ("Ctrl+F", tr("Search on this page")),
-        ("Ctrl+,", tr("Settings")),
-        (QKeySequence(QKeySequence.StandardKey.Quit).toString() or "Ctrl+Q", tr("Quit")),
+def about(home: str) -> Topic:
+    """`home` is the data folder."""
+    title = tr("About Shoal")
+    lines = [
+        f"# {title}",
+        tr("Version {version}. Data folder: {home}", version=installed.version(), home=_code(home)),
+        tr("Licence: [Apache 2.0]({address}). Free to use, change and share.", address=_LICENCE),
+        f"## {tr('Made with')}",
+        tr("The typeface is Inter (OFL-1.1). Each model has a licence of its own, shown on the page Models."),
+        f"| {tr('Package')} | {tr('Version')} | {tr('Licence')} |\n|---|---|---|\n"
+        + "\n".join(
+            f"| {_code(name)} | {version} | {_code(licence)} |" for name, version, licence in packages()
+        ),
     ]
-    return [(key.replace("Ctrl+", "⌘") if sys.platform == "darwin" else key, what) for key, what in known]
+    return Topic(key=KEY, title=title, text="\n\n".join(lines))
 
 
-class About(QDialog):
-    def __init__(self, parent: QWidget | None) -> None:
-        super().__init__(parent)
-        self.setWindowTitle(tr("About Shoal"))
-        picture = Label("")
-        picture.setPixmap(picture_icon("shoal").pixmap(_MARK, _MARK))
-        version = Label(tr("Version {version}", version=installed.version() or tr("unknown")), "soft")
-        version.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        lead = row(picture, column(Label("Shoal", "title"), version, gap=2), 1, gap=16)
-        what = Label(
-            tr(
-                "A model on your own computer learns to solve puzzles, alone or together with others. "
-                "Free software under the Apache License 2.0."
-            ),
-            wrap=True,
-        )
-        keys = QGridLayout()
-        keys.setHorizontalSpacing(24)
-        for at, (key, does) in enumerate(shortcuts()):
-            keys.addWidget(Label(key, "strong"), at, 0)
-            keys.addWidget(Label(does), at, 1)
-        keys.setColumnStretch(1, 1)
-        inside = column(lead, what, Label(tr("Keys"), "heading"), gap=14, margins=(24, 22, 24, 20))
-        inside.addLayout(keys)
-        inside.addLayout(row(1, button(tr("Close"), self.accept)))
-        self.setLayout(inside)
-        self.setMinimumWidth(440)
+def packages() -> list[tuple[str, str, str]]:
+    """(name, version, licence) of every Python package that is installed beside Shoal, by name."""
+    found = {}
+    for one in metadata.distributions():
+        known = cast(Message, one.metadata)
+        name = str(known.get("name") or "")
+        if name:
+            found[name.casefold()] = (name, one.version, licence(known))
+    return [found[name] for name in sorted(found)]
+
+
+def licence(known: Message) -> str:
+    """In one line, as the package itself says it; some put the whole text where the name belongs."""
+    named = str(known.get("license-expression") or known.get("license") or "").strip().partition("\n")[0]
+    if 0 < len(named) < 60:
+        return named
+    classified = [one for one in known.get_all("classifier") or [] if one.casefold().startswith("license ::")]
+    return ", ".join(one.rpartition(" :: ")[2] for one in classified) or "–"
+
+
+def _code(text: str) -> str:
+    """As it is written, whatever is in it."""
+    return "`" + text.replace("`", "'").replace("|", "/") + "`"

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.common.secrets import PIPED
 from app.node import history
 from app.node.library import called, history_of
 from app.node.preferences import Preferences, check
@@ -27,7 +28,7 @@ from app.ui.holdings import Holdings
 from app.ui.link import Link
 from app.ui.model import Problem, State, View
 from app.ui.persona import Persona
-from app.ui.private import PRIVATE, PrivateWords
+from app.ui.private import PrivateWords
 from app.ui.renewal import Renewal
 from app.ui.texts import tr
 from engines.models.catalogue import STARTER
@@ -277,8 +278,8 @@ class Control(QObject):
     def _launch(self) -> None:
         """Sees to it that a node runs, with the options of now."""
         alone, options = self._choices["company"] == "alone", self._options()
-        secrets = {PRIVATE: self._words.text} if "--private" in options else {}
-        if self._link.runs_with(options, secrets):
+        secret = "" if alone else self._invite or self._words.text
+        if self._link.runs_with(options, secret):
             return
         if (problem := self._obstacle()) is not None:
             self._failed(problem)
@@ -292,7 +293,7 @@ class Control(QObject):
             solo=alone,
             swarm=None if alone else SwarmView(),
         )
-        self._link.start(options, secrets)
+        self._link.start(options, secret)
 
     def _order(self, **command: object) -> None:
         """To a node that runs; one that is about to be tried again is not."""
@@ -302,7 +303,7 @@ class Control(QObject):
             self._link.stop()
 
     def _options(self) -> list[str]:
-        where = ["--relay", self._invite] if self._invite else ["--private"] if self._words.text else []
+        where = ["--relay", PIPED] if self._invite else ["--private"] if self._words.text else []
         engine, model = str(self._choices["engine"]), str(self._choices["model"]) or STARTER
         return [
             *(["--solo"] if self._choices["company"] == "alone" else where),

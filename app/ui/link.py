@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
@@ -43,7 +43,7 @@ class Link(QObject):
         super().__init__()
         self._home, self._command, self._program = home, list(command), program
         self._options: list[str] = []
-        self._secrets: Mapping[str, str] = {}
+        self._secret = ""
         self._process: QProcess | None = None
         self._later: list[bytes] = []
         self._wanted = self._closing = False
@@ -65,20 +65,20 @@ class Link(QObject):
         """Whether a node runs, or is about to be started again."""
         return self._wanted
 
-    def runs_with(self, options: Sequence[str], secrets: Mapping[str, str]) -> bool:
-        """Whether a node runs with these options and secrets, and goes on."""
-        same = list(options) == self._options and secrets == self._secrets
+    def runs_with(self, options: Sequence[str], secret: str) -> bool:
+        """Whether a node runs with these options and this secret, and goes on."""
+        same = list(options) == self._options and secret == self._secret
         return self._process is not None and not self._closing and same
 
     @property
     def pid(self) -> int:
         return self._process.processId() if self._process else 0
 
-    def start(self, options: Sequence[str], secrets: Mapping[str, str] | None = None) -> None:
+    def start(self, options: Sequence[str], secret: str = "") -> None:
         """Starts a node with these options, now or as soon as the one before has ended. One that already runs
-        with others gives way. `secrets` go into its environment, which only its owner can read."""
-        other = list(options) != self._options or (secrets or {}) != self._secrets
-        self._options, self._secrets, self._wanted, self._crashes = list(options), secrets or {}, True, 0
+        with others gives way. A `secret` is the first line of its standard input (app.common.secrets)."""
+        other = list(options) != self._options or secret != self._secret
+        self._options, self._secret, self._wanted, self._crashes = list(options), secret, True, 0
         self._restart.stop()
         if self._process is None:
             self._launch()
@@ -142,16 +142,15 @@ class Link(QObject):
         self._last_words, self._reason_of_end = "", None
         self._reached_start = self._closing = False
         process = QProcess(self)
-        environment = surroundings()
-        for name, value in self._secrets.items():
-            environment.insert(name, value)
-        process.setProcessEnvironment(environment)
+        process.setProcessEnvironment(surroundings())
         process.readyReadStandardOutput.connect(self._read)
         process.readyReadStandardError.connect(self._listen)
         process.finished.connect(self._ended)
         process.errorOccurred.connect(self._went_wrong)
         self._process = process
         process.start(self._program, [*self._command, "--home", str(self._home), *self._options])
+        if self._secret:
+            process.write(self._secret.encode() + b"\n")
         for line in self._later:
             process.write(line)
         self._later.clear()

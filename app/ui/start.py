@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 
 from app.desktop import links
 from app.desktop.autostart import AutostartError
-from app.node import moving
+from app.node import modes, moving
 from app.node.format import NewerError
 from app.node.format import check as check_format
 from app.packs import place as packs
@@ -413,7 +413,7 @@ def run(
 def _writable(home: Path) -> bool:
     """Makes the data folder if need be. A disk that only reads says no to everybody."""
     with contextlib.suppress(OSError):
-        home.mkdir(parents=True, exist_ok=True)
+        modes.make(home)
         return os.access(home, os.W_OK)
     return False
 
@@ -421,7 +421,7 @@ def _writable(home: Path) -> bool:
 def _open_again(options: list[str]) -> None:
     """Another window, which finds the data folder where it is now."""
     program = QProcess()
-    words = [sys.executable, "-m", "app.cli"] if installed.form() == "checkout" else installed.program()
+    words = installed.again()
     environment = QProcessEnvironment.systemEnvironment()
     environment.insert("PYINSTALLER_RESET_ENVIRONMENT", "1")  # else a bundle takes it for a process of its own
     program.setProcessEnvironment(environment)

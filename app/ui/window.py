@@ -45,6 +45,8 @@ LEAST = (760, 520)
 _FIRST = (1180, 780)
 _SHARE = 0.92
 """Of the screen, that the window takes at most when it opens: its frame and a panel need the rest."""
+_TITLE_BAR = 40
+"""The highest that window managers put above a window, in pixels."""
 _FOLDS = 1000
 """Narrower than this the side bar shows drawings only."""
 
@@ -52,6 +54,7 @@ _FOLDS = 1000
 def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], Page]]]:
     """Every page: its key, its drawing, its title, and how it is made. Pages are made when they are first
     seen."""
+    from app.ui.pages.help import Help
     from app.ui.pages.history import History
     from app.ui.pages.live import Live
     from app.ui.pages.models import Models
@@ -72,6 +75,7 @@ def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], 
         ("tryit", "tryit", tr("Try it"), TryIt),
         ("privacy", "privacy", tr("Privacy"), Privacy),
         ("settings", "settings", tr("Settings"), SettingsPage),
+        ("help", "help", tr("Help"), Help),
     ]
 
 
@@ -98,8 +102,9 @@ class Window(QMainWindow):
         inside.setProperty("look", "ground")
         inside.setLayout(row(self._sidebar, self._stack, gap=0, fill=1))
         self.setCentralWidget(inside)
-        for at, key in enumerate(self._makers, start=1):
+        for at, key in zip(range(1, 10), self._makers, strict=False):
             QShortcut(QKeySequence(f"Ctrl+{at}"), self, partial(self.go, key))
+        QShortcut(QKeySequence("F1"), self, partial(self.go, "help"))
         QShortcut(QKeySequence.StandardKey.Quit, self, self.quit_asked.emit)
         QShortcut(QKeySequence("Ctrl+P"), self, self._toggle)
         QShortcut(QKeySequence("Ctrl+,"), self, partial(self.go, "settings"))
@@ -183,6 +188,8 @@ class Window(QMainWindow):
         room = self._room()
         self.resize(first_size(self.size(), room.size()))
         at = self.frameGeometry()
+        if at == self.geometry():  # not shown yet, so its frame is still to come
+            at.setHeight(at.height() + _TITLE_BAR)
         at.moveLeft(max(room.left(), min(at.left(), room.right() - at.width())))
         at.moveTop(max(room.top(), min(at.top(), room.bottom() - at.height())))
         if text and at.topLeft() != self.frameGeometry().topLeft():  # else a frame not yet known would move it

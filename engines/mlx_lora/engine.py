@@ -44,7 +44,7 @@ class MlxEngine:
         self._folder = open_folder(path)
         shape = read_architecture(self._folder.config)
         if shape is None:
-            kind = self._folder.config.get("model_type", "unknown")
+            kind = str(self._folder.config.get("model_type", "unknown"))[:40]
             raise EngineError(
                 f"The MLX engine does not know the architecture {kind!r} of {self._folder.name} "
                 f"(it knows {', '.join(KNOWN)}): choose the torch engine."

@@ -69,7 +69,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """A JSON object, or EngineError when the file is damaged."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise EngineError(
             f"{path.name} of the model in {path.parent} cannot be read: fetch the model again."
         ) from error

@@ -87,7 +87,7 @@ class Base:
 
             return TransformersNetwork(self.folder, device, dtype, self.rank)
         except ModuleNotFoundError as error:
-            kind = self.folder.config.get("model_type", "of an unknown kind")
+            kind = str(self.folder.config.get("model_type", "of an unknown kind"))[:40]
             raise EngineError(
                 f"{self.folder.name} ({kind}) needs the package {error.name}, which is not installed here: "
                 "choose another model."

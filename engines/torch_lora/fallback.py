@@ -171,7 +171,7 @@ def _load(folder: Folder, dtype: torch.dtype) -> Any:
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    family = folder.config.get("model_type", "unknown")
+    family = str(folder.config.get("model_type", "unknown"))[:40]
     try:
         model: Any = AutoModelForCausalLM.from_pretrained(
             folder.path, local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype=dtype

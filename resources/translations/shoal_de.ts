@@ -4,6 +4,38 @@
  <context>
   <name>shoal</name>
   <message>
+   <source>About Shoal</source>
+   <translation>Über Shoal</translation>
+  </message>
+  <message>
+   <source>Version {version}. Data folder: {home}</source>
+   <translation>Version {version}. Datenordner: {home}</translation>
+  </message>
+  <message>
+   <source>Licence: [Apache 2.0]({address}). Free to use, change and share.</source>
+   <translation>Lizenz: [Apache 2.0]({address}). Du darfst Shoal frei benutzen, ändern und weitergeben.</translation>
+  </message>
+  <message>
+   <source>The typeface is Inter (OFL-1.1). Each model has a licence of its own, shown on the page Models.</source>
+   <translation>Die Schrift ist Inter (OFL-1.1). Jedes Modell hat seine eigene Lizenz, sie steht auf der Seite Modelle.</translation>
+  </message>
+  <message>
+   <source>Made with</source>
+   <translation>Gemacht mit</translation>
+  </message>
+  <message>
+   <source>Package</source>
+   <translation>Paket</translation>
+  </message>
+  <message>
+   <source>Version</source>
+   <translation>Version</translation>
+  </message>
+  <message>
+   <source>Licence</source>
+   <translation>Lizenz</translation>
+  </message>
+  <message>
    <source>Stopped.</source>
    <translation>Angehalten.</translation>
   </message>
@@ -32,8 +64,8 @@
    <translation>Sprache</translation>
   </message>
   <message>
-   <source>Of the window and its tray. Holds when Shoal is opened the next time.</source>
-   <translation>Von Fenster und Symbol in der Leiste. Gilt, wenn Shoal das nächste Mal geöffnet wird.</translation>
+   <source>Of the window and its tray. Applies when you reopen Shoal.</source>
+   <translation>Für das Fenster und sein Symbol in der Leiste. Gilt, sobald du Shoal neu öffnest.</translation>
   </message>
   <message>
    <source>translation english german deutsch sprache</source>
@@ -252,12 +284,16 @@
    <translation>Das Zugangstoken liegt im Schlüsselbund.</translation>
   </message>
   <message>
-   <source>It could not be deleted; the log under Settings says why.</source>
-   <translation>Es ließ sich nicht löschen; das Protokoll unter Einstellungen sagt, warum.</translation>
-  </message>
-  <message>
    <source>The list of models cannot be read; the log under Settings says why.</source>
    <translation>Die Liste der Modelle lässt sich nicht lesen; das Protokoll unter Einstellungen sagt, warum.</translation>
+  </message>
+  <message>
+   <source>That didn't work. Nothing was changed.</source>
+   <translation>Das hat nicht geklappt. Es ist alles wie vorher.</translation>
+  </message>
+  <message>
+   <source>It could not be deleted; the log under Settings says why.</source>
+   <translation>Es ließ sich nicht löschen; das Protokoll unter Einstellungen sagt, warum.</translation>
   </message>
   <message>
    <source>{name} is in your list now.</source>
@@ -670,6 +706,41 @@
    <translation>Du</translation>
   </message>
   <message>
+   <source>Help page</source>
+   <translation>Hilfeseite</translation>
+  </message>
+  <message>
+   <source>Help</source>
+   <translation>Hilfe</translation>
+  </message>
+  <message>
+   <source>Search help</source>
+   <translation>Hilfe durchsuchen</translation>
+  </message>
+  <message>
+   <source>Help pages</source>
+   <translation>Hilfeseiten</translation>
+  </message>
+  <message>
+   <source>Nothing found</source>
+   <translation>Nichts gefunden</translation>
+  </message>
+  <message>
+   <source>Try another word.</source>
+   <translation>Versuch es mit einem anderen Wort.</translation>
+  </message>
+  <message>
+   <source>{n} row</source>
+   <translation>{n} Zeile</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} rows</source>
+   <translation>
+    <numerusform>{n} Zeile</numerusform>
+    <numerusform>{n} Zeilen</numerusform>
+   </translation>
+  </message>
+  <message>
    <source>{share} of {n}</source>
    <translation>{share} von {n}</translation>
   </message>
@@ -720,17 +791,6 @@
   <message>
    <source>Everything as JSON …</source>
    <translation>Alles als JSON …</translation>
-  </message>
-  <message>
-   <source>{n} row</source>
-   <translation>{n} Zeile</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} rows</source>
-   <translation>
-    <numerusform>{n} Zeile</numerusform>
-    <numerusform>{n} Zeilen</numerusform>
-   </translation>
   </message>
   <message>
    <source>Save the history</source>
@@ -799,6 +859,18 @@
   <message>
    <source>What happened</source>
    <translation>Was geschah</translation>
+  </message>
+  <message>
+   <source>Click a round to see its answers.</source>
+   <translation>Ein Klick auf eine Runde zeigt ihre Antworten.</translation>
+  </message>
+  <message>
+   <source>Click a run to see its rounds.</source>
+   <translation>Ein Klick auf einen Lauf zeigt seine Runden.</translation>
+  </message>
+  <message>
+   <source>Click an event to see the answers of its round.</source>
+   <translation>Ein Klick auf ein Ereignis zeigt die Antworten seiner Runde.</translation>
   </message>
   <message>
    <source>Nothing has happened yet</source>
@@ -960,6 +1032,10 @@
    <translation>Alle Arten</translation>
   </message>
   <message>
+   <source>Show the answers of every round</source>
+   <translation>Antworten aller Runden zeigen</translation>
+  </message>
+  <message>
    <source>Questions, newest first</source>
    <translation>Fragen, neueste zuerst</translation>
   </message>
@@ -972,16 +1048,40 @@
    <translation>Nach der ersten Runde erscheint hier jede Frage mit allen Antworten, die dein Modell darauf gab.</translation>
   </message>
   <message>
-   <source>Nothing of this kind yet</source>
-   <translation>Davon gibt es noch nichts</translation>
+   <source>Round {n}  ✕</source>
+   <translation>Runde {n}  ✕</translation>
   </message>
   <message>
-   <source>Choose other families, or answers of everyone.</source>
-   <translation>Wähle andere Arten oder die Antworten aller.</translation>
+   <source>Round {n} only. Show all rounds.</source>
+   <translation>Nur Runde {n}. Alle Runden zeigen.</translation>
+  </message>
+  <message>
+   <source>Grey: its working. Framed: its answer.</source>
+   <translation>Grau: der Rechenweg. Umrahmt: die Antwort.</translation>
   </message>
   <message>
    <source>Level {n} of {all}</source>
    <translation>Stufe {n} von {all}</translation>
+  </message>
+  <message>
+   <source>Show everything</source>
+   <translation>Alles zeigen</translation>
+  </message>
+  <message>
+   <source>These answers are gone</source>
+   <translation>Diese Antworten sind nicht mehr da</translation>
+  </message>
+  <message>
+   <source>Shoal keeps the answers of the latest rounds.</source>
+   <translation>Shoal hebt die Antworten der letzten Runden auf.</translation>
+  </message>
+  <message>
+   <source>Nothing here yet</source>
+   <translation>Noch nichts da</translation>
+  </message>
+  <message>
+   <source>Pick another kind of puzzle, or answers from everyone.</source>
+   <translation>Wähle eine andere Art von Rätsel oder die Antworten von allen.</translation>
   </message>
   <message>
    <source>{verdict}. Right is {answer}.</source>
@@ -1177,6 +1277,10 @@
    <translation>Pause</translation>
   </message>
   <message>
+   <source>Frees the memory until you resume (Ctrl+P)</source>
+   <translation>Gibt den Speicher frei, bis du weitermachst (Strg+P)</translation>
+  </message>
+  <message>
    <source>Pause for a while, or after this round</source>
    <translation>Eine Weile oder nach dieser Runde pausieren</translation>
   </message>
@@ -1211,6 +1315,10 @@
   <message>
    <source>Resume</source>
    <translation>Weiter</translation>
+  </message>
+  <message>
+   <source>The first start with a model can take a minute.</source>
+   <translation>Der erste Start mit einem Modell kann eine Minute dauern.</translation>
   </message>
   <message>
    <source>It resumes by itself.</source>
@@ -1595,10 +1703,6 @@
    <translation>deine identität name schlüssel wiederherstellungswörter wiederherstellen neu schlüsselbund passwort passphrase</translation>
   </message>
   <message>
-   <source>Help</source>
-   <translation>Hilfe</translation>
-  </message>
-  <message>
    <source>The diagnostics hold versions, settings, events and logs, for whoever looks for a fault. Every file is shown before anything is saved, and nothing is sent.</source>
    <translation>Die Diagnose enthält Versionen, Einstellungen, Ereignisse und Protokolle, für alle, die einen Fehler suchen. Jede Datei wird gezeigt, bevor etwas gesichert wird, und nichts wird gesendet.</translation>
   </message>
@@ -1607,8 +1711,20 @@
    <translation>Protokolle verbergen</translation>
   </message>
   <message>
+   <source>Reopen now</source>
+   <translation>Jetzt neu öffnen</translation>
+  </message>
+  <message>
    <source>Diagnostics …</source>
    <translation>Diagnose …</translation>
+  </message>
+  <message>
+   <source>Help, keys and About</source>
+   <translation>Hilfe, Tasten und Über Shoal</translation>
+  </message>
+  <message>
+   <source>Also with F1</source>
+   <translation>Auch mit F1</translation>
   </message>
   <message>
    <source>Level {n} since {day}</source>
@@ -1623,8 +1739,12 @@
    <translation>Beim Üben zuerst gelöst am {day}</translation>
   </message>
   <message>
-   <source>Reached level {n} on {day}</source>
-   <translation>Stufe {n} erreicht am {day}</translation>
+   <source>Level {n} now</source>
+   <translation>Jetzt Stufe {n}</translation>
+  </message>
+  <message>
+   <source>{now}, reached {n} on {day}</source>
+   <translation>{now}, am {day} war es {n}</translation>
   </message>
   <message>
    <source>Skills</source>
@@ -2404,16 +2524,16 @@
    <translation>Bis morgen früh</translation>
   </message>
   <message>
+   <source>Pause for a while</source>
+   <translation>Eine Weile pausieren</translation>
+  </message>
+  <message>
    <source>Open Shoal</source>
    <translation>Shoal öffnen</translation>
   </message>
   <message>
    <source>Quit</source>
    <translation>Beenden</translation>
-  </message>
-  <message>
-   <source>Until I resume</source>
-   <translation>Bis ich weitermache</translation>
   </message>
   <message>
    <source>about {n} round an hour</source>
@@ -2427,16 +2547,8 @@
    </translation>
   </message>
   <message>
-   <source>It takes {needed} of memory; {free} are free.</source>
-   <translation>Es braucht {needed} Speicher; {free} sind frei.</translation>
-  </message>
-  <message>
    <source>{engine} on {device}</source>
    <translation>{engine} auf {device}</translation>
-  </message>
-  <message>
-   <source>It takes {needed} of memory.</source>
-   <translation>Es braucht {needed} Speicher.</translation>
   </message>
   <message>
    <source>The measurement ended unexpectedly. Learning works without it.</source>
@@ -2751,6 +2863,90 @@
    <translation>Einladung oder Adresse</translation>
   </message>
   <message>
+   <source>{n} rounds</source>
+   <translation>{n} Runden</translation>
+  </message>
+  <message>
+   <source>solves {n} of 100</source>
+   <translation>löst {n} von 100</translation>
+  </message>
+  <message>
+   <source>More</source>
+   <translation>Mehr</translation>
+  </message>
+  <message>
+   <source>Go back to round {n}? Keep what it is now, after round {now}, and you can return to it. Or delete the later rounds for good.</source>
+   <translation>Zurück zu Runde {n}? Hebst du den Stand nach Runde {now} auf, kannst du zu ihm zurück. Oder du löschst die späteren Runden endgültig.</translation>
+  </message>
+  <message>
+   <source>Keep both, go back</source>
+   <translation>Beides behalten, zurückgehen</translation>
+  </message>
+  <message>
+   <source>{version} learns again. What learns now is kept and can return too.</source>
+   <translation>{version} lernt wieder. Was jetzt lernt, bleibt aufgehoben und kann auch wiederkommen.</translation>
+  </message>
+  <message>
+   <source>Learn with this one again</source>
+   <translation>Wieder damit lernen</translation>
+  </message>
+  <message>
+   <source>This will be deleted for good: {version} ({size}). What learns now stays.</source>
+   <translation>Das wird endgültig gelöscht: {version} ({size}). Was jetzt lernt, bleibt.</translation>
+  </message>
+  <message>
+   <source>Delete for good</source>
+   <translation>Endgültig löschen</translation>
+  </message>
+  <message>
+   <source>Start over with round 1? Keep what {title} learned in {rounds} rounds, and you can return to it. Or delete that and its history for good. The model itself and your other models stay.</source>
+   <translation>Neu anfangen mit Runde 1? Hebst du auf, was {title} in {rounds} Runden gelernt hat, kannst du dahin zurück. Oder du löschst das und seinen Verlauf endgültig. Das Modell selbst und deine anderen Modelle bleiben.</translation>
+  </message>
+  <message>
+   <source>Keep it, start over</source>
+   <translation>Aufheben, neu anfangen</translation>
+  </message>
+  <message>
+   <source>A name for your model</source>
+   <translation>Ein Name für dein Modell</translation>
+  </message>
+  <message>
+   <source>Save name</source>
+   <translation>Namen speichern</translation>
+  </message>
+  <message>
+   <source>Back to an earlier round</source>
+   <translation>Zurück zu einer früheren Runde</translation>
+  </message>
+  <message>
+   <source>Kept versions</source>
+   <translation>Aufgehobene Stände</translation>
+  </message>
+  <message>
+   <source>Start over</source>
+   <translation>Neu anfangen</translation>
+  </message>
+  <message>
+   <source>Rename</source>
+   <translation>Umbenennen</translation>
+  </message>
+  <message>
+   <source>Give it a name</source>
+   <translation>Einen Namen geben</translation>
+  </message>
+  <message>
+   <source>Delete it</source>
+   <translation>Löschen</translation>
+  </message>
+  <message>
+   <source>Delete later rounds</source>
+   <translation>Spätere Runden löschen</translation>
+  </message>
+  <message>
+   <source>Delete it, start over</source>
+   <translation>Löschen, neu anfangen</translation>
+  </message>
+  <message>
    <source>Looking at what fits.</source>
    <translation>Sieht nach, was passt.</translation>
   </message>
@@ -2779,6 +2975,10 @@
    <translation>Löschen</translation>
   </message>
   <message>
+   <source>Retry now</source>
+   <translation>Jetzt versuchen</translation>
+  </message>
+  <message>
    <source>Download interrupted. Nothing is lost: it resumes where it stopped.</source>
    <translation>Download unterbrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
   </message>
@@ -2793,10 +2993,6 @@
   <message>
    <source>Remove from the list</source>
    <translation>Aus der Liste nehmen</translation>
-  </message>
-  <message>
-   <source>Delete for good</source>
-   <translation>Endgültig löschen</translation>
   </message>
   <message>
    <source>A new folder is made in</source>
@@ -2823,6 +3019,10 @@
    <translation>Was es gelernt hat, als LoRA-Adapter (PEFT)</translation>
   </message>
   <message>
+   <source>{called} ({title})</source>
+   <translation>{called} ({title})</translation>
+  </message>
+  <message>
    <source>Use this</source>
    <translation>Nehmen</translation>
   </message>
@@ -2835,16 +3035,16 @@
    <translation>Wähle erst ein anderes Modell zum Lernen.</translation>
   </message>
   <message>
-   <source>Licence to accept</source>
-   <translation>Lizenz nötig</translation>
-  </message>
-  <message>
    <source>Next in line.</source>
    <translation>Kommt als Nächstes.</translation>
   </message>
   <message>
    <source>Resume download</source>
    <translation>Download fortsetzen</translation>
+  </message>
+  <message>
+   <source>Licence to accept</source>
+   <translation>Lizenz nötig</translation>
   </message>
   <message>
    <source>Another Shoal is downloading it.</source>
@@ -2857,6 +3057,17 @@
   <message>
    <source>Your folder</source>
    <translation>Dein Ordner</translation>
+  </message>
+  <message>
+   <source>roughly {n} round an hour here</source>
+   <translation>hier grob {n} Runde pro Stunde</translation>
+  </message>
+  <message numerus="yes">
+   <source>roughly {n} rounds an hour here</source>
+   <translation>
+    <numerusform>hier grob {n} Runde pro Stunde</numerusform>
+    <numerusform>hier grob {n} Runden pro Stunde</numerusform>
+   </translation>
   </message>
   <message>
    <source>{have} of {total} ({share})</source>
@@ -2894,6 +3105,21 @@
    </translation>
   </message>
   <message>
+   <source>about {n} round an hour here</source>
+   <translation>hier etwa {n} Runde pro Stunde</translation>
+  </message>
+  <message numerus="yes">
+   <source>about {n} rounds an hour here</source>
+   <translation>
+    <numerusform>hier etwa {n} Runde pro Stunde</numerusform>
+    <numerusform>hier etwa {n} Runden pro Stunde</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Recommended. {about}</source>
+   <translation>Empfohlen. {about}</translation>
+  </message>
+  <message>
    <source>Already on this computer. {program} keeps its own copy.</source>
    <translation>Schon auf diesem Computer. {program} behält seine eigene Kopie.</translation>
   </message>
@@ -2908,6 +3134,10 @@
   <message>
    <source>Not in Shoal's catalogue.</source>
    <translation>Nicht in Shoals Liste.</translation>
+  </message>
+  <message>
+   <source>{why} Again in {span}.</source>
+   <translation>{why} Neuer Versuch in {span}.</translation>
   </message>
   <message>
    <source>Looking for the files.</source>
@@ -2974,6 +3204,14 @@
    <translation>{rounds}, {size}</translation>
   </message>
   <message>
+   <source>about {n} rounds a minute here</source>
+   <translation>hier etwa {n} Runden pro Minute</translation>
+  </message>
+  <message>
+   <source>roughly {n} rounds a minute here</source>
+   <translation>hier grob {n} Runden pro Minute</translation>
+  </message>
+  <message>
    <source>Too large</source>
    <translation>Zu groß</translation>
   </message>
@@ -2992,10 +3230,6 @@
   <message>
    <source>Fits</source>
    <translation>Passt</translation>
-  </message>
-  <message>
-   <source>about {span} a round here</source>
-   <translation>hier etwa {span} je Runde</translation>
   </message>
   <message>
    <source>nothing learned yet</source>
@@ -3476,8 +3710,8 @@
    <translation>Das stärkste dieser Liste; will eine Grafikkarte oder viel Speicher.</translation>
   </message>
   <message>
-   <source>Comes with Shoal. Tiny: it learns within minutes on any computer.</source>
-   <translation>Kommt mit Shoal. Winzig: Es lernt in Minuten auf jedem Computer.</translation>
+   <source>Built in. Gets visibly better within a minute, on any computer.</source>
+   <translation>Schon dabei. Wird auf jedem Rechner in einer Minute sichtbar besser.</translation>
   </message>
   <message>
    <source>Sums</source>
@@ -3550,6 +3784,10 @@
   <message>
    <source>Logic</source>
    <translation>Logik</translation>
+  </message>
+  <message>
+   <source>Prime factors</source>
+   <translation>Primfaktoren</translation>
   </message>
   <message>
    <source>When to learn</source>

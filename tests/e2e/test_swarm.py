@@ -16,10 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from app.bench.way import Way
 from app.sapo.questions import Coordinates, generate
 from app.sapo.seeds import held_out
 from tests.e2e.conftest import STARTER, make_tiny
-from tests.e2e.relay import Relay, Way, counts
+from tests.e2e.relay import Relay, counts
 from tests.e2e.shoal import PATIENCE_S, ROOT, Event, Running, command, rows
 from tests.interrupting import interruptible
 

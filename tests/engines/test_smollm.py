@@ -32,7 +32,7 @@ from tests.engines.models import reference
 from tests.engines.speaking import HOSTILE
 from tests.engines.test_gguf_unpack import requantised, weights
 
-TEXT = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+TEXT = (Path(__file__).parents[2] / "resources/help/experiment.md").read_text("utf-8")
 POSITIONS, CHUNK = 1024, 256
 Logits = NDArray[np.float32]
 

@@ -14,11 +14,7 @@ from app.sapo.asking import (
     extract_answer,
     lenient,
     messages,
-    shows_work,
 )
-from app.sapo.pupil import MOST, WORKING, worked
-from app.sapo.questions import draw
-from app.sapo.scorers import score
 
 
 def test_examples_are_earlier_turns_of_the_same_talk() -> None:
@@ -68,20 +64,3 @@ def test_nothing_hostile_comes_through_longer_than_an_answer_may_be() -> None:
         for found in (extract_answer(text), lenient(text)):
             assert found is None or 0 < len(found) <= MAX_ANSWER
     assert lenient("1" * 1_000_000) is not None and lenient("x" * 1_000_000) is None
-
-
-@pytest.mark.parametrize("family", WORKING)
-def test_a_worked_example_is_right_and_short(family: str) -> None:
-    for level in (0, 1, 2):
-        for seed in range(10):
-            question = draw(family, level, 2**45 + seed * 2**22)
-            text = worked(question)
-            if text:
-                answer = extract_answer(text)
-                assert answer is not None and score(family, answer, question.entry) >= 0.99, text
-                assert shows_work(text) and len(text) <= MOST
-        assert text or level, f"{family} has no example at its first level"
-
-
-def test_a_family_without_working_has_no_example() -> None:
-    assert worked(draw("number_sorting", 0, 2**45)) == ""

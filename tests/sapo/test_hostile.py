@@ -12,15 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.sapo import scorers
 from app.sapo.asking import MAX_ANSWER, extract_answer
-from app.sapo.families import FAMILIES
+from app.sapo.families import FAMILIES, scores
 from app.sapo.questions import Question, draw
 from app.sapo.sandbox import Sandbox
 
 LEVELS = [(family.name, level) for family in FAMILIES.values() for level in range(len(family.levels))]
-INTEGERS = ("chain_sum", "basic_arithmetic", "gcd", "lcm", "simple_equations", "count_bits", "letter_counting")
-EXACT = ("spell_backward", "base_conversion", "bf")
 
 FULL_WIDTH = str.maketrans({c: chr(ord(c) + 0xFEE0) for c in string.digits + string.ascii_letters + "-+/."})
 ARABIC = str.maketrans(string.digits, "٠١٢٣٤٥٦٧٨٩")
@@ -196,8 +193,8 @@ def question_of(family: str, level: int, seed: int = 11) -> Question:
 @pytest.mark.parametrize(("family", "level"), LEVELS)
 def test_hostile_answers_earn_nothing(family: str, level: int, sandbox: Sandbox, tmp_path: Path) -> None:
     question = question_of(family, level)
-    truth = scorers.solution(family, question.entry)
-    other = scorers.solution(family, question_of(family, level, seed=12).entry)
+    truth = FAMILIES[family].solution(question.entry)
+    other = FAMILIES[family].solution(question_of(family, level, seed=12).entry)
     canary = tmp_path / "canary"
     hostile = [*payloads(canary), *BOMBS, *ODD, *about(truth, other)]
     if any(character.isdigit() for character in truth):
@@ -206,13 +203,15 @@ def test_hostile_answers_earn_nothing(family: str, level: int, sandbox: Sandbox,
         hostile.remove(f"{truth} {truth}")
         hostile.append(f"{truth} ∨ ¬({truth})")
 
-    scores = sandbox.score(question.coordinates, [truth, *hostile, truth])
+    hostile = [text for text in hostile if text.strip() != truth]  # to some questions it is the answer
+
+    given = sandbox.score(question.coordinates, [truth, *hostile, truth])
     pid = sandbox.pid
 
-    assert scores[0] == scores[-1] == 1.0
-    paid = [(text[:60], score) for text, score in zip(hostile, scores[1:-1], strict=True) if score]
+    assert given[0] == given[-1] == 1.0
+    paid = [(text[:60], score) for text, score in zip(hostile, given[1:-1], strict=True) if score]
     assert all(score == 0.25 for _, score in paid), paid
-    assert sandbox.score(question.coordinates, hostile) == scores[1:-1]
+    assert sandbox.score(question.coordinates, hostile) == given[1:-1]
     assert sandbox.pid == pid, "an answer cost the child its life"
     assert not canary.exists()
 
@@ -222,8 +221,10 @@ def test_scorers_survive_hostile_text_also_without_the_sandbox(family: str, tmp_
     entry = question_of(family, 1).entry
     canary = tmp_path / "canary"
     for text in [*payloads(canary), *BOMBS, *ODD]:
-        assert scorers.score(family, text, entry) == 0.0 or family == "propositional_logic"
-        assert scorers.SCORERS[family].score(text[:100_000], entry) in (0.0, 0.25)
+        if text.strip() == FAMILIES[family].solution(entry):
+            continue
+        assert FAMILIES[family].judge(text, entry) == 0.0 or family == "propositional_logic"
+        assert FAMILIES[family].score(text[:100_000], entry) in (0.0, 0.25)
     assert not canary.exists()
 
 
@@ -239,15 +240,15 @@ NEAR = st.text("0123456789+-.,/ []'\"\n$\\{}frac=xPQRS∧∨¬→↔()eE_", max_
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(key=st.sampled_from(LEVELS), text=st.one_of(ANYTHING, NEAR))
 def test_any_text_gets_a_score(key: tuple[str, int], text: str) -> None:
-    assert 0.0 <= scorers.score(key[0], text, entry_of(key)) <= 1.0
-    assert 0.0 <= scorers.SCORERS[key[0]].score(text, entry_of(key)) <= 1.0
+    assert 0.0 <= FAMILIES[key[0]].judge(text, entry_of(key)) <= 1.0
+    assert 0.0 <= FAMILIES[key[0]].score(text, entry_of(key)) <= 1.0
 
 
 @st.composite
 def mutations(choose: st.DrawFn) -> tuple[str, Any, str]:
     """A family, an entry, and its truth with one to three characters inserted, deleted or replaced."""
     key = choose(st.sampled_from(LEVELS))
-    text = scorers.solution(key[0], entry_of(key))
+    text = FAMILIES[key[0]].solution(entry_of(key))
     for _ in range(choose(st.integers(1, 3))):
         at = choose(st.integers(0, len(text)))
         new = choose(
@@ -261,14 +262,15 @@ def mutations(choose: st.DrawFn) -> tuple[str, Any, str]:
 @given(mutations())
 def test_a_changed_truth_is_only_right_when_it_says_the_same(mutation: tuple[str, Any, str]) -> None:
     family, entry, text = mutation
-    score = scorers.score(family, text, entry)
+    score = FAMILIES[family].judge(text, entry)
     assert 0.0 <= score <= 1.0
     if score < 1.0:
         return
-    assert family == "propositional_logic" or (text.isascii() and "\0" not in text)
-    if family in INTEGERS:
+    strange = {character for character in text if not character.isascii() or character == "\0"}
+    assert family == "propositional_logic" or strange <= set(FAMILIES[family].solution(entry))
+    if FAMILIES[family].score is scores.integer:
         assert Decimal(text.strip().replace(",", "")) == Decimal(entry["answer"])
-    elif family in EXACT:
+    elif FAMILIES[family].score is scores.exact:
         assert text.strip() == entry["answer"]
     elif family in ("arc_1d", "binary_matrix"):
         assert text.split() == entry["answer"].split()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import getcontext
 from typing import Any
 
+import msgspec
 import pytest
 
-from app.sapo import questions, scorers
+from app.sapo import questions
+from app.sapo.families import FAMILIES
 from app.sapo.questions import Coordinates, QuestionError, UnsoundQuestion, draw, generate
 
 
@@ -72,17 +74,18 @@ def test_draw_walks_on_to_a_sound_question_of_the_same_seed() -> None:
     assert generate(question.coordinates) == question == draw("propositional_logic", 0, place.seed)
 
 
+def but_for(sound: Callable[[object], bool]) -> Any:
+    return msgspec.structs.replace(FAMILIES["gcd"], sound=sound)
+
+
 def test_draw_gives_up_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scorers, "sound", lambda family, entry: False)
+    monkeypatch.setitem(FAMILIES, "gcd", but_for(lambda entry: False))  # type: ignore[arg-type]
     with pytest.raises(QuestionError, match="gcd at level 0 has no question at seed 9: take another seed"):
         draw("gcd", 0, 9)
 
 
 def test_an_error_inside_the_library_is_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    def divide(family: str, entry: object) -> bool:
-        return bool(1 // 0)
-
-    monkeypatch.setattr(scorers, "sound", divide)
+    monkeypatch.setitem(FAMILIES, "gcd", but_for(lambda entry: bool(1 // 0)))  # type: ignore[arg-type]
     with pytest.raises(UnsoundQuestion):
         generate(coordinates())
 

@@ -30,7 +30,6 @@ from app.sapo.questions import (
     make,
 )
 from app.sapo.sandbox import Sandbox, SandboxError, SandboxResting
-from app.sapo.scorers import solution
 from app.sapo.scoring import score_group
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,7 +38,7 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and li
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is bounded where /proc tells")
 
 QUESTION = draw("gcd", 2, 3)
-RIGHT = solution("gcd", QUESTION.entry)
+RIGHT = FAMILIES["gcd"].solution(QUESTION.entry)
 WRONG = RIGHT + "1"
 
 
@@ -157,7 +156,7 @@ def test_threads_and_asyncio_share_one_child(sandbox: Sandbox) -> None:
                 asyncio.to_thread(
                     sandbox.score,
                     question.coordinates,
-                    [solution(question.coordinates.family, question.entry), "x"],
+                    [FAMILIES[question.coordinates.family].solution(question.entry), "x"],
                 )
                 for question in questions
             )

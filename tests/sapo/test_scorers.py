@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from app.sapo import library, scorers
+from app.sapo import library
 from app.sapo.families import FAMILIES
+from app.sapo.families.family import clamp
 from app.sapo.questions import draw
-from app.sapo.scorers import arithmetic, dates, formula, logic, words
+from app.sapo.reading import formula
 
 LEVELS = [(family.name, level) for family in FAMILIES.values() for level in range(len(family.levels))]
 
@@ -21,17 +22,17 @@ def test_the_truth_scores_1_and_the_truths_of_other_questions_0(family: str, lev
     items = 20 if (family, level) == ("bf", 1) else 50
     entries = [draw(family, level, seed * 10**8 + 7).entry for seed in range(items)]
     for i, entry in enumerate(entries):
-        truth = scorers.solution(family, entry)
-        assert scorers.score(family, truth, entry) == 1.0
-        assert scorers.score(family, f" {truth}\n", entry) == 1.0
+        truth = FAMILIES[family].solution(entry)
+        assert FAMILIES[family].judge(truth, entry) == 1.0
+        assert FAMILIES[family].judge(f" {truth}\n", entry) == 1.0
         for other in (entries[i - 1], entries[i - 2]):
-            theirs = scorers.solution(family, other)
+            theirs = FAMILIES[family].solution(other)
             if family == "propositional_logic":
                 # The library reads this text of ours without harm. It pays 0.25 or 1 for what follows at all.
                 follows = library.gym().get_score_answer_fn(family)(theirs, entry) >= 0.25
-                assert follows or scorers.score(family, theirs, entry) == 0.0
+                assert follows or FAMILIES[family].judge(theirs, entry) == 0.0
             elif theirs != truth:
-                assert scorers.score(family, theirs, entry) < 0.99
+                assert FAMILIES[family].judge(theirs, entry) < 0.99
 
 
 @pytest.mark.parametrize("level", range(3))
@@ -56,7 +57,7 @@ def integer_entry(answer: str, **metadata: Any) -> dict[str, Any]:
     "text", ["1005", " 1005 ", "+1005", "01005", "1,005", "1005.0", "1005.000", "\t1005\r\n"]
 )
 def test_an_integer_in_fair_forms(text: str) -> None:
-    assert arithmetic.integer(text, integer_entry("1005")) == 1.0
+    assert FAMILIES["gcd"].score(text, integer_entry("1005")) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -86,20 +87,20 @@ def test_an_integer_in_fair_forms(text: str) -> None:
     ],
 )
 def test_what_is_no_integer(text: str) -> None:
-    assert arithmetic.integer(text, integer_entry("1005")) == 0.0
+    assert FAMILIES["gcd"].score(text, integer_entry("1005")) == 0.0
 
 
 def test_signs_count() -> None:
-    assert arithmetic.integer("-5", integer_entry("-5")) == 1.0
-    assert arithmetic.integer("5", integer_entry("-5")) == 0.0
-    assert arithmetic.integer("-0", integer_entry("0")) == 1.0
+    assert FAMILIES["gcd"].score("-5", integer_entry("-5")) == 1.0
+    assert FAMILIES["gcd"].score("5", integer_entry("-5")) == 0.0
+    assert FAMILIES["gcd"].score("-0", integer_entry("0")) == 1.0
 
 
 @pytest.mark.parametrize(
     ("text", "score"), [("4", 1.0), ("x = 4", 1.0), ("x=4", 1.0), ("y = 4", 0.0), ("= 4", 0.0)]
 )
 def test_equation(text: str, score: float) -> None:
-    assert arithmetic.equation(text, integer_entry("4", variable="x")) == score
+    assert FAMILIES["simple_equations"].score(text, integer_entry("4", variable="x")) == score
 
 
 FRACTION = {
@@ -131,13 +132,18 @@ FRACTION = {
     ],
 )
 def test_fraction(text: str, score: float) -> None:
-    assert arithmetic.fraction(text, FRACTION) == score
+    assert FAMILIES["fraction_simplification"].score(text, FRACTION) == score
 
 
 def test_a_fraction_that_is_whole() -> None:
     metadata = {"numerator": 6, "denominator": 6, "simplified_numerator": 1, "simplified_denominator": 1}
     entry = {"answer": "1/1", "metadata": metadata}
-    assert [arithmetic.fraction(text, entry) for text in ("1/1", "1", "2/2", "3")] == [1.0, 1.0, 0.25, 0.0]
+    assert [FAMILIES["fraction_simplification"].score(text, entry) for text in ("1/1", "1", "2/2", "3")] == [
+        1.0,
+        1.0,
+        0.25,
+        0.0,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +165,7 @@ def test_a_fraction_that_is_whole() -> None:
 )
 def test_decimal(text: str, score: float) -> None:
     """The library writes this truth as 8.5E+2, so that one exponent is known; and accepts 849.9 at level 0."""
-    assert scorers.score("decimal_arithmetic", text, {"answer": "8.5E+2"}) == score
+    assert FAMILIES["decimal_arithmetic"].judge(text, {"answer": "8.5E+2"}) == score
 
 
 def decimal_entry(expression: str, digits: int, answer: str) -> dict[str, Any]:
@@ -167,15 +173,19 @@ def decimal_entry(expression: str, digits: int, answer: str) -> dict[str, Any]:
 
 
 def test_a_decimal_truth_that_was_rounded_to_even_or_twice_is_unsound() -> None:
-    assert arithmetic.sound_decimal(decimal_entry("5.1+6.9", 4, "12.0"))
-    assert not arithmetic.sound_decimal(decimal_entry("(2.5/1.6)", 4, "1.562"))  # 1.5625, half up is 1.563
-    assert not arithmetic.sound_decimal(decimal_entry("(3.7/5.55)*1.1", 5, "0.73334"))  # rounded twice
-    assert not arithmetic.sound_decimal(decimal_entry("1.0/(2.5-2.5)", 5, "0"))
+    assert FAMILIES["decimal_arithmetic"].sound(decimal_entry("5.1+6.9", 4, "12.0"))
+    assert not FAMILIES["decimal_arithmetic"].sound(
+        decimal_entry("(2.5/1.6)", 4, "1.562")
+    )  # 1.5625, half up is 1.563
+    assert not FAMILIES["decimal_arithmetic"].sound(
+        decimal_entry("(3.7/5.55)*1.1", 5, "0.73334")
+    )  # rounded twice
+    assert not FAMILIES["decimal_arithmetic"].sound(decimal_entry("1.0/(2.5-2.5)", 5, "0"))
 
 
 def test_a_truth_of_floor_division_is_unsound() -> None:
-    assert arithmetic.sound_expression(integer_entry("13", expression="( -( -91 / 7 ) )"))
-    assert not arithmetic.sound_expression(integer_entry("-5", expression="-56 / -( 16 - 24 + -4 )"))
+    assert FAMILIES["basic_arithmetic"].sound(integer_entry("13", expression="( -( -91 / 7 ) )"))
+    assert not FAMILIES["basic_arithmetic"].sound(integer_entry("-5", expression="-56 / -( 16 - 24 + -4 )"))
 
 
 @pytest.mark.parametrize(
@@ -184,12 +194,12 @@ def test_a_truth_of_floor_division_is_unsound() -> None:
 )
 def test_an_equation_that_everything_solves_is_unsound(equation: str, answer: str, sound: bool) -> None:
     entry = integer_entry(answer, equation=equation, variable="k")
-    assert arithmetic.sound_equation(entry) is sound
+    assert FAMILIES["simple_equations"].sound(entry) is sound
 
 
 def test_a_fraction_not_in_lowest_terms_is_unsound() -> None:
     metadata = {"numerator": 36, "denominator": 48, "simplified_numerator": 6, "simplified_denominator": 8}
-    assert not arithmetic.sound_fraction({"metadata": metadata})
+    assert not FAMILIES["fraction_simplification"].sound({"metadata": metadata})
 
 
 SORTED = {"answer": "['62.0', '-0.0', '-74.5']", "metadata": {"sorted_numbers": ["62.0", "-0.0", "-74.5"]}}
@@ -217,7 +227,7 @@ SORTED = {"answer": "['62.0', '-0.0', '-74.5']", "metadata": {"sorted_numbers": 
 )
 def test_sorting(text: str, score: float) -> None:
     """The library accepts [62.4, 0, -74.5]: anything less than one off."""
-    assert scorers.score("number_sorting", text, SORTED) == score
+    assert FAMILIES["number_sorting"].judge(text, SORTED) == score
 
 
 MATRIX = {"answer": "0 1\n1 2", "metadata": {"solution": [[0, 1], [1, 2]], "matrix": [[0, 1], [1, 1]]}}
@@ -238,35 +248,39 @@ MATRIX = {"answer": "0 1\n1 2", "metadata": {"solution": [[0, 1], [1, 2]], "matr
     ],
 )
 def test_distances(text: str, score: float) -> None:
-    assert scorers.score("binary_matrix", text, MATRIX) == score
+    assert FAMILIES["binary_matrix"].judge(text, MATRIX) == score
 
 
 def test_colours() -> None:
     entry = {"answer": "0 5 5", "metadata": {"test_example": {"input": [5, 0, 5], "output": [0, 5, 5]}}}
     forms = ["0 5 5", "0  5 5", "055", "0, 5, 5", "0 5 5\n0 5 5", "0\n5\n5"]
-    assert [scorers.score("arc_1d", text, entry) for text in forms] == [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    assert [FAMILIES["arc_1d"].judge(text, entry) for text in forms] == [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
 
 
 def test_questions_whose_answer_can_be_copied_are_unsound() -> None:
     example = {"input": [1, 0], "output": [0, 1]}
-    assert scorers.sound("binary_matrix", MATRIX)
-    assert not scorers.sound("binary_matrix", {"metadata": {"solution": [[0, 1]], "matrix": [[0, 1]]}})
+    assert FAMILIES["binary_matrix"].sound(MATRIX)
+    assert not FAMILIES["binary_matrix"].sound({"metadata": {"solution": [[0, 1]], "matrix": [[0, 1]]}})
 
     def row(test: dict[str, list[int]]) -> dict[str, Any]:
         return {"metadata": {"test_example": test, "train_examples": [example]}}
 
-    assert scorers.sound("arc_1d", row({"input": [2, 0], "output": [0, 2]}))
-    assert not scorers.sound("arc_1d", row({"input": [0, 2], "output": [0, 2]}))
-    assert not scorers.sound("arc_1d", row(example))
+    assert FAMILIES["arc_1d"].sound(row({"input": [2, 0], "output": [0, 2]}))
+    assert not FAMILIES["arc_1d"].sound(row({"input": [0, 2], "output": [0, 2]}))
+    assert not FAMILIES["arc_1d"].sound(row(example))
 
 
 def test_words() -> None:
-    assert words.exact(" mimE\n", {"answer": "mimE"}) == 1.0
-    assert words.exact("mime", {"answer": "mimE"}) == 0.0
-    assert words.exact("1D57", {"answer": "1d57"}) == 0.0  # the question asks for lowercase letters
-    assert words.caesar("smith  mused", {"answer": "SMITH MUSED"}) == 1.0
-    assert words.caesar("SMITHMUSED", {"answer": "SMITH MUSED"}) == 0.0
-    assert words.caesar("ſMITH MUSED", {"answer": "SMITH MUSED"}) == 0.0  # a long s, whose capital is S
+    assert FAMILIES["base_conversion"].score(" mimE\n", {"answer": "mimE"}) == 1.0
+    assert FAMILIES["base_conversion"].score("mime", {"answer": "mimE"}) == 0.0
+    assert (
+        FAMILIES["base_conversion"].score("1D57", {"answer": "1d57"}) == 0.0
+    )  # the question asks for lowercase letters
+    assert FAMILIES["caesar_cipher"].score("smith  mused", {"answer": "SMITH MUSED"}) == 1.0
+    assert FAMILIES["caesar_cipher"].score("SMITHMUSED", {"answer": "SMITH MUSED"}) == 0.0
+    assert (
+        FAMILIES["caesar_cipher"].score("ſMITH MUSED", {"answer": "SMITH MUSED"}) == 0.0
+    )  # a long s, whose capital is S
 
 
 def caesar_entry(cipher: str, rotation: int, answer: str) -> dict[str, Any]:
@@ -274,16 +288,16 @@ def caesar_entry(cipher: str, rotation: int, answer: str) -> dict[str, Any]:
 
 
 def test_a_cipher_must_decode_to_its_truth_and_be_long_enough_to_be_read() -> None:
-    assert words.sound_caesar(caesar_entry("OP SFTVMU", 1, "NO RESULT"))
-    assert not words.sound_caesar(caesar_entry("NS", 1, "MR"))
-    assert not words.sound_caesar(caesar_entry("OP SFTVMU", 2, "NO RESULT"))
-    assert not words.sound_caesar(caesar_entry("GDTUVG", 0, "ÉDTUVG"))
+    assert FAMILIES["caesar_cipher"].sound(caesar_entry("OP SFTVMU", 1, "NO RESULT"))
+    assert not FAMILIES["caesar_cipher"].sound(caesar_entry("NS", 1, "MR"))
+    assert not FAMILIES["caesar_cipher"].sound(caesar_entry("OP SFTVMU", 2, "NO RESULT"))
+    assert not FAMILIES["caesar_cipher"].sound(caesar_entry("GDTUVG", 0, "ÉDTUVG"))
 
 
 @pytest.mark.parametrize(("letter", "count", "sound"), [("s", "2", False), ("t", "3", True), ("8", "1", False)])
 def test_letters_that_are_also_capitals_or_digits_are_unsound(letter: str, count: str, sound: bool) -> None:
     entry = integer_entry(count, target_letter=letter, span=["States", "twe", "1889"])
-    assert words.sound_letters(entry) is sound
+    assert FAMILIES["letter_counting"].sound(entry) is sound
 
 
 @pytest.mark.parametrize(
@@ -303,7 +317,7 @@ def test_letters_that_are_also_capitals_or_digits_are_unsound(letter: str, count
     ],
 )
 def test_calendar(task: str, truth: str, text: str, score: float) -> None:
-    assert dates.calendar(text, integer_entry(truth, task=task)) == score
+    assert FAMILIES["calendar_arithmetic"].score(text, integer_entry(truth, task=task)) == score
 
 
 def test_calendar_questions_that_leave_something_open_are_unsound() -> None:
@@ -313,9 +327,13 @@ def test_calendar_questions_that_leave_something_open_are_unsound() -> None:
     def first(target: str) -> dict[str, Any]:
         return integer_entry("Monday", task="weekday_of_date_from_first_date", target_date=target)
 
-    assert dates.sound_calendar(business("2022-12-30")) and not dates.sound_calendar(business("2023-01-02"))
-    assert dates.sound_calendar(first("2022-02-28")) and not dates.sound_calendar(first("2022-03-01"))
-    assert dates.sound_calendar(integer_entry("No", task="is_leap_year"))
+    assert FAMILIES["calendar_arithmetic"].sound(business("2022-12-30")) and not FAMILIES[
+        "calendar_arithmetic"
+    ].sound(business("2023-01-02"))
+    assert FAMILIES["calendar_arithmetic"].sound(first("2022-02-28")) and not FAMILIES[
+        "calendar_arithmetic"
+    ].sound(first("2022-03-01"))
+    assert FAMILIES["calendar_arithmetic"].sound(integer_entry("No", task="is_leap_year"))
 
 
 def logic_entry(*premises: str, variables: str = "PQR") -> dict[str, Any]:
@@ -348,14 +366,16 @@ def logic_entry(*premises: str, variables: str = "PQR") -> dict[str, Any]:
     ],
 )
 def test_conclusions(text: str, score: float) -> None:
-    assert logic.conclusion(text, logic_entry("P", "(P → Q)")) == score
+    assert FAMILIES["propositional_logic"].score(text, logic_entry("P", "(P → Q)")) == score
 
 
 def test_contradictory_premises_are_unsound_and_so_are_those_without_anything_to_infer() -> None:
-    assert logic.sound(logic_entry("P", "(P → Q)"))
-    assert not logic.sound(logic_entry("P", "¬P"))  # anything follows
-    assert not logic.sound(logic_entry("P", "(P ∧ P)"))  # the second says nothing new
-    assert not logic.sound(logic_entry("P", "Q"))  # their conjunction is as long as they are
+    assert FAMILIES["propositional_logic"].sound(logic_entry("P", "(P → Q)"))
+    assert not FAMILIES["propositional_logic"].sound(logic_entry("P", "¬P"))  # anything follows
+    assert not FAMILIES["propositional_logic"].sound(logic_entry("P", "(P ∧ P)"))  # the second says nothing new
+    assert not FAMILIES["propositional_logic"].sound(
+        logic_entry("P", "Q")
+    )  # their conjunction is as long as they are
 
 
 @pytest.mark.parametrize(
@@ -395,11 +415,11 @@ def test_no_constant_and_no_copied_premises_solve_the_logic_family(level: int) -
             " ↔ ".join(premises),
             f"{premises[0]} ∨ P",
         ]
-        assert not any(scorers.score("propositional_logic", copy, entry) == 1.0 for copy in copies)
+        assert not any(FAMILIES["propositional_logic"].judge(copy, entry) == 1.0 for copy in copies)
         for constant in formula.shortest(("P", "Q", "R")).values():
-            solved[constant] += scorers.score("propositional_logic", constant, entry) == 1.0
+            solved[constant] += FAMILIES["propositional_logic"].judge(constant, entry) == 1.0
     assert max(solved.values()) / 60 < 0.4
 
 
 def test_raw_scores_are_clamped() -> None:
-    assert [scorers.clamp(raw) for raw in (float("nan"), -1.0, 0.3, 7.0)] == [0.0, 0.0, 0.3, 1.0]
+    assert [clamp(raw) for raw in (float("nan"), -1.0, 0.3, 7.0)] == [0.0, 0.0, 0.3, 1.0]

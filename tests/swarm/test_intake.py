@@ -19,7 +19,7 @@ from app.bench import spoiling
 from app.bench.spoiling import Spoiler, payloads
 from app.lab.foes import KINDS, Foe, Published
 from app.sapo import sandbox as sandbox_
-from app.sapo.families import FAMILIES, Family
+from app.sapo.families import FAMILIES
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates, UnsoundQuestion, make
 from app.sapo.sandbox import Sandbox
@@ -305,7 +305,7 @@ def test_code_in_answers_never_runs(intake: Intake, tmp_path: Path) -> None:
 def test_a_question_that_takes_long_costs_its_author(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox_, "COMMAND", (sys.executable, str(STAND_IN), str(tmp_path), "works"))
     monkeypatch.setenv("PYTHONPATH", str(STAND_IN.parents[2]))
-    monkeypatch.setitem(FAMILIES, "hang", Family(name="hang", title="", levels=({},)))  # type: ignore[arg-type]
+    monkeypatch.setitem(FAMILIES, "hang", msgspec.structs.replace(FAMILIES["gcd"], name="hang"))  # type: ignore[arg-type]
     monkeypatch.setattr(sandbox_, "LOAD_SECONDS", 0.2)
     with Sandbox() as slow:
         intake = Intake(slow, SWARM, [])

@@ -19,12 +19,23 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
     QScrollArea,
     QSlider,
+    QTextEdit,
     QWidget,
 )
 
 from app.ui.widgets.pieces import Elided
 
-CONTROLS = (QAbstractButton, QAbstractItemView, QAbstractSpinBox, QComboBox, QLineEdit, QPlainTextEdit, QSlider)
+CONTROLS = (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSpinBox,
+    QComboBox,
+    QLineEdit,
+    QPlainTextEdit,
+    QSlider,
+    QTextEdit,
+)
+_NO_ROLES = (QAccessible.Role.NoRole, QAccessible.Role.Client, QAccessible.Role.Window)
 
 
 def faults(window: QWidget) -> list[str]:
@@ -42,6 +53,8 @@ def faults(window: QWidget) -> list[str]:
             seen = QAccessible.queryAccessibleInterface(widget)
             if seen is None or not seen.text(QAccessible.Text.Name):
                 found.append(f"{_told(widget)} has no name")
+            elif seen.role() in _NO_ROLES:
+                found.append(f"{_told(widget)} has no role")
         if (need := _missing(widget)) is not None:
             found.append(f"{_told(widget)} is cut: {need}")
     return found

@@ -64,7 +64,7 @@ def scenes(home: Path | None) -> list[tuple[str, str, View]]:
         alone = views.recorded(home)
     made = [
         (key, key, together if key in ("live", "swarm", "privacy") else alone)
-        for key in ("overview", "live", "skills", "swarm", "history", "privacy", "settings")
+        for key in ("overview", "live", "skills", "swarm", "history", "privacy", "settings", "help")
     ]
     made += [
         ("welcome", "overview", View(home="/home/ada/.local/share/shoal")),

@@ -30,7 +30,6 @@ from pytestqt.qtbot import QtBot
 from app.node.preferences import SETTINGS as RULES
 from app.node.records import Probe
 from app.swarm.ledger import Message
-from app.ui.about import About
 from app.ui.choices import SETTINGS
 from app.ui.model import Family, Milestone, State, View
 from app.ui.pages.frame import Actions
@@ -628,10 +627,3 @@ def test_screen_readers_hear_what_each_control_is(qtbot: QtBot, light: Theme, ac
             labels = [other.text(QAccessible.Text.Name) for other, how in heard.relations()]
             assert heard.role() == role.ComboBox and widget.accessibleName() in labels
     assert seen[role.Grouping] >= 3 and seen[role.ComboBox] >= 2 and seen[role.CheckBox] >= 5
-
-
-def test_keys_are_told(qtbot: QtBot) -> None:
-    about = About(None)
-    qtbot.addWidget(about)
-    said = texts(about)
-    assert "Ctrl+P" in said and "Ctrl+F" in said and "Ctrl+," in said and "Version" in said

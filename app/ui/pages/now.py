@@ -127,6 +127,8 @@ class Now(QFrame):
         sentence = words.reason(view, now)
         if view.step is Step.PLACING and view.state is State.LEARNING:
             return tr("A minute or two, once for each model: it tries a few puzzles of every kind.")
+        if view.state is State.STARTING and view.step is not None:
+            return "" if view.curve else tr("The first start with a model can take a minute.")
         if words.held(view):
             kept = tr("Memory is free; everything learned is kept.")
             return kept if view.state is State.PAUSED else tr("It resumes by itself.")

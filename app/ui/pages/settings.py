@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QFrame, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
 from app import remedy
 from app.desktop.autostart import AutostartError
 from app.node.preferences import SETTINGS as RULES
 from app.node.setting import Setting
-from app.ui.about import About
 from app.ui.choices import SETTINGS
 from app.ui.model import View
 from app.ui.pages.bundle import BundleDialog
@@ -26,7 +25,7 @@ from app.ui.pages.logview import LogView
 from app.ui.pages.storage import Storage
 from app.ui.texts import tr
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule
+from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule, search
 from app.ui.widgets.update_card import UpdateCard
 
 CHOICES = {setting.key for setting in SETTINGS if not setting.elsewhere}
@@ -39,12 +38,7 @@ class SettingsPage(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Settings"))
         self._view = View()
-        self._find = QLineEdit()
-        self._find.setPlaceholderText(tr("Search settings"))
-        self._find.setAccessibleName(tr("Search settings"))
-        self._find.setClearButtonEnabled(True)
-        self._find.setFixedWidth(240)
-        self._find.textChanged.connect(self._search)
+        self._find = search(tr("Search settings"), self._search, width=240)
         self.header.addWidget(self._find)
         self._lines: list[tuple[QFrame, SettingRow]] = []
         declared: list[Setting] = [*RULES, *SETTINGS]
@@ -176,7 +170,7 @@ class SettingsPage(Page):
             row(
                 self._toggle,
                 button(tr("Diagnostics …"), self._show_bundle),
-                button(tr("About Shoal and its keys"), lambda: About(self.window()).exec()),
+                button(tr("Help, keys and About"), lambda: self.ask.go("help"), "", tr("Also with F1")),
                 1,
             ),
             self._log,

@@ -1,24 +1,23 @@
-"""Calendar questions: a weekday, yes or no, or a number of days."""
+"""Weekdays, leap years and numbers of days."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from app.sapo.scorers import arithmetic, reading
+from app.sapo import reading
+from app.sapo.families import scores
+from app.sapo.families.family import Entry, Family, Kind
 
 _COUNTED = ("count_days", "count_business_days", "recurring_event_day")
 
 
-def calendar(answer: str, entry: Mapping[str, Any]) -> float:
+def _score(answer: str, entry: Entry) -> float:
     """1 for the truth: a number for the counting tasks, else the weekday's full name or Yes or No in any case.
     The library would pay numbers by how near they are."""
     if entry["metadata"]["task"] in _COUNTED:
-        return arithmetic.integer(answer, entry)
+        return scores.integer(answer, entry)
     return float(answer.isascii() and answer.strip(reading.SPACE).lower() == entry["answer"].lower())
 
 
-def sound_calendar(entry: Mapping[str, Any]) -> bool:
+def _sound(entry: Entry) -> bool:
     """Whether the question says all that its truth needs.
 
     Half of count_business_days ends in the year after the one the question prints. And "if January 1 was a
@@ -29,3 +28,21 @@ def sound_calendar(entry: Mapping[str, Any]) -> bool:
     if metadata["task"] == "weekday_of_date_from_first_date":
         return str(metadata["target_date"])[5:7] in ("01", "02")
     return True
+
+
+FAMILY = Family(
+    name="calendar_arithmetic",
+    title="Calendar",
+    kind=Kind.TIME,
+    levels=(
+        dict(tasks=["weekday_offset", "weekday_of_date"], offset_upper_bound=14),
+        dict(
+            tasks=["weekday_offset", "weekday_of_date", "is_leap_year", "count_days"],
+            offset_upper_bound=100,
+        ),
+        dict(offset_upper_bound=365),
+    ),
+    score=_score,
+    sound=_sound,
+    paper=True,
+)

@@ -31,6 +31,14 @@ def evaluate(text: str, values: Mapping[str, Fraction] | None = None) -> Fractio
     return value
 
 
+def exactly(text: str) -> Fraction | None:
+    """The exact value, None where there is none."""
+    try:
+        return evaluate(text)
+    except ExpressionError:
+        return None
+
+
 class _Reader:
     """Recursive descent over the tokens."""
 

@@ -10,12 +10,10 @@ quarter of our levels, and every way of putting premises together none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import msgspec
 
-from app.sapo.scorers.formula import FormulaError, everywhere, occurrences, shortest, truth_table
+from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.reading.formula import FormulaError, everywhere, occurrences, shortest, truth_table
 
 
 class _Premises(msgspec.Struct, frozen=True):
@@ -35,7 +33,7 @@ class _Premises(msgspec.Struct, frozen=True):
         return self.imply(table) and not alone and length < self.too_long
 
 
-def conclusion(answer: str, entry: Mapping[str, Any]) -> float:
+def _score(answer: str, entry: Entry) -> float:
     """1 for a conclusion that had to be inferred, 0.25 for one that follows, but from one premise alone or at
     length. 0 for what does not follow, says nothing, or is no formula over the question's variables."""
     premises = _premises(entry)
@@ -48,22 +46,22 @@ def conclusion(answer: str, entry: Mapping[str, Any]) -> float:
     return 1.0 if premises.infer(table, occurrences(answer, premises.variables)) else 0.25
 
 
-def solution(entry: Mapping[str, Any]) -> str | None:
-    """A shortest right conclusion, None where three occurrences of variables do not suffice for one."""
+def _solution(entry: Entry) -> str:
+    """A shortest right conclusion, empty where three occurrences of variables do not suffice for one."""
     premises = _premises(entry)
     for table, text in shortest(premises.variables).items():
         if premises.infer(table, occurrences(text, premises.variables)):
             return text
-    return None
+    return ""
 
 
-def sound(entry: Mapping[str, Any]) -> bool:
+def _sound(entry: Entry) -> bool:
     """Whether the premises can be true together (everything follows from the others: 10 % to 23 % of the
     items), and there is a right conclusion that is short."""
-    return _premises(entry).together != 0 and solution(entry) is not None
+    return _premises(entry).together != 0 and _solution(entry) != ""
 
 
-def _premises(entry: Mapping[str, Any]) -> _Premises:
+def _premises(entry: Entry) -> _Premises:
     variables = tuple(entry["metadata"]["variables"])
     texts = entry["metadata"]["premises"]
     tables = tuple(truth_table(text, variables) for text in texts)
@@ -72,3 +70,20 @@ def _premises(entry: Mapping[str, Any]) -> _Premises:
         together &= table
     lengths = sorted(occurrences(text, variables) for text in texts)
     return _Premises(variables, tables, together, sum(lengths[:2]))
+
+
+FAMILY = Family(
+    name="propositional_logic",
+    title="Logic",
+    kind=Kind.LOGIC,
+    # A premise of complexity 1 is a bare variable: two such premises make only four different questions.
+    levels=(
+        dict(min_vars=3, max_vars=3, min_statements=2, max_statements=2, min_complexity=2, max_complexity=2),
+        dict(min_vars=3, max_vars=4, min_statements=2, max_statements=3, min_complexity=2, max_complexity=2),
+        dict(min_vars=3, max_vars=4, min_statements=2, max_statements=4, min_complexity=2, max_complexity=3),
+    ),
+    score=_score,
+    sound=_sound,
+    solution=_solution,
+    paper=True,
+)

@@ -1,0 +1,33 @@
+"""How far each cell of a grid is from the nearest 0."""
+
+from __future__ import annotations
+
+from app.sapo import reading
+from app.sapo.families.family import Entry, Family, Kind
+
+
+def _score(answer: str, entry: Entry) -> float:
+    """1 for the grid: a line for each row, spaces between the numbers."""
+    return float(reading.rows(answer) == entry["metadata"]["solution"])
+
+
+def _sound(entry: Entry) -> bool:
+    """Whether some cell is further than 1 from a zero. In 23 % of level 0 none is, and the answer is the
+    question."""
+    return bool(entry["metadata"]["solution"] != entry["metadata"]["matrix"])
+
+
+FAMILY = Family(
+    name="binary_matrix",
+    title="Distance grids",
+    kind=Kind.GRIDS,
+    levels=(
+        dict(min_n=3, max_n=3),
+        dict(min_n=3, max_n=5),
+        dict(min_n=4, max_n=7),
+        dict(min_n=3, max_n=10),
+    ),
+    score=_score,
+    sound=_sound,
+    paper=True,
+)

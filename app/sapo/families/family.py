@@ -1,0 +1,99 @@
+"""What a family of puzzles is: one record, in a file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from math import isnan
+from typing import Any
+
+import msgspec
+
+from app.sapo.asking import MAX_ANSWER, SHORT
+from app.sapo.seeds import hashed, held_out
+
+Entry = Mapping[str, Any]
+"""An item as reasoning-gym gives it: `question`, `answer` and `metadata`."""
+
+LONGEST_EXAMPLE = 400
+"""Characters; a longer worked example would crowd out the others."""
+
+
+class Kind(StrEnum):
+    """Where a family stands among the others; the value is what people read."""
+
+    NUMBERS = "Numbers"
+    WORDS = "Words"
+    TIME = "Time"
+    LOGIC = "Logic"
+    GRIDS = "Grids"
+    PATHS = "Paths"
+
+
+def _always(entry: Entry) -> bool:
+    return True
+
+
+def _answer(entry: Entry) -> str:
+    return str(entry["answer"])
+
+
+def _question(entry: Entry) -> str:
+    return str(entry["question"])
+
+
+class Family(msgspec.Struct, frozen=True, kw_only=True):
+    """A family of puzzles, `name` being the library's. See `app.sapo.families` for how to add one."""
+
+    name: str
+    title: str
+    kind: Kind
+    levels: tuple[Mapping[str, Any], ...]
+    """The library's settings for level 0, 1 and so on, from easy to hard."""
+    score: Callable[[str, Entry], float]
+    """How right an answer is: 1 exactly when it is, something between where that is honest to show (it never
+    trains), else 0. It reads and never runs; call it through `judge`."""
+    sound: Callable[[Entry], bool] = _always
+    """Whether an item is a question: with one meaning, a true answer, and none that can be copied."""
+    solution: Callable[[Entry], str] = _answer
+    """An answer to a sound item that scores 1."""
+    work: Callable[[Entry], str] | None = None
+    """What a careful pupil writes before the answer; None where no small model could copy it."""
+    recalled: Callable[[Entry], str] = _question
+    """What somebody who met the item could recall at another one: it decides whether the item is held out."""
+    thinned: tuple[Mapping[str, float], ...] = ()
+    """By level: the share of items with a common solution that stay questions, so that no constant answer
+    pays."""
+    guess_rate: float = 0.2
+    """The most that a constant answer solves at any level; above a fifth only where there are few answers."""
+    paper: bool = False
+    """One of the nine of SAPO."""
+
+    def judge(self, answer: str, entry: Entry) -> float:
+        """The raw score in [0, 1]. An answer longer than MAX_ANSWER characters is no answer."""
+        if len(answer) > MAX_ANSWER:
+            return 0.0
+        if answer == entry["answer"]:
+            return 1.0
+        return clamp(self.score(answer, entry))
+
+    def asks(self, level: int, entry: Entry) -> bool:
+        """Whether this node and every other one takes the library's item for a question."""
+        if not self.sound(entry):
+            return False
+        share = self.thinned[level].get(self.solution(entry), 1.0) if level < len(self.thinned) else 1.0
+        return share >= 1.0 or hashed("thinned", _question(entry).strip()) % 1000 < 1000 * share
+
+    def holds_out(self, entry: Entry) -> bool:
+        """Whether the item belongs to the probes. It is never trained on, whoever asks it."""
+        return held_out(self.recalled(entry))
+
+    def worked(self, entry: Entry) -> str:
+        """The work, the short mark and the answer; empty where there is no work, or where it is too long."""
+        text = f"{self.work(entry)} {SHORT}{self.solution(entry)}" if self.work else ""
+        return text if len(text) <= LONGEST_EXAMPLE else ""
+
+
+def clamp(raw: float) -> float:
+    """The nearest number in [0, 1]; 0 for NaN."""
+    return 0.0 if isnan(raw) else min(max(raw, 0.0), 1.0)

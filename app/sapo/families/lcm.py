@@ -1,0 +1,33 @@
+"""The least number that all of the numbers divide."""
+
+from __future__ import annotations
+
+from app.sapo.families import scores
+from app.sapo.families.family import Entry, Family, Kind
+
+
+def _work(entry: Entry) -> str:
+    """Multiples of the largest until the others divide one."""
+    *others, largest = sorted(entry["metadata"]["numbers"])
+    multiples = [largest]
+    while any(multiples[-1] % other for other in others) and len(multiples) < 12:
+        multiples.append(multiples[-1] + largest)
+    result = int(entry["answer"])
+    checks = " ".join(f"{result} = {result // other} * {other}." for other in others)
+    return f"{', '.join(map(str, multiples))}. {checks}"
+
+
+FAMILY = Family(
+    name="lcm",
+    title="Least common multiple",
+    kind=Kind.NUMBERS,
+    levels=(
+        dict(min_value=2, max_value=12),
+        dict(min_value=4, max_value=30),
+        dict(min_value=10, max_value=99),
+        dict(min_value=20, max_value=300),
+        dict(min_numbers=2, max_numbers=3, min_value=10, max_value=300),
+    ),
+    score=scores.integer,
+    work=_work,
+)

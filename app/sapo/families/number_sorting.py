@@ -1,0 +1,28 @@
+"""Numbers in ascending or descending order."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from app.sapo import reading
+from app.sapo.families.family import Entry, Family, Kind
+
+
+def _score(answer: str, entry: Entry) -> float:
+    """1 for exactly the numbers of the question in the order asked for; `6`, `6.0` and `'6.0'` are the same
+    number. The library would accept numbers that are one off."""
+    return float(reading.numbers(answer) == [Decimal(number) for number in entry["metadata"]["sorted_numbers"]])
+
+
+FAMILY = Family(
+    name="number_sorting",
+    title="Sorting",
+    kind=Kind.NUMBERS,
+    levels=(
+        dict(min_numbers=3, max_numbers=4, max_decimals=0, min_value=0, max_value=99),
+        dict(min_numbers=4, max_numbers=6, max_decimals=0, min_value=-99, max_value=99),
+        dict(min_numbers=5, max_numbers=8, max_decimals=1),
+        dict(min_numbers=6, max_numbers=12, max_decimals=2, min_value=-1000, max_value=1000),
+    ),
+    score=_score,
+)

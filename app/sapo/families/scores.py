@@ -1,0 +1,17 @@
+"""Scores that several families share. Each is 1 for the truth, in the forms that `app.sapo.reading` reads, else
+0."""
+
+from __future__ import annotations
+
+from app.sapo import reading
+from app.sapo.families.family import Entry
+
+
+def integer(answer: str, entry: Entry) -> float:
+    """1 for the whole number that is the truth."""
+    return float(reading.integer(answer) == int(entry["answer"]))
+
+
+def exact(answer: str, entry: Entry) -> float:
+    """1 for the truth, character by character: case counts, white space around does not."""
+    return float(answer.strip(reading.SPACE) == entry["answer"])
