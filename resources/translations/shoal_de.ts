@@ -2396,6 +2396,10 @@
    <translation>d. MMM yyyy HH:mm</translation>
   </message>
   <message>
+   <source>Before round 1</source>
+   <translation>Vor Runde 1</translation>
+  </message>
+  <message>
    <source>, about {span}</source>
    <translation>, etwa {span}</translation>
   </message>
