@@ -163,7 +163,7 @@ def _nvidia() -> tuple[tuple[Card, ...], str, str]:
         finally:
             pynvml.nvmlShutdown()
     except pynvml.NVMLError as error:
-        return (), "", f"NVIDIA's driver does not answer ({error}): restart the computer or install it again."
+        return (), "", f"NVIDIA's driver doesn't answer ({error}): restart the computer or install it again."
 
 
 def _torch_cuda() -> str:

@@ -47,15 +47,16 @@ def sound(model: str | Path) -> Iterator[None]:
     except BaseException as error:
         if of_memory(error):
             raise EngineError(
-                f"{name} does not fit into memory: close other programs or choose a smaller model."
+                f"{name} doesn't fit into memory: close other programs or choose a smaller model."
             ) from error
         if not _of_data(error):
             raise
         traceback.print_exc()
-        said = " ".join(str(error).split())[:_LONGEST].rstrip(".: ")
+        said = ": ".join(
+            filter(None, (type(error).__name__, " ".join(str(error).split())[:_LONGEST].rstrip(".: ")))
+        )
         raise EngineError(
-            f"The model {name} cannot be used ({type(error).__name__}{': ' if said else ''}{said}): fetch it "
-            "again or choose another."
+            f"The model {name} can't be used ({said}): download it again or choose another."
         ) from error
 
 

@@ -26,7 +26,7 @@ ITEMS = 500
 SLOW_MS = 20.0
 _MOST_TRIED = 40
 """Times as many items as are wanted."""
-_CANDIDATES = 8
+_CANDIDATES = 32
 """Solutions, the commonest first, that are tried as constant answers; a common answer is a common solution."""
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")

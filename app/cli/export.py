@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-SUMMARY = "take the trained model out for other programs: PEFT, GGUF, MLX, merged weights"
+SUMMARY = "take your model to other programs"
 FORMATS = {
     "peft": "the LoRA adapter as PEFT loads it",
     "gguf": "the LoRA adapter for llama.cpp and Ollama",

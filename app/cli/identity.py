@@ -29,7 +29,7 @@ from app.node.home import folder, held
 from app.swarm.identity import WORDS, Identity, IdentityError
 from app.swarm.keeping import Kept, Where, Whereabouts, keep, read_identity, whereabouts
 
-SUMMARY = "tell your name among other Shoals; show its recovery words, restore, export or renew it"
+SUMMARY = "your name among other Shoals, and how to keep it"
 
 DOES = {
     "words": "show the recovery words, which bring it back on any computer",

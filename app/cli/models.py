@@ -32,7 +32,7 @@ from engines.models.gguf_shelf import GgufShelf, is_gguf
 from engines.models.locate import locate
 from engines.models.shelf import Shelf
 
-SUMMARY = "list, fetch and remove models"
+SUMMARY = "list, download and delete models"
 VERBS = ("list", "get", "remove", "path", "token", *_versions.VERBS)
 
 
@@ -295,7 +295,7 @@ def _remove(args: argparse.Namespace, home: Path) -> int:
     name = str(Path(name).expanduser().resolve()) if local else name
     model = next((one for one in survey(home).models if one.name == name), None)
     if model is None or not (model.installed or model.partial):
-        raise EngineError(f"{name} is not on this computer: {remedy.command('models')} lists what is.")
+        raise EngineError(f"{name} isn't on this computer: {remedy.command('models')} lists what is.")
     what = f"{name} leaves the list; the {'file' if is_gguf(name) else 'folder'} itself stays."
     if not local:
         what = f"{name} is deleted."

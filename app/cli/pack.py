@@ -24,7 +24,7 @@ from app.packs.offered import chosen_in, newer, offered
 from app.packs.source import load
 from app.packs.stages import Installer
 
-SUMMARY = "install, check, repair, switch back and remove the engine of an installed app"
+SUMMARY = "install, check, repair or remove the engine of an installed app"
 VERBS = ("install", "check", "repair", "rollback", "list", "remove")
 
 

@@ -12,7 +12,7 @@ from app import remedy
 from app.common.text import in_bytes
 from app.home import home
 
-SUMMARY = "remove everything that Shoal keeps on this computer"
+SUMMARY = "delete everything that Shoal keeps on this computer"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

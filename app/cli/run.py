@@ -16,6 +16,7 @@ from rich.console import Console
 
 from app import remedy
 from app.arguments import whole
+from app.cli._keys import Keys
 from app.desktop.own import own_processes
 from app.home import home as data_folder
 from app.node import commands, events, settings, solo
@@ -23,11 +24,12 @@ from app.node.attached import SnapshotLines, listen
 from app.node.errors import NodeError, UsageError
 from app.node.format import check as check_format
 from app.node.format import stamp as stamp_format
-from app.node.governing import Governor, Provider
+from app.node.governing import Governor, Provider, by_owner
 from app.node.home import folder, held, identity
 from app.node.node import Node
 from app.node.peers import Swarm, default_external
 from app.node.quiet import sentence
+from app.node.reasons import Reason
 from app.node.records import Probe
 from app.node.terminal import Terminal, closing
 from app.priority import step_back
@@ -41,7 +43,7 @@ from engines.opening import AUTO, CHOICES
 if TYPE_CHECKING:
     from app.node.whereabouts import Joins
 
-SUMMARY = "run a node that learns, with a view in this terminal or JSON lines"
+SUMMARY = "learn without a window, with a view in this terminal"
 
 _REFRESH_S = 0.25
 _LAST_RESORT_S = 2.5
@@ -179,7 +181,7 @@ def main(args: argparse.Namespace) -> int:
             )
         view: View | None = None
         if live:
-            view = Terminal(Console(stderr=True), lambda: node.snapshot, args.said)
+            view = Live(node, governor, args.said, keys=not args.hold)
         elif args.snapshots:
             view = SnapshotLines(output, lambda: node.snapshot)
         asyncio.run(_run(node, governor, plan.solo, view, args.snapshots or args.hold))
@@ -197,12 +199,60 @@ class View(Protocol):
     def close(self) -> None: ...
 
 
+class Live:
+    """The view in the terminal with its keys: p pauses and resumes, q stops safely, ? tells about the view."""
+
+    def __init__(self, node: Node, governor: Governor | None, said: str, keys: bool) -> None:
+        self._node, self._governor = node, governor
+        self._terminal = Terminal(Console(stderr=True), lambda: node.snapshot, said)
+        self._keys = Keys() if keys else None
+        self.stop: Callable[[], None] | None = None
+
+    def open(self) -> None:
+        if self._keys is not None:
+            self._keys.open()
+            self._terminal.keys = self._keys.there
+        self._terminal.open()
+
+    def refresh(self) -> None:
+        for key in self._keys.pressed() if self._keys is not None else ():
+            self._press(key)
+        self._terminal.refresh()
+
+    def close(self) -> None:
+        self._terminal.close()
+        if self._keys is not None:
+            self._keys.close()
+
+    def _press(self, key: str) -> None:
+        match key.lower():
+            case "p":
+                self._pause()
+            case "q" if self.stop is not None:
+                stop, self.stop = self.stop, None  # a second one would end it at once
+                stop()
+            case "?" | "h":
+                self._terminal.explains = not self._terminal.explains
+            case "\x1b":
+                self._terminal.explains = False
+
+    def _pause(self) -> None:
+        ruling = self._node.snapshot.ruling
+        paused = ruling is not None and ruling.reason == Reason.PAUSED.value
+        if self._governor is not None:
+            self._governor.do(commands.Resume() if paused else commands.Pause())
+        else:
+            self._node.obey(by_owner(paused=not paused))
+
+
 async def _run(node: Node, governor: Governor | None, alone: bool, view: View | None, ordered: bool) -> None:
     """Runs the node under its view until it is done or stopped; `ordered` means that commands come in."""
     if alone:
         solo.refuse_network()
     task = asyncio.create_task(node.run())
     stop = _stop_on_signals(task, node, view)
+    if isinstance(view, Live):
+        view.stop = stop
     await asyncio.sleep(0)  # the node opens its history before anything is told about it
     ruling = asyncio.create_task(governor.run()) if governor is not None else None
     if ordered:

@@ -24,7 +24,7 @@ from app.updates.feed import Feed, File
 from app.updates.known import Offer
 from app.updates.trust import Trust, trust
 
-SUMMARY = "look for a new version of Shoal, fetch it and install it"
+SUMMARY = "look for a new version and install it"
 TOLD_S = 0.25
 """Progress is told at most this often."""
 

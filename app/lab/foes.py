@@ -224,9 +224,9 @@ def _elsewhere(coordinates: Coordinates) -> tuple[Coordinates, str]:
             family=coordinates.family, level=coordinates.level, seed=coordinates.seed - step, index=0
         )
         try:
-            text = generate(other).text
+            question = generate(other)
         except QuestionError:
             continue
-        if not seeds.held_out(text):
-            return other, text
+        if not question.held_out:
+            return other, question.text
     return coordinates, generate(coordinates).text

@@ -39,7 +39,7 @@ def own_questions(
         for slot, question in zip(open_slots, make(places, onward=True), strict=True):
             if isinstance(question, QuestionError):
                 raise question
-            if not seeds.held_out(question.text):
+            if not question.held_out:
                 questions[slot] = question
     for slot, (family, level) in levels.items():
         if slot not in questions:

@@ -31,7 +31,7 @@ def folder(chosen: Path | None) -> Path:
         modes.make(home)
     except OSError as error:
         raise NodeError(
-            f"The data folder {home} cannot be made ({error.strerror}): choose another one with --home."
+            f"The data folder {home} can't be made ({error.strerror}): choose another one with --home."
         ) from error
     return home
 
@@ -50,7 +50,7 @@ def held(home: Path, wait_s: float = 0.0) -> Iterator[None]:
             ) from None
         except OSError as error:
             raise NodeError(
-                f"The data folder {home} cannot be written ({error.strerror}): choose another one with --home."
+                f"The data folder {home} can't be written ({error.strerror}): choose another one with --home."
             ) from error
         yield
 

@@ -98,7 +98,7 @@ class Hosting:
                 pace = Pace()
             pace = pace.failed(time.monotonic(), random())
             wait = pace.wait_s(time.monotonic())
-            self._say(f"The relay on this computer ended by itself; it starts again in {wait:.0f} seconds.")
+            self._say(f"The relay on this computer stopped on its own; it starts again in {wait:.0f} seconds.")
             await asyncio.sleep(wait)
             with contextlib.suppress(HostingError):
                 await self._open(urllib.parse.urlsplit(self.own.url).port or PORT)
@@ -157,7 +157,7 @@ class Hosting:
             return process
         except OSError as error:
             raise HostingError(
-                f"A relay cannot be started on this computer ({error.strerror}): name another one with --relay."
+                f"A relay can't be started on this computer ({error.strerror}): name another one with --relay."
             ) from error
 
     def _settle(self, port: int, invite: Invite) -> None:
@@ -177,7 +177,7 @@ class Hosting:
             for line in log.read(4096).decode("utf-8", "replace").splitlines():
                 if line.startswith("shoal relay: "):
                     return line.removeprefix("shoal relay: ")
-        return f"The relay did not open on this computer ({self._log} says more): name another with --relay."
+        return f"The relay didn't open on this computer ({self._log} says more): name another with --relay."
 
 
 def kept_port(folder: Path) -> int | None:
@@ -197,13 +197,13 @@ def _kept(folder: Path) -> _Kept | None:
 
 
 def _sentence(invite: Invite, port: int, lan: bool, private: bool) -> str:
-    words = ", who also need the six words" if private else ""
     if not lan:
-        return f"No swarm was found, so this node hosts one for this computer alone, at port {port}."
+        return f"No swarm was found, so Shoal started one for this computer alone, at port {port}."
+    words = "They also need the six words." if private else "They need nothing else."
     return (
-        f"No swarm was found, so this node hosts one: computers on this network find it by themselves{words}. "
-        f"Port {port} of this computer is open to them, unencrypted, until this node ends (never with "
-        f"--solo). Invite others with {invite.link()}"
+        f"No swarm was found, so Shoal started one that computers on this network can find. {words} "
+        f"Port {port} of this computer is open to them, unencrypted, while it learns with others. "
+        f"Invite others with {invite.link()}"
     )
 
 

@@ -43,14 +43,14 @@ _LAST_WORDS_S = 5.0
 
 Tell = Callable[[int, int], None]
 """Called with (done, total) completions while the trainer samples."""
-_MEMORY = "close other programs or choose a smaller --model"
+_MEMORY = "close other programs or choose a smaller --model."
 _FAILURES = {"engine": EngineError, "adapter": AdapterError, "disk": DiskFullError}
 _Answer = TypeVar("_Answer", bound=messages.Reply)
 
 
 class TrainerDied(Exception):
-    """The trainer ended by itself. The message says so in half a sentence, without signal numbers; `remedy` is
-    what to do if it happens again and again. `of_memory`: most likely there was too little of it."""
+    """The trainer ended by itself. The message says so in a sentence, without signal numbers; `remedy` is
+    the rest of one, what to do if it happens again and again. `of_memory`: most likely there was too little."""
 
     def __init__(self, what: str, remedy: str, of_memory: bool = False) -> None:
         super().__init__(what)
@@ -210,7 +210,9 @@ class Link:
             ValueError,
         ) as error:  # ValueError: a line longer than the reader's limit
             await self.end(0.0)
-            raise TrainerDied(f"The trainer could not be understood ({error})", _engine()) from error
+            raise TrainerDied(
+                f"The trainer couldn't be understood ({str(error).rstrip('.')}).", _engine()
+            ) from error
 
     async def _line(self, lines: asyncio.StreamReader, opening: bool) -> bytes:
         """The next one. Raises TrainerDied, after killing it, when none comes for too long."""
@@ -219,7 +221,7 @@ class Link:
             line = await asyncio.wait_for(lines.readline(), patience)
         except TimeoutError:
             await self.end(0.0)
-            raise TrainerDied(f"The trainer has not answered for {span(patience)}", _MEMORY) from None
+            raise TrainerDied(f"The trainer hasn't answered for {span(patience)}.", _MEMORY) from None
         if not opening:
             self._silence_s = max(self._silence_s, time.monotonic() - asked)
         return line
@@ -238,22 +240,22 @@ def death(returncode: int, log: Path) -> TrainerDied:
     """An exit code in words.
 
     >>> str(death(-9, Path("t.log")))
-    'The system ended the trainer, most likely because memory ran short'
+    'The system ended the trainer, most likely because memory ran short.'
     >>> str(death(1, Path("t.log")))
-    'The trainer stopped after an error (details are in t.log)'
+    'The trainer stopped after an error (details are in t.log).'
     """
     if os.name != "nt" and returncode == -signal.SIGKILL:
         return TrainerDied(
-            "The system ended the trainer, most likely because memory ran short", _MEMORY, of_memory=True
+            "The system ended the trainer, most likely because memory ran short.", _MEMORY, of_memory=True
         )
     if os.name != "nt" and returncode == -signal.SIGTERM:
-        return TrainerDied("Another program ended the trainer", "find out which one")
+        return TrainerDied("Another program ended the trainer.", "find out which one.")
     if returncode < 0 or returncode > 255:
-        return TrainerDied(f"The trainer crashed (details are in {log})", _MEMORY)
+        return TrainerDied(f"The trainer crashed (details are in {log}).", _MEMORY)
     if returncode == 0:
-        return TrainerDied("The trainer ended unasked", _engine())
-    return TrainerDied(f"The trainer stopped after an error (details are in {log})", _engine())
+        return TrainerDied("The trainer ended unasked.", _engine())
+    return TrainerDied(f"The trainer stopped after an error (details are in {log}).", _engine())
 
 
 def _engine() -> str:
-    return f"{remedy.repair(', which repairs the installation')}, or choose another --model"
+    return f"{remedy.repair()}, or choose another --model."

@@ -286,7 +286,7 @@ class Node:
             if self._run is None:
                 self._run = self._store.begin_run(state.round + 1, self._settings, engine)
         if self._engine_before not in ("", engine.name):
-            sentences.append(f"The engine is {engine.name} from here on; it was {self._engine_before}.")
+            sentences.append(f"The engine is {engine.name} from now on. It was {self._engine_before} before.")
         self._engine_before = engine.name
         families = with_families(state.curriculum, self._settings.families)
         self._state = msgspec.structs.replace(state, curriculum=families)
@@ -431,7 +431,7 @@ class Node:
         with contextlib.suppress(DiskFullError):
             free_older(self._checkpoints, self._home, error)
             await self._keep(played)
-        raise DiskFullError(f"{no_room(self._home)}; round {self._state.round} is safe.") from error
+        raise DiskFullError(f"{no_room(self._home)} Round {self._state.round} is safe.") from error
 
     async def _probe(self) -> None:
         row = await probe(self._tools(), self._questions, self._state)
@@ -467,18 +467,17 @@ class Node:
         self._link = self._engine = None
         self._deaths += 1
         if self._deaths == 1 and not death.of_memory and (fault := await self._engine_fault()):
-            raise NodeError(f"{fault[:-1]}; round {self._state.round} is safe.")
+            raise NodeError(f"{fault} Round {self._state.round} is safe.")
         if self._deaths >= (_DEATHS if self._opened or death.of_memory else _DEATHS_OPENING):
             raise NodeError(
-                f"{death}, {self._deaths} times in a row: {death.remedy}, and start again; "
-                f"round {self._state.round} is safe."
+                f"{death} That happened {self._deaths} times in a row: {death.remedy} "
+                f"Round {self._state.round} is safe."
             )
         wait = wait_s(self._deaths, first_s=0.5, longest_s=30.0, growth=4.0)
-        smaller = ""
+        sentence = f"{death} It restarts and plays round {self._state.round + 1} again."
         if death.of_memory and self._share > _LEAST_SHARE:
             self._share /= 2
-            smaller = f" with {100 * self._share:.3g} % of its memory for a step"
-        sentence = f"{death}; it is started again{smaller}, and round {self._state.round + 1} is done anew."
+            sentence += f" It uses {100 * self._share:.3g} % of its memory for a step now."
         self._watch.note(sentence)
         self._record("trainer_restarted", sentence)
         self._tell(events.TrainerRestarted(round=self._state.round, sentence=sentence, wait_s=wait))

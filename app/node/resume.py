@@ -33,15 +33,13 @@ async def resume(link: Link, checkpoints: Path, model: str, fresh: State) -> tup
         except (checkpoint.CheckpointError, AdapterError) as error:
             aside = checkpoint.set_aside(folder)
             why = str(error).rstrip(".")
-            sentences.append(
-                f"The checkpoint {folder.name} cannot be used ({why}); it is kept as {aside.name}."
-            )
+            sentences.append(f"The checkpoint {folder.name} can't be used ({why}). It is kept as {aside.name}.")
             continue
         if sentences:
-            sentences.append(f"Going on from round {state.round}, the one before.")
+            sentences.append(f"It continues from round {state.round}, the one before.")
         return state, [" ".join(sentences)] if sentences else []
     if sentences:
-        sentences.append("No other one is left, so learning starts anew.")
+        sentences.append("No other one is left, so learning starts again from the beginning.")
     return fresh, [" ".join(sentences)] if sentences else []
 
 
@@ -51,7 +49,7 @@ def open_history(folder: Path) -> tuple[Store, list[str]]:
         return Store(folder / HISTORY), []
     except StoreError as error:
         aside = set_history_aside(folder)
-        sentence = f"The history cannot be read ({error}): it is kept as {aside.name}, and a new one begins."
+        sentence = f"The history can't be read ({error}). It is kept as {aside.name}, and a new one begins."
         return Store(folder / HISTORY), [sentence]
 
 

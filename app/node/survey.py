@@ -27,7 +27,7 @@ from engines.models.needs import Dtype, Fit, Memory, Needs, Shape, fits, likely_
 from engines.models.settings import ModelSettings, read_settings
 from engines.models.shelf import Installed, Partial, Shelf
 
-STARTER_ABOUT = "Built in. Gets visibly better within a minute, on any computer."
+STARTER_ABOUT = "Comes with Shoal. Tiny: it gets better within minutes, on any computer."
 
 
 PROGRAM = 340_000_000

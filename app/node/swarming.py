@@ -20,7 +20,6 @@ from app.node import events
 from app.node.peers import Judged, OwnGroup, PeerGroup
 from app.node.snapshot import SwarmView
 from app.node.supply import Supply
-from app.sapo import seeds
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
 from app.sapo.sandbox import Sandbox, SandboxError
@@ -205,7 +204,7 @@ class Swarming:
     def _publish(self, own_P: Sequence[OwnGroup]) -> None:
         """As many of a round's lessons as the relay takes in, chosen by chance. Held-out questions, which a
         round never draws, would not be among them."""
-        lessons = [own for own in own_P if own.scored.informative and not seeds.held_out(own.question.text)]
+        lessons = [own for own in own_P if own.scored.informative and not own.question.held_out]
         if self._client is None:
             self._early.extend(lessons)
             return
@@ -303,7 +302,7 @@ def _first(errors: BaseExceptionGroup[BaseException]) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, OSError):
-        return f"The swarm's folder cannot be used ({error.strerror or error})."
+        return f"The swarm's folder can't be used ({error.strerror or error})."
     if isinstance(error, sqlite3.Error):
-        return f"The outbox cannot be used ({error})."
+        return f"The outbox can't be used ({error})."
     return str(error)

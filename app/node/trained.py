@@ -75,7 +75,7 @@ def newest(home: Path, model: Path, copy: Path) -> Trained:
             return _with_history(folder.parents[1] / history.FILE, learned)
         time.sleep(_PAUSE_S)
     raise NodeError(
-        f"What was learned cannot be read ({reason}): start {remedy.command('run')} once, which looks "
+        f"What was learned can't be read ({reason}): start {remedy.command('run')} once, which looks "
         "after damaged files, and try again."
     )
 

@@ -73,12 +73,13 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
 
 
 class Made(msgspec.Struct, frozen=True, tag=True):
-    """A question's text, its index where it was looked for, and its worked answer where one was asked for and
-    there is one."""
+    """A question's text, its index where it was looked for, whether it is held out, and its worked answer where
+    one was asked for and there is one."""
 
     number: int
     index: int
     text: str
+    held_out: bool
     worked: str = ""
 
 

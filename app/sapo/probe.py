@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from app.sapo.questions import Asked, Coordinates, Maker, make
-from app.sapo.seeds import held_out, probe_seed
+from app.sapo.seeds import probe_seed
 
 _AHEAD, _FEWEST = 9, 32
 """Candidates tried at a time: for each missing question a few more than HELD_OUT_SHARE, as one in so many is
@@ -36,7 +36,7 @@ def _distinct(family: str, level: int, wanted: int, make: Maker) -> list[Asked]:
         end = min(wanted * 60, tried + max(_FEWEST, _AHEAD * (wanted - len(found))))
         places = [_candidate(family, level, item) for item in range(tried, end)]
         for question in make(places):
-            if isinstance(question, Asked) and held_out(question.text):  # else an unsound item, see questions
+            if isinstance(question, Asked) and question.held_out:  # else an unsound item, see questions
                 found.setdefault(question.text, question)
         tried = end
     return list(found.values())[:wanted]

@@ -54,13 +54,19 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     entry: Mapping[str, Any]
 
+    @property
+    def held_out(self) -> bool:
+        """Whether it belongs to the probes. It is never trained on, whoever asks it."""
+        return FAMILIES[self.coordinates.family].holds_out(self.entry)
+
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """A question without its truth: all that whoever asks it has to know. `worked` is an answer with its work,
-    for questions that are examples to others."""
+    for questions that are examples to others; `held_out` is the question's."""
 
     coordinates: Coordinates
     text: str
+    held_out: bool
     worked: str = ""
 
 
@@ -126,7 +132,7 @@ def _made(place: Coordinates, onward: bool) -> Asked | QuestionError:
         question = draw(place.family, place.level, place.seed) if onward else generate(place)
     except QuestionError as refusal:
         return refusal
-    return Asked(coordinates=question.coordinates, text=question.text)
+    return Asked(coordinates=question.coordinates, text=question.text, held_out=question.held_out)
 
 
 @cache

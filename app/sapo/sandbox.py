@@ -235,7 +235,7 @@ def _made(place: Coordinates, reply: Reply) -> Asked | QuestionError:
     """Raises _Lost."""
     if isinstance(reply, Made):
         coordinates = msgspec.structs.replace(place, index=reply.index)
-        return Asked(coordinates=coordinates, text=reply.text, worked=reply.worked)
+        return Asked(coordinates=coordinates, text=reply.text, held_out=reply.held_out, worked=reply.worked)
     if isinstance(reply, Refused):
         return _refusal(reply)
     raise _Lost("it answers another question")

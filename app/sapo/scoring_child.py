@@ -97,8 +97,9 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
             for place in request.places:
                 made = _question(place, request.onward)
                 if isinstance(made, Question):
-                    worked = FAMILIES[made.coordinates.family].worked(made.entry) if request.worked else ""
-                    _send(replies, Made(request.number, made.coordinates.index, made.text, worked))
+                    index, family = made.coordinates.index, FAMILIES[made.coordinates.family]
+                    worked = family.worked(made.entry) if request.worked else ""
+                    _send(replies, Made(request.number, index, made.text, made.held_out, worked))
                 else:
                     _send(replies, _refused(request.number, made))
         elif isinstance(request, Load):

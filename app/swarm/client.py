@@ -349,4 +349,4 @@ async def _first_end(*stories: Coroutine[Any, Any, None]) -> None:
 
 
 def _disk(error: sqlite3.Error) -> str:
-    return f"The outbox cannot be written ({error}): make room on the disk."
+    return f"The outbox can't be written ({error}): make room on the disk."

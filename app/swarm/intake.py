@@ -13,7 +13,6 @@ from typing import TypeVar
 
 import msgspec
 
-from app.sapo import seeds
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION, QuestionError, UnmadeQuestion
 from app.sapo.sandbox import Sandbox, SandboxResting
@@ -180,7 +179,7 @@ class Intake:
         if isinstance(asked, QuestionError):
             raise asked
         text = asked.text
-        if seeds.held_out(text):
+        if asked.held_out:
             return Reason.HELD_OUT
         sketch = self._likeness.sketch(text, group.completions_G)
         if self._likeness.alike(sketch):

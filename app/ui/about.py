@@ -7,6 +7,7 @@ from importlib import metadata
 from typing import cast
 
 from app.ui.manual import Topic
+from app.ui.shortcuts import shortcuts
 from app.ui.texts import tr
 from app.updates import installed
 
@@ -21,6 +22,9 @@ def about(home: str) -> Topic:
         f"# {title}",
         tr("Version {version}. Data folder: {home}", version=installed.version(), home=_code(home)),
         tr("Licence: [Apache 2.0]({address}). Free to use, change and share.", address=_LICENCE),
+        f"## {tr('Keys')}",
+        f"| {tr('Key')} | |\n|---|---|\n"
+        + "\n".join(f"| {_code(key)} | {does} |" for key, does in shortcuts()),
         f"## {tr('Made with')}",
         tr("The typeface is Inter (OFL-1.1). Each model has a licence of its own, shown on the page Models."),
         f"| {tr('Package')} | {tr('Version')} | {tr('Licence')} |\n|---|---|---|\n"

@@ -19,6 +19,7 @@ from app.node.library import Library
 from app.ui.child import Child
 from app.ui.choices import Choices
 from app.ui.holdings import Fetch, Holdings
+from app.ui.spoken import spoken
 from app.ui.texts import percent, tr
 from engines.models.gguf_shelf import is_gguf
 
@@ -197,8 +198,8 @@ class Fetching(QObject):
         if code == 0:
             self._change(said=tr("Exported to {folder}", folder=self._told_last.get("folder", "")))
         else:
-            ended = tr("The export ended unexpectedly; the log under Settings says why.")
-            self._change(said="", problem=str(self._told_last.get("sentence", ended)))
+            ended = tr("The export failed. The log in Settings says why.")
+            self._change(said="", problem=spoken(str(self._told_last.get("sentence", ended))))
 
     def _did(self, code: int) -> None:
         what, name = self._doing
@@ -213,20 +214,18 @@ class Fetching(QObject):
             failed = self._doer.complaint or tr("That didn't work. Nothing was changed.")
             self._change(failed={**self.holdings.failed, name: failed})
         elif what == "remove":
-            failed = tr("It could not be deleted; the log under Settings says why.")
+            failed = tr("It couldn't be deleted. The log in Settings says why.")
             self._change(failed={**self.holdings.failed, name: failed})
         elif what == "add":
             self._change(
                 problem=tr(
-                    "That folder holds no model that can be trained: it needs config.json and .safetensors "
-                    "files."
+                    "No model that can learn in that folder. It needs config.json and .safetensors files."
                 )
             )
         else:
             self._change(
                 problem=tr(
-                    "The access token was not kept: it is none, or this computer has no keyring. HF_TOKEN "
-                    "does as well."
+                    "That isn't a valid token, or this computer has no keyring. You can set HF_TOKEN instead."
                 )
             )
         if what == "past":
@@ -247,7 +246,7 @@ class Fetching(QObject):
 
     def _has_read(self, code: int) -> None:
         if code != 0 and not self._asked:
-            self._change(problem=tr("The list of models cannot be read; the log under Settings says why."))
+            self._change(problem=tr("The list of models can't be read. The log in Settings says why."))
         if self._again:
             self.refresh()
 
@@ -275,14 +274,14 @@ class Fetching(QObject):
                     retry_at=None,
                 )
             case "elsewhere":
-                fetch = msgspec.structs.replace(fetch, note=event["sentence"], retry_at=None)
+                fetch = msgspec.structs.replace(fetch, note=spoken(str(event["sentence"])), retry_at=None)
             case "waiting":
                 at = time.time() + float(event["seconds"])
                 fetch = msgspec.structs.replace(
-                    fetch, note=event["sentence"], retry_at=at, per_second=None, left_s=None
+                    fetch, note=spoken(str(event["sentence"])), retry_at=at, per_second=None, left_s=None
                 )
             case "failed":
-                self._sentence = str(event["sentence"])
+                self._sentence = spoken(str(event["sentence"]))
         self._hear(fetch)
 
     def _hear(self, fetch: Fetch) -> None:
@@ -294,7 +293,7 @@ class Fetching(QObject):
     def _fetched(self, code: int) -> None:
         fetch = self.holdings.fetch
         if fetch is not None and code != 0:
-            ended = tr("The download ended unexpectedly; what has come is kept.")
+            ended = tr("The download failed. Nothing is lost: it resumes where it stopped.")
             said = self._sentence or ended
             self._change(failed={**self.holdings.failed, fetch.name: said})
             if is_gguf(fetch.name):  # it may have no row of its own to say that in

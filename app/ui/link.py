@@ -18,6 +18,7 @@ from app.common.files import log_with_room
 from app.common.retry import wait_s
 from app.ui.child import surroundings
 from app.ui.model import Problem
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 
 NODE = ("-m", "app.cli", "run", "--snapshots", "--rules")
@@ -192,11 +193,11 @@ class Link(QObject):
             self._process = None
             self.failed.emit(
                 Problem(
-                    title=tr("The learner cannot be started"),
+                    title=tr("Learning can't start"),
                     sentence=tr("The system refused to start {program}.", program=self._program),
                     remedy=tr("Install Shoal again.")
                     if remedy.installed()
-                    else tr("Run {setup}, which repairs the installation.", setup=remedy.command("setup")),
+                    else tr("Run {setup}; it repairs the installation.", setup=remedy.command("setup")),
                 )
             )
 
@@ -225,12 +226,12 @@ class Link(QObject):
         refused = status is QProcess.ExitStatus.NormalExit and code in (1, 2) and bool(sentence)
         if (refused and (self._reached_start or self._crashes > 2)) or self._crashes >= CRASHES:
             self._wanted = False
-            self.failed.emit(problem(sentence))
+            self.failed.emit(problem(spoken(sentence)))
             return
         wait = wait_s(self._crashes, first_s=1.0, longest_s=60.0, growth=4.0)
         self._restart.start(int(wait * 1000))
         self.again.emit(
-            sentence or tr("The learner ended unexpectedly; everything up to its last safe point is kept."),
+            spoken(sentence) or tr("Learning crashed. Everything up to the last save is safe."),
             wait,
         )
 
@@ -244,12 +245,12 @@ def problem(sentence: str) -> Problem:
     what, colon, remedy = sentence.partition(": ")
     if not sentence:
         what, remedy = (
-            tr("The learner ended several times in a row."),
-            tr("Look at the log under Settings, and start it again."),
+            tr("Learning keeps crashing. What it learned is safe."),
+            tr("Start it again, or look at the log in Settings."),
         )
     elif not colon:
         what, semicolon, remedy = sentence.partition("; ")
-        remedy = remedy if semicolon else tr("Put that right and start it again.")
+        remedy = remedy if semicolon else tr("Fix that and start it again.")
     return Problem(
         title=tr("Learning stopped"),
         sentence=what.rstrip(".") + ".",

@@ -39,6 +39,7 @@ from app.ui.packing import Packing
 from app.ui.pages.frame import Actions
 from app.ui.questions import Questions
 from app.ui.single import Single
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.theme.theme import Choice
@@ -111,6 +112,7 @@ class Desktop:
             show_family=lambda name: self.window.show_family(name),
             show_round=lambda round: self.window.show_round(round),
             show_rule=lambda key: self.window.show_rule(key),
+            show_help=lambda key: self.window.show_help(key),
             set_choice=self._set,
             learn=self.control.learn,
             alone=self._leave,
@@ -374,12 +376,11 @@ def run(
         check_format(home)
     except NewerError as error:
         print(f"shoal: {error}", file=sys.stderr)
-        QMessageBox.critical(None, "Shoal", str(error))
+        QMessageBox.critical(None, "Shoal", spoken(str(error)))
         return 1
     if not _writable(home):
         why = tr(
-            "Nothing can be kept in the data folder {home}: make it yours to write, or name another one with "
-            "--home.",
+            "Shoal can't save anything in {home}. Make that folder writable, or name another one with --home.",
             home=home,
         )
         print(f"shoal: {why}", file=sys.stderr)
@@ -390,7 +391,7 @@ def run(
         if single.raise_other(join or link or application.first_link()):
             return 0
         print(
-            tr("shoal: Another Shoal uses {home} and does not answer; end it and start again.", home=home),
+            tr("shoal: Another Shoal uses {home} and doesn't answer. Quit it and start again.", home=home),
             file=sys.stderr,
         )
         return 1

@@ -57,7 +57,7 @@ class Tray(QObject):
         self.menu = QMenu()
         self._state = QAction(self.menu)
         self._state.setEnabled(False)
-        self._contribute = QAction(tr("Contribute when idle"), self.menu)
+        self._contribute = QAction(tr("Learn while I'm away"), self.menu)
         self._contribute.setCheckable(True)
         self._contribute.triggered.connect(lambda on: actions.contribute(on))
         self._also = QAction(tr("Also while I use this computer"), self.menu)

@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.ui.child import Child
 from app.ui.logs import tail
+from app.ui.spoken import spoken
 from app.ui.texts import counted, span, tr
 
 MOST = 2**20
@@ -120,13 +121,13 @@ class Trial(QObject):
             self._go(Stage.DONE)
             return
         said = _last_words(self._log) if code in (1, 2) else ""
-        self.sentence = said or tr("The measurement ended unexpectedly. Learning works without it.")
+        self.sentence = said or tr("The speed test failed. Learning works without it.")
         self._go(Stage.FAILED)
 
     def _pass_time(self) -> None:
         if self.seconds > PATIENCE_S:
             self.stop()
-            self.sentence = tr("The measurement took too long. Learning works without it.")
+            self.sentence = tr("The speed test took too long. Learning works without it.")
             self._go(Stage.FAILED)
         else:
             self.changed.emit()
@@ -150,4 +151,4 @@ def _last_words(log: Path | None) -> str:
     """The last sentence that the command said for people."""
     lines = tail(log, _TAIL).splitlines() if log is not None else []
     said = next((line for line in reversed(lines) if line.startswith("shoal")), "")
-    return said.partition(": ")[2]
+    return spoken(said.partition(": ")[2])

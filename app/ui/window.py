@@ -152,6 +152,11 @@ class Window(QMainWindow):
         self.go("settings")
         self._pages["settings"].show_setting(key)  # type: ignore[attr-defined]
 
+    def show_help(self, key: str) -> None:
+        """The help, at one of its pages."""
+        self.go("help")
+        self._pages["help"].show_topic(key)  # type: ignore[attr-defined]
+
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if _dropped(event):
             event.acceptProposedAction()
@@ -207,9 +212,7 @@ class Window(QMainWindow):
         box = QMessageBox(self)
         box.setWindowTitle("Shoal")
         box.setText(tr("Close Shoal?"))
-        box.setInformativeText(
-            tr("This desktop has no tray where Shoal could stay. Everything learned so far is kept.")
-        )
+        box.setInformativeText(tr("This desktop has no tray to stay in. Everything it learned is safe."))
         leave = box.addButton(tr("Stop learning and quit"), QMessageBox.ButtonRole.DestructiveRole)
         keep = box.addButton(tr("Keep learning, minimised"), QMessageBox.ButtonRole.AcceptRole)
         box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)

@@ -74,7 +74,7 @@ def hand(path: Path, file: File, program: Path, say: Say, system: Installer | No
     system = system or Installer()
     try:
         if not fetch.right(path, file):
-            raise UpdateError(f"{path} is not what was fetched any more: fetch it again.")
+            raise UpdateError(f"{path} isn't what was downloaded any more: download it again.")
         match file.form:
             case "deb":
                 return _debian(path, say, system)
@@ -97,7 +97,7 @@ def _debian(path: Path, say: Say, system: Installer) -> Handed:
     command = f"sudo apt install {shlex.quote(str(path))}"
     by_hand = Handed(
         then=Then.STAY,
-        sentence=f"This system does not let Shoal ask for its owner's password: install it with {command}",
+        sentence=f"This system doesn't let Shoal ask for its owner's password: install it with {command}",
         command=command,
     )
     if os.geteuid() == 0:
@@ -122,7 +122,7 @@ def _debian(path: Path, say: Say, system: Installer) -> Handed:
     if code == 0:
         return Handed(then=Then.RESTART, sentence="It is installed.")
     if code == _DISMISSED:
-        raise UpdateError("Nothing was installed: the system's question for the password was not answered.")
+        raise UpdateError("Nothing was installed: the system's question for the password wasn't answered.")
     if code == _REFUSED:
         return by_hand
     last = _last_line(said.read_bytes()) or code
@@ -140,7 +140,7 @@ def _replaced(path: Path, file: File, program: Path, say: Say) -> Handed:
         with files.staged(program) as fresh:
             shutil.copyfile(path, fresh)
             if not fetch.right(fresh, file):
-                raise UpdateError(f"{fresh} could not be written as it should: try again.")
+                raise UpdateError(f"{fresh} couldn't be written as it should: try again.")
             fresh.chmod(program.stat().st_mode | 0o500)
             shutil.copy2(program, previous)
     except OSError as error:
@@ -167,7 +167,7 @@ def _run(command: list[str]) -> tuple[int, str]:
         )
     except OSError as error:
         raise UpdateError(
-            f"{command[0]} cannot be started ({error.strerror}): open the file yourself, {command[-1]}."
+            f"{command[0]} can't be started ({error.strerror}): open the file yourself, {command[-1]}."
         ) from error
     return done.returncode, _last_line(done.stderr or done.stdout)
 

@@ -46,7 +46,7 @@ class MlxEngine:
         if shape is None:
             kind = str(self._folder.config.get("model_type", "unknown"))[:40]
             raise EngineError(
-                f"The MLX engine does not know the architecture {kind!r} of {self._folder.name} "
+                f"The MLX engine doesn't know the architecture {kind!r} of {self._folder.name} "
                 f"(it knows {', '.join(KNOWN)}): choose the torch engine."
             )
         parameters = count_parameters(self._folder)
@@ -171,5 +171,5 @@ def _load(folder: Folder, shape: Architecture, dtype: mx.Dtype, rank: int) -> Ne
         if not is_out_of_memory(error):
             raise
         raise EngineError(
-            f"{folder.name} does not fit into memory: close other programs or choose a smaller model."
+            f"{folder.name} doesn't fit into memory: close other programs or choose a smaller model."
         ) from error

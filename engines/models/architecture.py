@@ -58,9 +58,9 @@ def read_architecture(config: Mapping[str, Any]) -> Architecture | None:
         found = _read(config)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         said = f"{type(error).__name__}: {error}"[:_LONGEST]
-        raise EngineError(f"The model's config.json is damaged ({said}): fetch the model again.") from error
+        raise EngineError(f"The model's config.json is damaged ({said}): download the model again.") from error
     if found is not None and not _possible(found):
-        raise EngineError("The model's config.json has sizes that no model has: fetch the model again.")
+        raise EngineError("The model's config.json has sizes that no model has: download the model again.")
     return found
 
 

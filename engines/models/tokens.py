@@ -169,9 +169,11 @@ def _open_tokenizer(folder: Folder) -> tuple[Tokenizer, str | None]:
         try:
             return Tokenizer.from_file(str(file)), None
         except Exception as error:  # the library raises nothing narrower
-            raise EngineError(f"tokenizer.json of {folder.name} is damaged: fetch the model again.") from error
+            raise EngineError(
+                f"tokenizer.json of {folder.name} is damaged: download the model again."
+            ) from error
     if not any((folder.path / older).is_file() for older in _OLDER_TOKENIZERS):
-        raise EngineError(f"{folder.name} has no tokenizer: fetch the model again.")
+        raise EngineError(f"{folder.name} has no tokenizer: download the model again.")
     try:  # only here: it converts older formats, and takes a second to import
         from transformers import AutoTokenizer
     except ModuleNotFoundError as error:
@@ -183,7 +185,9 @@ def _open_tokenizer(folder: Folder) -> tuple[Tokenizer, str | None]:
         loaded: Any = AutoTokenizer.from_pretrained(folder.path, local_files_only=True, trust_remote_code=False)
         return loaded.backend_tokenizer, _choose(loaded.chat_template)
     except (OSError, ValueError, AttributeError, ImportError) as error:
-        raise EngineError(f"{folder.name} has no tokenizer that can be read: fetch the model again.") from error
+        raise EngineError(
+            f"{folder.name} has no tokenizer that can be read: download the model again."
+        ) from error
 
 
 def _optional(folder: Folder, name: str) -> dict[str, Any]:
@@ -257,7 +261,7 @@ def _compile(template: str | None, name: str) -> jinja2.Template:
         return environment.from_string(template or _PLAIN)
     except (jinja2.TemplateError, RecursionError, ValueError, SyntaxError, MemoryError, OverflowError) as error:
         raise EngineError(
-            f"The chat template of {name} is damaged ({_line(error)}): fetch the model again."
+            f"The chat template of {name} is damaged ({_line(error)}): download the model again."
         ) from error
 
 

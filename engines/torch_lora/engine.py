@@ -89,14 +89,14 @@ class Base:
         except ModuleNotFoundError as error:
             kind = str(self.folder.config.get("model_type", "of an unknown kind"))[:40]
             raise EngineError(
-                f"{self.folder.name} ({kind}) needs the package {error.name}, which is not installed here: "
+                f"{self.folder.name} ({kind}) needs the package {error.name}, which isn't installed here: "
                 "choose another model."
             ) from error
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
             raise EngineError(
-                f"{self.folder.name} does not fit into memory: close other programs or choose a smaller model."
+                f"{self.folder.name} doesn't fit into memory: close other programs or choose a smaller model."
             ) from error
 
     def new_adapter(self, seed: int) -> Adapter:

@@ -96,10 +96,10 @@ def test_what_was_cut_short_is_listed_with_its_reason(tmp_path: Path) -> None:
         (["get"], 2, "Name the model to get"),
         (["fetch", "x"], 2, "nvalid choice"),
         (["remove", "starter", "--yes"], 1, "is a part of Shoal"),
-        (["remove", "No/Model", "--yes"], 1, "is not on this computer"),
+        (["remove", "No/Model", "--yes"], 1, "isn't on this computer"),
         (["path", "No/Model"], 1, "./shoal models get No/Model"),
         (["get", "No/Model", "--mirror", "ftp://x"], 1, "no address of a hub"),
-        (["get", "No/Model", "--mirror", "http://127.0.0.1:9", "--attempts", "1"], 1, "cannot be reached"),
+        (["get", "No/Model", "--mirror", "http://127.0.0.1:9", "--attempts", "1"], 1, "can't be reached"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(tmp_path: Path, arguments: list[str], code: int, words: str) -> None:

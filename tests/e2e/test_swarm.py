@@ -123,7 +123,7 @@ def away(relay: Relay, start: Start, tmp_path: Path, seconds: float) -> None:
         assert node.stop() == 0
         last = [event for event in node.events if event["event"] == "swarm"][-1]
         assert last["waiting"] == last["held"] == last["dropped"] == 0
-        assert "Learning goes on alone" in node.said or node is nodes["eve"]
+        assert "It keeps learning on its own" in node.said or node is nodes["eve"]
     assert check_nothing_lost(relay, [tmp_path / name for name in names]) > 3
     for name in names:
         taken = rows(tmp_path / name, "SELECT round, peer FROM groups WHERE source = 'peer'")
@@ -188,7 +188,7 @@ def test_a_folder_of_this_computer_is_nobodys_business(relay: Relay, start: Star
     run("1")
     relay.kill()
     alone = run("3")
-    assert alone.events[-1]["reason"] == "rounds" and "Learning goes on alone" in alone.said
+    assert alone.events[-1]["reason"] == "rounds" and "It keeps learning on its own" in alone.said
     with contextlib.closing(sqlite3.connect(tmp_path / "ann" / "outbox.sqlite")) as db:
         frames = [json.loads(frame) for (frame,) in db.execute("SELECT frame FROM messages")]
     assert frames and {json.loads(frame["body"])["model"] for frame in frames} == {"local"}

@@ -7,10 +7,13 @@ import pytest
 
 from app.learning.questions import own_questions
 from app.sapo import curriculum, seeds
-from app.sapo.families import FAMILIES
+from app.sapo.families import FAMILIES, family
 from app.sapo.probe import probe_questions
 from app.sapo.questions import VERSION, Asked, Question, QuestionError, draw, make
 from app.sapo.sandbox import Sandbox
+
+OLDEST = tuple(FAMILIES)[:18]
+"""What is frozen is theirs; later families are added behind them."""
 
 
 def mark(questions: list[Asked]) -> str:
@@ -30,7 +33,7 @@ def test_own_questions_are_fixed_by_identity_and_round_and_never_held_out() -> N
     assert four == eight[:4]
     later, others = own_questions(state, b"me", 4, 4, make), own_questions(state, b"you", 3, 4, make)
     assert later != four != others
-    assert not any(seeds.held_out(question.text) for question in eight)
+    assert not any(question.held_out or seeds.held_out(question.text) for question in eight)
     assert all(question.coordinates.seed in seeds.TRAINING_SEEDS for question in eight)
 
 
@@ -39,9 +42,9 @@ def test_a_level_without_a_question_is_told(sandbox: Sandbox, monkeypatch: pytes
     with pytest.raises(QuestionError, match="gcd has levels 0 to 4, not 9"):
         wrong = curriculum.Curriculum(families=(curriculum.Progress(family="gcd", level=9),))
         own_questions(wrong, b"me", 1, 2, sandbox.questions)
-    monkeypatch.setattr(seeds, "held_out", lambda text: True)
+    monkeypatch.setattr(family, "held_out", lambda recalled: True)
     with pytest.raises(QuestionError, match="gcd at level 0 has no question to train on: all of them are held"):
-        own_questions(state, b"me", 1, 2, sandbox.questions)
+        own_questions(state, b"me", 1, 2, make)
 
 
 def test_training_never_meets_the_probe_even_on_a_small_level() -> None:
@@ -56,16 +59,16 @@ def by_the_rule(state: curriculum.Curriculum, identity: bytes, round_: int, slot
     family, level = curriculum.draw(state, Random(seeds.hashed("family", identity, round_, slot)))
     attempts = (seeds.training_seed(identity, round_, slot, attempt) for attempt in range(200))
     drawn = (draw(family, level, seed) for seed in attempts)
-    return next(question for question in drawn if not seeds.held_out(question.text))
+    return next(question for question in drawn if not question.held_out)
 
 
 @pytest.mark.parametrize("top", [False, True])
 def test_own_questions_are_the_same_wherever_they_are_made(sandbox: Sandbox, top: bool) -> None:
-    state = curriculum.start({name: (len(family.levels) - 1) * top for name, family in FAMILIES.items()})
+    state = curriculum.start({name: (len(FAMILIES[name].levels) - 1) * top for name in OLDEST})
     for round_ in (1, 2, 70):
         asked = own_questions(state, b"golden", round_, 48, sandbox.questions)
         expected = [by_the_rule(state, b"golden", round_, slot) for slot in range(48)]
-        assert asked == [Asked(coordinates=one.coordinates, text=one.text) for one in expected]
-    if top and VERSION == "0.1.25/1":  # what training draws of this version, for ever
+        assert asked == [Asked(coordinates=one.coordinates, text=one.text, held_out=False) for one in expected]
+    if top and VERSION == "0.1.25/2":  # what training draws of this version, for ever
         first = [q for n in (1, 2, 3) for q in own_questions(state, b"golden", n, 32, sandbox.questions)]
-        assert mark(first) == "612feb71975b20cc"
+        assert mark(first) == "11fcfde685422d95"

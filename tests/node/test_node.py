@@ -139,7 +139,7 @@ def test_a_refused_step_is_told_and_the_round_counts(bench: Bench, monkeypatch: 
     monkeypatch.setenv("FAKE_TROUBLE", "refuse to learn")
     seen = bench.run(rounds=1)
     assert [event.stepped for event in of(Round, seen)] == [False]
-    assert "not finite" in of(events.Noted, seen)[0].sentence
+    assert "t finite" in of(events.Noted, seen)[0].sentence
 
 
 @pytest.mark.parametrize("when", ["sampling", "learning", "saving"])
@@ -150,7 +150,7 @@ def test_a_dead_trainer_costs_one_round(
     seen = bench.run(rounds=3)
     (restart,) = of(events.TrainerRestarted, seen)
     assert "memory ran short" in restart.sentence and "-9" not in restart.sentence
-    assert restart.sentence.count(".") == 1
+    assert restart.sentence.endswith(".")
     assert [event.round for event in of(Round, seen)] == [1, 2, 3]
     assert rows(bench, "SELECT round FROM rounds ORDER BY round") == [(1,), (2,), (3,)]
     taken, counted = bench.steps(3)
@@ -180,7 +180,7 @@ def test_a_trainer_that_hangs_is_noticed_and_started_again(
     monkeypatch.setenv("FAKE_TROUBLE", f"hang while sampling @{tmp_path / 'marker'}")
     seen = bench.run(rounds=3)
     (restart,) = of(events.TrainerRestarted, seen)
-    assert restart.sentence.startswith("The trainer has not answered for 4 s; it is started again")
+    assert restart.sentence.startswith("The trainer hasn't answered for 4 s. It restarts")
     assert [event.round for event in of(Round, seen)] == [1, 2, 3]
     assert bench.steps(3)[0] == bench.steps(3)[1]
 
@@ -190,7 +190,7 @@ def test_a_trainer_that_always_dies_ends_the_node_with_a_sentence(
 ) -> None:
     bench.run(rounds=2)
     monkeypatch.setenv("FAKE_TROUBLE", "die while sampling")
-    with pytest.raises(NodeError, match=r"5 times in a row.*round 2 is safe"):
+    with pytest.raises(NodeError, match=r"5 times in a row.*Round 2 is safe"):
         bench.run(rounds=2)
     assert len(of(events.TrainerRestarted, bench.events)) == 4
     assert bench.events[-1].reason == "failed"
@@ -210,12 +210,12 @@ def test_an_installed_app_without_an_engine_says_so_at_once(
 ) -> None:
     monkeypatch.setenv("SHOAL_PACKS", str(tmp_path / "packs"))
     monkeypatch.setattr(place, "installed", lambda: True)
-    with pytest.raises(NodeError, match=r"engine is not installed.*pack install"):
+    with pytest.raises(NodeError, match=r"engine isn't installed.*pack install"):
         bench.run()
     assert not (bench.home / "logs" / "trainer.log").exists(), "no trainer was started"
     monkeypatch.setattr(place, "python", lambda: Path(sys.executable))
     monkeypatch.setenv("FAKE_TROUBLE", "unopenable")
-    with pytest.raises(NodeError, match="engine is not installed"):  # and not: run ./shoal setup
+    with pytest.raises(NodeError, match="engine isn't installed"):  # and not: run ./shoal setup
         bench.run()
     assert not of(events.TrainerRestarted, bench.events) and bench.events[-1].reason == "failed"
 

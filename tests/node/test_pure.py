@@ -82,17 +82,17 @@ def test_the_probe_is_the_same_wherever_it_is_made(
         for item in range(wanted * 60):
             seed = seeds.probe_seed(family, levels[family], item)
             [one] = make([Coordinates(family=family, level=levels[family], seed=seed, index=0)])
-            if isinstance(one, Asked) and seeds.held_out(one.text) and len(found) < wanted:
+            if isinstance(one, Asked) and one.held_out and len(found) < wanted:
                 found.setdefault(one.text, one)
         expected += found.values()
     assert probe_questions(levels, items, sandbox.questions) == probe_questions(levels, items) == expected
 
 
 def test_the_probe_stays_what_it_was(sandbox: Sandbox) -> None:
-    asked = probe_questions(dict.fromkeys(FAMILIES, 0), 256, sandbox.questions)
-    assert len({one.text for one in asked}) == len(asked) and all(seeds.held_out(one.text) for one in asked)
-    if VERSION == "0.1.25/1":  # some levels have fewer items than the 14 or 15 asked for
-        assert (len(asked), mark(asked)) == (246, "bdb9574e780fda85")
+    asked = probe_questions(dict.fromkeys(tuple(FAMILIES)[:18], 0), 256, sandbox.questions)
+    assert len({one.text for one in asked}) == len(asked) and all(one.held_out for one in asked)
+    if VERSION == "0.1.25/2":  # some levels have fewer items than the 14 or 15 asked for
+        assert (len(asked), mark(asked)) == (254, "5a5edeecbfce5884")
 
 
 def test_the_mark_of_a_probe_follows_its_questions() -> None:

@@ -212,7 +212,7 @@ def test_no_copy_of_own_groups_comes_back(tmp_path: Path) -> None:
     )
     swarming._tell = swarming._show = lambda anything: None  # type: ignore[method-assign]
     mine, other = checked(1, peer="c" * 64), checked(2)
-    question = Asked(coordinates=mine.scored.group.coordinates, text=mine.text)
+    question = Asked(coordinates=mine.scored.group.coordinates, text=mine.text, held_out=False)
     swarming.settle([OwnGroup(question=question, scored=mine.scored)], 5.0)
     supply = Supply(
         Relay([[mine, other]]),  # type: ignore[arg-type]

@@ -175,7 +175,7 @@ def test_six_words_open_a_private_relay_and_stay_out_of_sight() -> None:
             assert code(greet(joining(private, one.invite))) == "welcome"
             assert code(greet(one.invite)) == Code.RESTRICTED
             stranger = greet(joining(unlock(f"a1.{'0' * 64}"), one.invite))
-            assert isinstance(stranger, Ended) and "lets nobody in with these words" in stranger.sentence
+            assert isinstance(stranger, Ended) and "lets no one in with these words" in stranger.sentence
             command = Path(f"/proc/{one.process.pid}/cmdline")
             listed = command.read_text() if command.exists() else ""
             for text in (listed, one.end(), json.dumps(one.first)):

@@ -58,7 +58,7 @@ def main(memory: Path, start: str) -> None:
         if isinstance(request, Make):
             for place in request.places:
                 trouble(memory, place.family)
-                send(Made(request.number, place.index, "How much?"))
+                send(Made(request.number, place.index, "How much?", False))
             continue
         if isinstance(request, Load):
             trouble(memory, request.coordinates.family)

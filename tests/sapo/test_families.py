@@ -113,7 +113,7 @@ def test_items_are_questions_with_a_short_solution(family: str, level: int) -> N
 @pytest.mark.parametrize(("family", "level"), LEVELS)
 def test_no_constant_answer_solves_more_than_the_guess_rate(family: str, level: int) -> None:
     questions, tried, _ = items(family, level, 100 if (family, level) == ("bf", 1) else 500)
-    assert len(questions) >= tried / 5, "few of the library's items are questions"
+    assert len(questions) >= tried / 8, "few of the library's items are questions"
     # Two standard errors of 500 questions: the bench shows the figure itself.
     assert best_constant(FAMILIES[family], questions)[0] <= FAMILIES[family].guess_rate + 0.035
 

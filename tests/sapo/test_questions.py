@@ -52,14 +52,14 @@ def unsound(family: str, level: int) -> Iterator[Coordinates]:
     ("family", "level", "share"),
     [
         ("propositional_logic", 1, 0.48),
-        ("caesar_cipher", 0, 0.46),
+        ("caesar_cipher", 0, 0.36),
         ("calendar_arithmetic", 2, 0.21),
         ("binary_matrix", 0, 0.22),
-        ("letter_counting", 2, 0.15),
+        ("letter_counting", 2, 0.34),
         ("decimal_arithmetic", 3, 0.10),
         ("arc_1d", 0, 0.07),
         ("chain_sum", 0, 0.0),
-        ("gcd", 4, 0.0),
+        ("gcd", 4, 0.54),
     ],
 )
 def test_items_that_are_no_questions_are_refused(family: str, level: int, share: float) -> None:

@@ -10,7 +10,7 @@ import pytest
 from app.lab.starter.corpus import Mix, examples, guess
 from app.lab.starter.work import WORK, Stuck, worked
 from app.sapo.asking import extract_answer
-from app.sapo.questions import Coordinates, generate
+from app.sapo.questions import draw
 from app.sapo.seeds import held_out
 
 
@@ -18,7 +18,7 @@ from app.sapo.seeds import held_out
 @pytest.mark.parametrize("level", [0, 1])
 def test_careful_work_ends_in_the_truth(family: str, level: int) -> None:
     for number in range(150):
-        question = generate(Coordinates(family=family, level=level, seed=7_000_000 + number, index=0))
+        question = draw(family, level, 7_000_000 + number)
         try:
             line = worked(family, question.entry, Random(number), slip=0.0)
         except Stuck:
@@ -30,7 +30,7 @@ def test_few_questions_leave_the_work_stuck() -> None:
     stuck = 0
     for family in WORK:
         for number in range(50):
-            question = generate(Coordinates(family=family, level=1, seed=9_000_000 + number, index=0))
+            question = draw(family, 1, 9_000_000 + number)
             try:
                 worked(family, question.entry, Random(0), slip=0.0)
             except Stuck:
@@ -39,7 +39,7 @@ def test_few_questions_leave_the_work_stuck() -> None:
 
 
 def test_a_slip_carries_on_into_the_answer() -> None:
-    question = generate(Coordinates(family="chain_sum", level=1, seed=3, index=0))
+    question = draw("chain_sum", 1, 3)
     lines = {worked("chain_sum", question.entry, Random(n), slip=1.0) for n in range(20)}
     assert all(extract_answer(line) == line.split()[-2].split("=")[1] for line in lines)
     assert len(lines) > 5
@@ -48,7 +48,7 @@ def test_a_slip_carries_on_into_the_answer() -> None:
 def test_a_spoiled_guess_is_never_right() -> None:
     for family in WORK:
         for number in range(60):
-            question = generate(Coordinates(family=family, level=1, seed=5_000_000 + number, index=0))
+            question = draw(family, 1, 5_000_000 + number)
             assert guess(family, question.entry, Random(number), wrong=0.0) == f"#{question.entry['answer']}"
             spoiled = guess(family, question.entry, Random(number), wrong=1.0)
             palindrome = family == "spell_backward" and len(set(question.entry["answer"])) < len(

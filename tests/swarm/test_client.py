@@ -103,7 +103,7 @@ def test_offline_first_then_nothing_is_lost(relay: Relay, tmp_path: Path) -> Non
             assert (ann.status.waiting, ann.status.held) == (40, 0)
             assert await ann.sample(8) is None
             await until(lambda: links)
-            assert links[0].state == "refused" and "cannot be reached" in links[0].sentence
+            assert links[0].state == "refused" and "can't be reached" in links[0].sentence
             assert ann.status.next_try_s is not None
         relay.start()
         async with running(tmp_path, [relay.url]) as (ann, _):
@@ -245,7 +245,7 @@ def test_through_the_systems_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             tunnels.refuse = True
             async with running(tmp_path, [url], tls=trusting) as (ann, links):
                 await until(lambda: links)
-                assert "proxy does not let" in links[0].sentence
+                assert "proxy doesn't let" in links[0].sentence
             monkeypatch.setenv("NO_PROXY", "localhost")
             async with running(tmp_path, [url], tls=trusting) as (ann, _):
                 await until(lambda: ann.status.connected)
@@ -577,7 +577,7 @@ def test_a_relay_that_sends_elsewhere_is_not_followed(tmp_path: Path, status: in
         url = f"ws://127.0.0.1:{relay.sockets[0].getsockname()[1]}/v1/ws"
         async with private, relay, running(tmp_path, [url]) as (_, links):
             await until(lambda: links)
-            assert links[0].state == "refused" and "not followed" in links[0].sentence
+            assert links[0].state == "refused" and "isn't followed" in links[0].sentence
             await until(lambda: len(asked) > 1, "it is asked again")
         assert not heads, "nobody else was asked"
         agents = [line for line in asked[0].splitlines() if line.lower().startswith("user-agent:")]
@@ -616,7 +616,7 @@ def test_what_is_no_relay_is_told_in_a_sentence(tmp_path: Path) -> None:
         await site.start()
         base = f"ws://127.0.0.1:{runner.addresses[0][1]}"
         for url, words, least in (
-            (f"{base}/busy", "lets nobody in", 40),
+            (f"{base}/busy", "lets no one in", 40),
             (f"{base}/page", "There is no relay", 0),
             ("ws://nobody.invalid/v1/ws", "no computer called nobody.invalid", 0),
         ):

@@ -33,6 +33,7 @@ def actions(folder: Path) -> Actions:
         join_private=lambda _: None,
         want_questions=lambda _: None,
         show_rule=lambda _: None,
+        show_help=lambda _: None,
         show_family=lambda _: None,
         pause=lambda: None,
         snooze=lambda _: None,

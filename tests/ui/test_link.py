@@ -84,7 +84,7 @@ def test_a_crash_is_told_and_the_node_started_again(
     link.line.connect(lines.append)
     with qtbot.waitSignal(link.again, timeout=PATIENCE_MS) as told:
         link.start([])
-    assert "last safe point is kept" in told.args[0] and told.args[1] == 1.0
+    assert "last save is safe" in told.args[0] and told.args[1] == 1.0
     qtbot.waitUntil(lambda: len(lines) == 2, timeout=PATIENCE_MS)
 
 

@@ -84,7 +84,7 @@ def look(page: Models, holdings: Holdings | None) -> None:
 
 def test_before_anybody_looked(page: Models, asked: list[object]) -> None:
     page.show_view(View())
-    assert "Looking at what is here" in texts(page)
+    assert "Looking at what you have" in texts(page)
     page.arrived()
     assert asked == [("refresh",)]
     look(page, Holdings(chosen="starter", problem="It cannot be read."))
@@ -98,11 +98,11 @@ def test_everything_is_said(page: Models) -> None:
         "160 rounds learned, 14.2 MB",
         "431.0 MB of 995.2 MB (43 %), 4.2 MB a second, about 2 min left",
         "Next in line.",
-        "cannot be reached",
+        "can't be reached",
         "What 1 model learned is still here (31.0 MB)",
         "Licence to accept",
         "Llama 3.2 Community License",
-        "Learns",
+        "Learning now",
         "41.0 GB",
         "40 rounds learned, 20.0 MB",
         "about 6 rounds a minute here",
@@ -119,20 +119,20 @@ def test_everything_is_said(page: Models) -> None:
 
 def test_nothing_is_fetched_without_a_yes(qtbot: QtBot, page: Models, asked: list[object]) -> None:
     look(page, views.holdings(fetch=None, queue=()))
-    press(qtbot, page, "Get: Qwen3 0.6B")
+    press(qtbot, page, "Download: Qwen3 0.6B")
     said = texts(page)
     assert "from huggingface.co?" in said and "sees your IP address and the model's name" in said
     assert asked == []
     press(qtbot, page, "Not now")
     assert asked == [] and "from huggingface.co?" not in texts(page)
-    press(qtbot, page, "Get: Qwen3 0.6B")
+    press(qtbot, page, "Download: Qwen3 0.6B")
     press(qtbot, page, "Download")
     assert asked == [("get", QWEN)] and "from huggingface.co?" not in texts(page)
 
 
 def test_a_licence_is_explained_and_a_token_taken(qtbot: QtBot, page: Models, asked: list[object]) -> None:
     look(page, views.holdings(fetch=None, queue=()))
-    press(qtbot, page, "Get: Llama 3.2 1B")
+    press(qtbot, page, "Download: Llama 3.2 1B")
     assert "accept its licence" in texts(page) and "access token" in texts(page)
     (field,) = [one for one in page.findChildren(QLineEdit) if one.isVisibleTo(page)]
     assert field.echoMode() is QLineEdit.EchoMode.Password
@@ -365,7 +365,7 @@ def test_what_failed_stays_with_its_sentence(fetching: Fetching, hub: StandIn, q
 def test_a_folder_that_is_no_model_is_said(fetching: Fetching, tmp_path: Path, qtbot: QtBot) -> None:
     (tmp_path / "empty").mkdir()
     fetching.add_folder(str(tmp_path / "empty"))
-    qtbot.waitUntil(lambda: "holds no model" in fetching.holdings.problem, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: "No model that can learn" in fetching.holdings.problem, timeout=PATIENCE_MS)
 
 
 def test_a_window_that_is_killed_leaves_no_download(hub: StandIn, tmp_path: Path, qtbot: QtBot) -> None:
@@ -439,7 +439,7 @@ def test_what_was_learned_is_taken_along(
             "",
             "There is no room.",
         ),
-        ("raise SystemExit(1)", "", "The export ended unexpectedly; the log under Settings says why."),
+        ("raise SystemExit(1)", "", "The export failed. The log in Settings says why."),
     ],
 )
 def test_an_export_is_a_process_that_says_how_it_went(

@@ -318,7 +318,7 @@ def holdings(chosen: str = "starter", **fields: object) -> Holdings:
                     id=entry.id,
                     have=312_000_000,
                     total=entry.bytes,
-                    sentence="huggingface.co cannot be reached: check the network and try again.",
+                    sentence="huggingface.co can't be reached: check the network and try again.",
                     running=False,
                 )
                 if "360M" in entry.id
@@ -434,7 +434,7 @@ def odd() -> dict[str, View]:
             state=State.WAITING,
             step=None,
             ruling=None,
-            reason="The learner ended unexpectedly",
+            reason="Learning crashed",
             until=NOW + 16,
         ),
         "clock set back": learning(safe_at=NOW + 10**6, step_since=NOW + 10**6),

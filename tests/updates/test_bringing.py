@@ -119,14 +119,14 @@ def test_a_full_disk_is_noticed_before_and_meanwhile(
 ) -> None:
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10_000))
-    assert "make some room" in refused(host, tmp_path) and not host.asked
+    assert "free up some space" in refused(host, tmp_path) and not host.asked
     monkeypatch.undo()
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(fetch, "_write", full)
-    assert "is full: make some room" in refused(host, tmp_path)
+    assert "is full: free up some space" in refused(host, tmp_path)
 
 
 def test_it_can_lie_beside_a_list_on_a_stick(host: Host, tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_the_package_manager_is_asked_through_polkit(
         str(deb[0]),
     ]
     assert "/bundle" not in (tmp_path / "env").read_text(), "the bundle's libraries are not the system's"
-    with pytest.raises(UpdateError, match="was not answered"):
+    with pytest.raises(UpdateError, match="wasn't answered"):
         hand(deb, system(tmp_path, "exit 126"))
     with pytest.raises(UpdateError, match=r"refused \(E: lock\): try sudo apt install"):
         hand(deb, system(tmp_path, "echo W: unsandboxed >&2; echo E: lock >&2; exit 100"))
@@ -242,10 +242,10 @@ def test_what_was_changed_after_it_came_is_not_handed_over(
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     deb[0].write_bytes(BODY[:-1] + b"?")
-    with pytest.raises(UpdateError, match="fetch it again"):
+    with pytest.raises(UpdateError, match="download it again"):
         hand(deb, system(tmp_path, "exit 0"))
     deb[0].unlink()
-    with pytest.raises(UpdateError, match="fetch it again"):
+    with pytest.raises(UpdateError, match="download it again"):
         hand(deb, system(tmp_path, "exit 0"))
     assert not (tmp_path / "asked").exists()
 
@@ -255,7 +255,7 @@ def test_one_file_is_replaced_in_one_step(tmp_path: Path) -> None:
     """While it runs: the new one starts the next time, and the old one is kept."""
     body = b"#!/bin/sh\necho new\n"
     one = file_of("elf", body=body)
-    fresh = tmp_path / "fetched"
+    fresh = tmp_path / "downloaded"
     fresh.write_bytes(body)
     program = Path(script(tmp_path, "shoal größer", "echo begun; read line; echo old"))
     program.chmod(0o750)
@@ -280,15 +280,15 @@ def test_a_place_that_cannot_be_written_keeps_the_old_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = b"#!/bin/sh\necho new\n"
-    (tmp_path / "fetched").write_bytes(body)
+    (tmp_path / "downloaded").write_bytes(body)
     program = Path(script(tmp_path, "shoal", "echo old"))
 
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(shutil, "copyfile", full)
-    with pytest.raises(UpdateError, match="is full: make some room"):
-        handing.hand(tmp_path / "fetched", file_of("elf", body=body), program, lambda _: None)
+    with pytest.raises(UpdateError, match="is full: free up some space"):
+        handing.hand(tmp_path / "downloaded", file_of("elf", body=body), program, lambda _: None)
     assert subprocess.run([program], capture_output=True).stdout == b"old\n"
 
 

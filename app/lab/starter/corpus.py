@@ -10,7 +10,7 @@ import msgspec
 
 from app.lab.starter.work import WORK, Stuck, worked
 from app.sapo.questions import Coordinates, QuestionError, generate
-from app.sapo.seeds import PROBE_SEEDS, TRAINING_SEEDS, held_out
+from app.sapo.seeds import PROBE_SEEDS, TRAINING_SEEDS
 
 CORPUS_SEEDS = (PROBE_SEEDS.stop, TRAINING_SEEDS.start)
 
@@ -47,7 +47,7 @@ def examples(mix: Mix, seed: int, families: Sequence[str] = tuple(sorted(WORK)))
             question = generate(
                 Coordinates(family=family, level=level, seed=rng.randrange(*CORPUS_SEEDS), index=0)
             )
-            if held_out(question.text):
+            if question.held_out:
                 continue
             if rng.random() < mix.worked_share:
                 completion = worked(family, question.entry, rng, mix.slip)

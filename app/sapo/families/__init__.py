@@ -38,7 +38,7 @@ from app.sapo.families import (
 )
 from app.sapo.families.family import Family
 
-LADDER = 1
+LADDER = 2
 
 FAMILIES: Mapping[str, Family] = {
     one.FAMILY.name: one.FAMILY

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Family, Kind
+from app.sapo.families.family import Entry, Family, Kind
+
+
+def _source(entry: Entry) -> str:
+    """What the program was compiled from: the same word is printed by several programs."""
+    return str(entry["metadata"]["bfit_code"])
+
 
 FAMILY = Family(
     name="bf",
@@ -14,5 +20,6 @@ FAMILY = Family(
         dict(difficulty=2),
     ),
     score=scores.exact,
+    recalled=_source,
     paper=True,
 )

@@ -22,16 +22,22 @@ def _sound(entry: Entry) -> bool:
     return clear == entry["answer"] and sum(character != " " for character in clear) >= 5
 
 
+def _clear(entry: Entry) -> str:
+    """The few clear texts come with many rotations: who knows them has to recognise one, not to decipher it."""
+    return str(entry["answer"])
+
+
 FAMILY = Family(
     name="caesar_cipher",
     title="Caesar cipher",
     kind=Kind.WORDS,
     levels=(
-        dict(min_words=1, max_words=2, min_rotation=1, max_rotation=3),
-        dict(min_words=2, max_words=4, min_rotation=1, max_rotation=8),
+        dict(min_words=1, max_words=4, min_rotation=1, max_rotation=3),
+        dict(min_words=2, max_words=6, min_rotation=1, max_rotation=8),
         dict(min_words=3, max_words=8),
         dict(min_words=5, max_words=20),
     ),
     score=_score,
     sound=_sound,
+    recalled=_clear,
 )

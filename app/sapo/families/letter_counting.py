@@ -23,12 +23,17 @@ FAMILY = Family(
     title="Counting letters",
     kind=Kind.WORDS,
     levels=(
-        dict(min_words=3, max_words=5),
-        dict(min_words=5, max_words=10),
+        # Of three to five words nearly every letter stands there once or twice.
+        dict(min_words=5, max_words=8),
+        dict(min_words=8, max_words=12),
         dict(min_words=10, max_words=20),
     ),
     score=scores.integer,
     sound=_sound,
     work=_work,
-    guess_rate=0.63,
+    thinned=(
+        {"1": 0.06, "2": 0.1, "3": 0.19, "4": 0.39, "5": 0.88},
+        {"1": 0.22, "2": 0.3, "3": 0.46, "4": 0.7},
+        {"1": 0.5, "2": 0.64, "3": 0.87},
+    ),
 )

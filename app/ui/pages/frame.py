@@ -55,6 +55,8 @@ class Actions:
     """The answers of this round."""
     show_rule: Callable[[str], None]
     """The settings, at the setting of this key."""
+    show_help: Callable[[str], None]
+    """The help, at the page of this key."""
     want_questions: Callable[[Iterable[Coordinates]], None]
     """The texts of these; they come with a View."""
     set_choice: Callable[[str, object], None]

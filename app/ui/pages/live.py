@@ -63,9 +63,9 @@ class Live(Page):
         self._view = self._told = View()
         self._source = Segments([(ALL, tr("All")), (OWN, tr("Own")), (PEERS, tr("Peers"))], tr("Whose answers"))
         self._source.chosen.connect(lambda _: self._filter())
-        self._family = Picker(theme, tr("Family of puzzles"))
+        self._family = Picker(theme, tr("Kind of puzzle"))
         self._family.setMinimumWidth(190)
-        self._family.addItem(tr("All families"), "")
+        self._family.addItem(tr("All kinds"), "")
         self._family.currentIndexChanged.connect(lambda _: self._filter())
         self._round = 0
         """The only one whose answers are shown; 0 for all."""
@@ -81,7 +81,7 @@ class Live(Page):
         self._list.setUniformItemSizes(True)
         self._list.setFrameShape(QFrame.Shape.NoFrame)
         self._list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self._list.setAccessibleName(tr("Questions, newest first"))
+        self._list.setAccessibleName(tr("Puzzles, newest first"))
         self._list.setMouseTracking(True)
         self._list.setStyleSheet("QListView { background: transparent; border: none; }")
         self._list.setMinimumWidth(300)
@@ -95,9 +95,7 @@ class Live(Page):
             theme,
             "live",
             tr("No answers yet"),
-            tr(
-                "After the first round, every question appears here with all the answers your model gave to it."
-            ),
+            tr("After the first round, every puzzle appears here with all of your model's answers."),
         )
         self._nothing_left = Empty(
             theme,
@@ -341,7 +339,9 @@ class Detail(QFrame):
         self._question.say(breakable(group.question or ""))
         right = next((parts(text)[1] for text, solved, _ in merged(group) if solved), "")
         said = verdict(group)
-        self._verdict.say(tr("{verdict}. Right is {answer}.", verdict=said, answer=right) if right else said)
+        self._verdict.say(
+            tr("{verdict}. The answer is {answer}.", verdict=said, answer=right) if right else said
+        )
         answers = merged(group)
         while len(self._rows) < len(answers):
             made = AnswerRow(self._theme)

@@ -36,7 +36,7 @@ class Models(Page):
         self._stat_row.setLayout(stats_row(*self._stats))
         self._problem = Label("", "bad", wrap=True)
         self._said = Label("", "good", wrap=True)
-        self._reading = Label(tr("Looking at what is here."), "soft")
+        self._reading = Label(tr("Looking at what you have."), "soft")
         self._here, self._there = Group(tr("On this computer")), Group(tr("Available"))
         self._others = Group(tr("Downloaded by other apps"))
         self._rows: dict[str, ModelRow] = {}
@@ -91,8 +91,8 @@ class Models(Page):
         )
         self._source.say(
             tr(
-                "Shoal checks every downloaded file against its checksum. It only takes weights that can't run "
-                "code: .safetensors and .gguf."
+                "Shoal checks every download and only opens weights that can't run code: .safetensors and "
+                ".gguf."
             )
         )
 
@@ -105,7 +105,7 @@ class Models(Page):
             counted("{n} on this computer", "{n} on this computer", fetched),
         )
         training.say(tr("Learned"), size(library.training_bytes), tr("adapters and histories"))
-        disk.say(tr("Free on disk"), size(library.disk_free), tr("where the data folder is"))
+        disk.say(tr("Free on disk"), size(library.disk_free), tr("where your data is"))
         most = tr("free now, of {most}", most=size(library.memory.most))
         memory.say(tr("Memory for a model"), size(library.memory.free), most)
 

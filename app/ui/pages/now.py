@@ -58,7 +58,9 @@ class Now(QFrame):
         self._finish.triggered.connect(lambda _=False: actions.finish())
         self._longer.setMenu(menu)
         self._longer.setPopupMode(IconButton.ToolButtonPopupMode.InstantPopup)
-        self._cancel = button(tr("Cancel"), actions.pause, "", tr("Nothing is lost; it starts over next time"))
+        self._cancel = button(
+            tr("Cancel"), actions.pause, "", tr("Nothing is lost; this round starts over next time")
+        )
         self._held = Elided("", "strong")
         lead = row(self._round, self._step, self._held, gap=10, fill=(1, 2))
         why = row(self._why, self._rule_button, gap=6, fill=0)
@@ -66,7 +68,7 @@ class Now(QFrame):
         top = Bend(column(lead, self._bar, why, gap=7), does, gap=24, least=560)
         top.setStretch(0, 1)
         top.setAlignment(does, Qt.AlignmentFlag.AlignVCenter)
-        self._contribute = Switch(theme, tr("Contribute when idle"))
+        self._contribute = Switch(theme, tr("Learn while I'm away"))
         self._contribute.toggled.connect(actions.contribute)
         self._also = Switch(theme, tr("Also while I use this computer"))
         self._also.toggled.connect(lambda on: self._put(_WHEN_IDLE, not on))
@@ -126,11 +128,11 @@ class Now(QFrame):
     def _reason(view: View, now: float) -> str:
         sentence = words.reason(view, now)
         if view.step is Step.PLACING and view.state is State.LEARNING:
-            return tr("A minute or two, once for each model: it tries a few puzzles of every kind.")
+            return tr("A minute or two, once per model: it tries a few puzzles of every kind.")
         if view.state is State.STARTING and view.step is not None:
             return "" if view.curve else tr("The first start with a model can take a minute.")
         if words.held(view):
-            kept = tr("Memory is free; everything learned is kept.")
+            kept = tr("The memory is free again. Everything it learned is safe.")
             return kept if view.state is State.PAUSED else tr("It resumes by itself.")
         return sentence
 

@@ -14,6 +14,7 @@ from app import remedy
 from app.desktop.autostart import AutostartError
 from app.node.preferences import SETTINGS as RULES
 from app.node.setting import Setting
+from app.ui import about
 from app.ui.choices import SETTINGS
 from app.ui.model import View
 from app.ui.pages.bundle import BundleDialog
@@ -23,6 +24,7 @@ from app.ui.pages.frame import Actions, Page
 from app.ui.pages.identity_section import IdentitySection
 from app.ui.pages.logview import LogView
 from app.ui.pages.storage import Storage
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule, search
@@ -54,7 +56,7 @@ class SettingsPage(Page):
             if any(setting.key == "updates" for setting in settings):
                 inside.addWidget(self._updates)
         self._nothing = Empty(
-            theme, "search", tr("No setting of that name"), tr("Try another word, for example colours or tray.")
+            theme, "search", tr("No such setting"), tr("Try another word, for example colours or tray.")
         )
         self._nothing.hide()
         self.add(self._nothing)
@@ -161,8 +163,8 @@ class SettingsPage(Page):
             Label(tr("Help"), "heading"),
             Label(
                 tr(
-                    "The diagnostics hold versions, settings, events and logs, for whoever looks for a fault. "
-                    "Every file is shown before anything is saved, and nothing is sent."
+                    "Versions, settings, events and logs, to help find a fault. You see every file before you "
+                    "save it. Nothing is sent."
                 ),
                 "soft",
                 wrap=True,
@@ -170,7 +172,7 @@ class SettingsPage(Page):
             row(
                 self._toggle,
                 button(tr("Diagnostics …"), self._show_bundle),
-                button(tr("Help, keys and About"), lambda: self.ask.go("help"), "", tr("Also with F1")),
+                button(tr("About Shoal and its keys"), lambda: self.ask.show_help(about.KEY)),
                 1,
             ),
             self._log,
@@ -207,7 +209,7 @@ class SettingRow(QWidget):
         self._put, self._kept, self._first = put, value, value
         label, text = tr(setting.label), tr(setting.help, doctor=remedy.command("doctor"))
         if setting.restarts:
-            text = tr("{help} Holds from the next start of learning.", help=text)
+            text = tr("{help} Applies the next time it starts learning.", help=text)
         self.words = " ".join((label, text, tr(setting.group), tr(setting.words))).casefold()
         self._editor = editor(theme, setting, label, value, self._try)
         made = self._editor.widget
@@ -245,7 +247,7 @@ class SettingRow(QWidget):
         try:
             self._put(self.key, value)
         except (ValueError, AutostartError, OSError) as error:
-            self._complaint.say(str(error))
+            self._complaint.say(spoken(str(error)))
             self._complaint.show()
             if isinstance(value, bool):
                 self._editor.show(self._kept)

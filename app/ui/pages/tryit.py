@@ -19,6 +19,7 @@ from app.ui.chatting import AWAY_S, Chatting, Stage
 from app.ui.model import View
 from app.ui.pages.exchange import Exchange
 from app.ui.pages.frame import Actions, Page
+from app.ui.spoken import spoken
 from app.ui.texts import counted, span, tr
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import (
@@ -67,10 +68,7 @@ class TryIt(Page):
             theme,
             "tryit",
             tr("Nothing asked yet"),
-            tr(
-                "Draw a puzzle of a kind that the model practises, or ask something of your own. It answers "
-                "twice: as it came, and with what it has learned."
-            ),
+            tr("Draw a puzzle, or ask something of your own. It answers twice: as it came, and as it is now."),
         )
         self.add(self._empty, 1)
         self.body.addStretch(1)
@@ -100,8 +98,8 @@ class TryIt(Page):
 
     def _question_card(self) -> QFrame:
         theme = self.theme
-        self._family = Picker(theme, tr("Family of puzzles"))
-        self._family.addItem(tr("Any that it practises"), None)
+        self._family = Picker(theme, tr("Kind of puzzle"))
+        self._family.addItem(tr("Any it practises"), None)
         for family in sorted(FAMILIES.values(), key=lambda one: tr(one.title)):
             self._family.addItem(tr(family.title), family.name)
         self._family.setMinimumWidth(190)
@@ -111,7 +109,7 @@ class TryIt(Page):
         self._draw_one = button(tr("Draw a puzzle"), self._draw)
         self._question = Question(self._ask)
         self._question.textChanged.connect(self._edited)
-        self._chip, self._unseen = Label("", "chip"), Label(tr("a text it never trained on"), "faint")
+        self._chip, self._unseen = Label("", "chip"), Label(tr("a puzzle it never trained on"), "faint")
         self._state = Elided("", "soft")
         self._complaint = Label("", "bad", wrap=True)
         self._stop = button(tr("Stop"), self._chatting.stop)
@@ -151,7 +149,7 @@ class TryIt(Page):
         if not text or self._waiting:
             return
         if len(text) > MAX_TEXT:
-            self._complain(tr("A question has at most {n} characters: make it shorter.", n=MAX_TEXT))
+            self._complain(tr("That's too long: {n} characters at most.", n=MAX_TEXT))
             return
         self._complain("")
         puzzle, sides = self._puzzle, self._asked
@@ -233,9 +231,9 @@ class TryIt(Page):
                 exchange.solution(safe(reply.text))
                 self._told = True
             case messages.Noted():
-                self._complain(safe(reply.sentence))
+                self._complain(spoken(safe(reply.sentence)))
             case messages.Failed():
-                self._end(reply.number, safe(reply.sentence))
+                self._end(reply.number, spoken(safe(reply.sentence)))
             case messages.Done():
                 self._end(reply.number, "")
         self._show_stage()
@@ -325,7 +323,7 @@ class TryIt(Page):
         elif stage is Stage.BUSY and busy:
             said = tr("Answering, {span}", span=waited) if self._waiting else tr("Drawing a puzzle")
         elif stage is Stage.AWAY:
-            said = tr("The model is not in memory; the first question loads it.")
+            said = tr("The first question loads the model.")
         else:
             minutes = round(AWAY_S / 60)
             said = counted(

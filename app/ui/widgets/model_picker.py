@@ -136,7 +136,7 @@ class PickRow(QFrame):
     def show_model(self, model: Model, holdings: Holdings) -> None:
         assert holdings.library is not None
         look, word, why = words.fit(model, holdings.library)
-        here = tr("here") if model.installed else size(words.missing(model))
+        here = tr("downloaded") if model.installed else size(words.missing(model))
         self._size.say(tr("{size}, licence", size=here) if model.gated and not model.installed else here)
         self._fit.look(look or "good")
         self._fit.say(word)

