@@ -46,7 +46,7 @@ QUIET_S = 45.0
 LOOK_S = 10.0
 WARM_S = 120.0
 """A process's memory counts for its trend when it has lived so long."""
-LONG_S = 600.0
+LONG_S = 240.0
 """Lives that are shorter have no trend."""
 STUCK_S = 90.0
 """Without a node for so long, its owner opens the window anew."""

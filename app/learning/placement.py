@@ -231,7 +231,7 @@ def short_of(found: Sequence[Taught], placed: Sequence[str]) -> tuple[str, ...]:
 
 
 def miscounts(work: str) -> bool:
-    """Whether an equation in somebody's work is false. What is no equation of whole numbers says nothing.
+    """Whether an equation in somebody's work is false. What is no equation of numbers says nothing.
 
     >>> [miscounts(work) for work in ("10 = 2 * 26. #2", "22 is 22 = 11 \u00d7 3. #1", "8 = 2 * 4; 1/0 = b")]
     [True, True, False]
@@ -249,4 +249,5 @@ def _values(equation: str) -> set[Fraction]:
 
 
 _SIGNS = str.maketrans("\u00d7\u00f7\u2212", "*/-")
-_EQUATION = re.compile(r"[-+*/() 0-9]+(?:=[-+*/() 0-9]+)+")
+_SIDE = r"(?:[-+*/() ]|[0-9]++(?:\.[0-9]++)?+)++"  # possessive: each text is read once
+_EQUATION = re.compile(rf"{_SIDE}(?:={_SIDE})+")

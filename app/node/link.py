@@ -23,7 +23,7 @@ from app.common.text import span
 from app.node import messages, solo
 from app.node.effort import Effort
 from app.node.errors import DiskFullError
-from app.node.trainer import EFFORT, ENGINE, HOME, SHARE, SOLO
+from app.node.trainer import EFFORT, ENGINE, HOME, MEMORY, SHARE, SOLO
 from app.stopping import out_of_reach
 from engines.contract import AdapterError, Batch, EngineError, EngineInfo, StepStats
 from engines.opening import AUTO
@@ -85,11 +85,12 @@ class Link:
         engine: str = AUTO,
         home: Path | None = None,
         share: float = 1.0,
+        memory: int = 0,
     ) -> Link:
         """Starts the process and returns before it is ready. `alone` forbids it the network; `note` gets what
         the engine wants the owner to know; without an `effort` the trainer takes what the engine finds best.
         `engine` is one of engines.opening.CHOICES, `home` the data folder, `share` what is left of the measured
-        budget after deaths for want of memory."""
+        budget after deaths for want of memory, `memory` the bytes it may have in all, 0 for any."""
         environment = {
             **secrets.without(),
             **(solo.OFFLINE if alone else {}),
@@ -97,6 +98,7 @@ class Link:
             **({HOME: str(home)} if home is not None else {}),
             ENGINE: engine,
             SHARE: str(share),
+            MEMORY: str(memory),
             # Read when torch is imported: waiting threads that spin made a busy machine five times slower.
             "OMP_WAIT_POLICY": "PASSIVE",
             # One for every length of a row: the many that are kept by itself held 300 MB after thirty steps.

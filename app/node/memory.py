@@ -11,6 +11,7 @@ import gc
 import sys
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from pathlib import Path
 
 import msgspec
 import psutil
@@ -108,3 +109,12 @@ def _give_back() -> None:
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim is not None:
             trim(0)
+
+
+def most(percent: int) -> int:
+    """Bytes that a trainer may have in all, from the owner's setting; 0 for any.
+
+    Beside a graphics card of NVIDIA's none is set: its driver's own reservations were never measured."""
+    if percent >= 100 or Path("/dev/nvidiactl").exists():
+        return 0
+    return psutil.virtual_memory().total * percent // 100

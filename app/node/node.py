@@ -24,7 +24,9 @@ from app.node.healing import Healer, placed, titles
 from app.node.home import model_folder, model_mark
 from app.node.keeping import free_older, keep
 from app.node.link import TRAINER, Link, TrainerDied
+from app.node.memory import most
 from app.node.peers import Judged, OwnGroup, Swarm
+from app.node.preferences import Preferences
 from app.node.probing import due, probe
 from app.node.records import Happening, Probe
 from app.node.resume import open_history, other_models, resume, set_history_aside, with_families
@@ -247,6 +249,7 @@ class Node:
             engine=self._settings.engine,
             home=self._home,
             share=self._share,
+            memory=most(Preferences(self._home).values["trainer_memory"]),
         )
 
     async def _engine_fault(self) -> str:

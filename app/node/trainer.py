@@ -21,6 +21,7 @@ from typing import BinaryIO, NoReturn
 
 import msgspec
 
+from app.ceiling import hold
 from app.node import memory, messages, solo
 from app.node.channel import own_standard_output, send
 from app.node.effort import Effort
@@ -47,6 +48,9 @@ HOME = "SHOAL_HOME"
 THREADS = "SHOAL_THREADS"
 """Environment variable: how many processor threads the engine takes, for several nodes on one computer."""
 
+MEMORY = "SHOAL_MEMORY"
+"""Environment variable: bytes of memory that this process may have in all; none or 0 for no limit."""
+
 EFFORT = "SHOAL_EFFORT"
 """Environment variable: how much of the computer to take, an app.node.effort.Effort as JSON."""
 
@@ -57,6 +61,9 @@ OpenEngine = Callable[[str, int | None, int], Engine]
 def main() -> None:
     """The production trainer: the engine that the node names."""
     settle()
+    most = os.environ.get(MEMORY, "")
+    if most.isdecimal() and int(most):
+        hold(int(most))
     serve(_open, beforehand=_prepare)
 
 

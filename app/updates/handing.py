@@ -1,5 +1,5 @@
-"""Handing a verified file to the system's own installer. Nothing here runs as root: where root is needed, the
-system asks its owner (polkit), and its package manager installs.
+"""Handing a verified file to the system's own installer. Shoal itself does not run as root: where root is
+needed, the system asks its owner (polkit), and after one more look at the file its package manager installs.
 
 A one-file Shoal is replaced where it lies, by a rename; the one before stays beside it as NAME.previous."""
 
@@ -37,6 +37,18 @@ if [ "$code" = 0 ] && [ -n "$program" ] && ! kill -0 "$asker" 2>/dev/null; then
 fi
 exit "$code"
 """
+
+_CHANGED = 61
+_AS_ROOT = f"""
+kept=$(mktemp -d /var/tmp/shoal-update.XXXXXXXX) || exit
+trap 'rm -rf "$kept"' EXIT
+head -c "$2" -- "$1" >"$kept/shoal.deb" || exit
+echo "$3  $kept/shoal.deb" | sha256sum --check --status || exit {_CHANGED}
+chmod 755 "$kept" && chmod 644 "$kept/shoal.deb" || exit
+"$4" install --yes -- "$kept/shoal.deb"
+"""
+"""What runs once the password was given: the file is the owner's, whose other programs may have changed it
+since it was checked. So root takes a copy that nobody else can write, and checks that one."""
 
 Say = Callable[[str], None]
 
@@ -77,7 +89,7 @@ def hand(path: Path, file: File, program: Path, say: Say, system: Installer | No
             raise UpdateError(f"{path} isn't what was downloaded any more: download it again.")
         match file.form:
             case "deb":
-                return _debian(path, say, system)
+                return _debian(path, file, say, system)
             case "elf" | "appimage":
                 return _replaced(path, file, program, say)
             case "nsis":
@@ -91,7 +103,7 @@ def hand(path: Path, file: File, program: Path, say: Say, system: Installer | No
         raise disk(error, path) from error
 
 
-def _debian(path: Path, say: Say, system: Installer) -> Handed:
+def _debian(path: Path, file: File, say: Say, system: Installer) -> Handed:
     """apt-get, started by pkexec, which asks for the owner's password in a window of the system's. A shell
     does it: the package ends every running Shoal, so none could wait for the end and open the new one."""
     command = f"sudo apt install {shlex.quote(str(path))}"
@@ -109,7 +121,17 @@ def _debian(path: Path, say: Say, system: Installer) -> Handed:
     say("The system asks for your password, then installs it.")
     said = path.with_name(SAID)
     words = ["/bin/sh", "-c", _INSTALL, "shoal", str(said), str(os.getpid()), system.reopen, system.home]
-    words += [system.pkexec, system.apt, "install", "--yes", "--", str(path)]
+    words += [
+        system.pkexec,
+        "/bin/sh",
+        "-c",
+        _AS_ROOT,
+        "shoal",
+        str(path),
+        str(file.size),
+        file.sha256,
+        system.apt,
+    ]
     running = subprocess.Popen(
         words,
         stdin=None if sys.stdin.isatty() else subprocess.DEVNULL,  # pkexec asks there where no desktop does
@@ -125,6 +147,8 @@ def _debian(path: Path, say: Say, system: Installer) -> Handed:
         raise UpdateError("Nothing was installed: the system's question for the password wasn't answered.")
     if code == _REFUSED:
         return by_hand
+    if code == _CHANGED:
+        raise UpdateError(f"Nothing was installed: {path} was changed after it was checked. Fetch it again.")
     last = _last_line(said.read_bytes()) or code
     raise UpdateError(f"The system's package manager refused ({last}): try {command} in a terminal.")
 

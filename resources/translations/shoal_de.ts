@@ -3742,6 +3742,106 @@
    <translation>Primfaktoren</translation>
   </message>
   <message>
+   <source>Products</source>
+   <translation>Produkte</translation>
+  </message>
+  <message>
+   <source>Counting legs</source>
+   <translation>Beine zählen</translation>
+  </message>
+  <message>
+   <source>Filtering numbers</source>
+   <translation>Zahlen filtern</translation>
+  </message>
+  <message>
+   <source>Sums of decimals</source>
+   <translation>Dezimalsummen</translation>
+  </message>
+  <message>
+   <source>Counting primes</source>
+   <translation>Primzahlen zählen</translation>
+  </message>
+  <message>
+   <source>Missing angles</source>
+   <translation>Fehlende Winkel</translation>
+  </message>
+  <message>
+   <source>Complex numbers</source>
+   <translation>Komplexe Zahlen</translation>
+  </message>
+  <message>
+   <source>Time spans</source>
+   <translation>Zeitspannen</translation>
+  </message>
+  <message>
+   <source>Sequences</source>
+   <translation>Zahlenfolgen</translation>
+  </message>
+  <message>
+   <source>Target number</source>
+   <translation>Zielzahl</translation>
+  </message>
+  <message>
+   <source>Dice</source>
+   <translation>Würfel</translation>
+  </message>
+  <message>
+   <source>Number formats</source>
+   <translation>Zahlenformate</translation>
+  </message>
+  <message>
+   <source>Hexadecimal arithmetic</source>
+   <translation>Hexadezimal rechnen</translation>
+  </message>
+  <message>
+   <source>Powers</source>
+   <translation>Potenzen</translation>
+  </message>
+  <message>
+   <source>Needle in a haystack</source>
+   <translation>Nadel im Heuhaufen</translation>
+  </message>
+  <message>
+   <source>Words backward</source>
+   <translation>Wörter rückwärts</translation>
+  </message>
+  <message>
+   <source>Sorting words</source>
+   <translation>Wörter sortieren</translation>
+  </message>
+  <message>
+   <source>Palindromes</source>
+   <translation>Palindrome</translation>
+  </message>
+  <message>
+   <source>Family ties</source>
+   <translation>Familienbande</translation>
+  </message>
+  <message>
+   <source>Word problems</source>
+   <translation>Textaufgaben</translation>
+  </message>
+  <message>
+   <source>Jumbled letters</source>
+   <translation>Vertauschte Buchstaben</translation>
+  </message>
+  <message>
+   <source>Bits in turn</source>
+   <translation>Bits im Wechsel</translation>
+  </message>
+  <message>
+   <source>Coin tosses</source>
+   <translation>Münzwürfe</translation>
+  </message>
+  <message>
+   <source>Knights and knaves</source>
+   <translation>Ritter und Schurken</translation>
+  </message>
+  <message>
+   <source>Word ladders</source>
+   <translation>Wortleitern</translation>
+  </message>
+  <message>
    <source>When to learn</source>
    <translation>Wann gelernt wird</translation>
   </message>
@@ -3908,6 +4008,18 @@
   <message>
    <source>quiet balanced full speed noise threads rest dial</source>
    <translation>leise mittel voll tempo lärm threads ruhe regler</translation>
+  </message>
+  <message>
+   <source>Memory at most</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Learning is refused more than this share of the computer's memory. 100 switches this off.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>ram memory limit most cap share</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Disk space</source>
@@ -6220,6 +6332,14 @@
   <message>
    <source>the system's question for the password wasn't answered.</source>
    <translation>Die Frage nach dem Passwort wurde nicht beantwortet.</translation>
+  </message>
+  <message>
+   <source>Nothing was installed: {path} was changed after it was checked.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Fetch it again.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>It is installed; the version before is kept as {previous}.</source>

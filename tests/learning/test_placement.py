@@ -5,10 +5,12 @@ from __future__ import annotations
 from random import Random
 
 import msgspec
+import pytest
 
 from app.learning import placement, zero
-from app.learning.placement import Taught, Tried
-from app.sapo.questions import Coordinates
+from app.learning.placement import Taught, Tried, miscounts
+from app.sapo.families import FAMILIES
+from app.sapo.questions import Coordinates, draw
 from engines.contract import TokenSequence
 
 
@@ -76,3 +78,18 @@ def test_a_lesson_has_enough_steps_and_every_answer_as_often() -> None:
         assert len({seen.count(n) for n in range(count)}) == 1
         assert all(abs(sum(map(sum, (row.weights_T for row in step.rows_S))) - 1) < 1e-9 for step in steps)
     assert zero.batches([], Random(1)) == []
+
+
+@pytest.mark.parametrize("family", [name for name, family in FAMILIES.items() if family.work])
+def test_no_worked_example_miscounts(family: str) -> None:
+    for level in range(len(FAMILIES[family].levels)):
+        for seed in range(8):
+            text = FAMILIES[family].worked(draw(family, level, 2**45 + seed * 2**22).entry)
+            assert not miscounts(text), text
+
+
+def test_false_equations_of_decimals_are_noticed() -> None:
+    assert not miscounts("2.5 + 1.7 = 4.2. 4.2 - 0.70 = 3.5. #3.5")
+    assert miscounts("2.5 + 1.7 = 4.3. #4.3")
+    assert miscounts("3. 2 + 2 = 5. #5")
+    assert not miscounts("1" * 3000)

@@ -71,7 +71,7 @@ def test_the_table_names_files_and_the_nine_of_the_paper_are_there() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_levels_are_settings_of_the_library_that_never_get_easier(family: str) -> None:
     levels = FAMILIES[family].levels
-    for level in levels:
+    for level in levels if FAMILIES[family].opened is None else ():
         library.gym().create_dataset(family, seed=1, size=10, **level).config.validate()
     for below, above in itertools.pairwise(levels):
         assert below != above

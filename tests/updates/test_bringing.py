@@ -180,13 +180,9 @@ def test_the_package_manager_is_asked_through_polkit(
     monkeypatch.setenv("PYTHONPATH", "/bundle")
     installer = system(tmp_path, "exit 0")
     assert hand(deb, installer).then is Then.RESTART
-    assert (tmp_path / "asked").read_text().splitlines() == [
-        installer.apt,
-        "install",
-        "--yes",
-        "--",
-        str(deb[0]),
-    ]
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked[:2] == ["/bin/sh", "-c"]
+    assert asked[-4:] == [str(deb[0]), str(len(BODY)), deb[1].sha256, installer.apt]
     assert "/bundle" not in (tmp_path / "env").read_text(), "the bundle's libraries are not the system's"
     with pytest.raises(UpdateError, match="wasn't answered"):
         hand(deb, system(tmp_path, "exit 126"))
@@ -195,6 +191,31 @@ def test_the_package_manager_is_asked_through_polkit(
     by_hand = hand(deb, system(tmp_path, "exit 127"))
     assert by_hand.then is Then.STAY and by_hand.command == f"sudo apt install '{deb[0]}'"
     assert hand(deb, Installer(pkexec="/nowhere", apt="/nowhere")) == by_hand
+
+
+@POSIX
+def test_a_package_that_is_swapped_before_the_password_is_not_installed(
+    deb: tuple[Path, File], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program of the owner's changes the file while the system asks for the password."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    apt = script(tmp_path, "apt-get", f'cp "$4" "{tmp_path}/installed"')
+    for swap in (f"printf evil > '{deb[0]}'", f"rm '{deb[0]}'", f"ln -sf /etc/hostname '{deb[0]}'"):
+        deb[0].unlink(missing_ok=True)
+        deb[0].write_bytes(BODY)
+        evil = Installer(pkexec=script(tmp_path, "pkexec", f'{swap}; exec "$@"'), apt=apt)
+        with pytest.raises(UpdateError):
+            hand(deb, evil)
+        assert not (tmp_path / "installed").exists()
+    with pytest.raises(UpdateError, match="was changed after it was checked"):
+        deb[0].unlink()
+        deb[0].write_bytes(BODY)
+        hand(deb, Installer(pkexec=script(tmp_path, "pkexec", f': > "{deb[0]}"; exec "$@"'), apt=apt))
+    deb[0].write_bytes(BODY)
+    honest = Installer(pkexec=script(tmp_path, "pkexec", 'exec "$@"'), apt=apt)
+    assert hand(deb, honest).then is Then.RESTART
+    assert (tmp_path / "installed").read_bytes() == BODY
+    assert not list(Path("/var/tmp").glob("shoal-update.*")), "nothing stays behind"
 
 
 @POSIX
