@@ -1281,6 +1281,10 @@
    <translation>Weiter</translation>
   </message>
   <message>
+   <source>The first start with a model can take a minute.</source>
+   <translation>Der erste Start mit einem Modell kann eine Minute dauern.</translation>
+  </message>
+  <message>
    <source>It resumes by itself.</source>
    <translation>Es geht von selbst weiter.</translation>
   </message>
@@ -1659,10 +1663,6 @@
    <translation>{help} Gilt, sobald das Lernen neu startet.</translation>
   </message>
   <message>
-   <source>Reopen now</source>
-   <translation>Jetzt neu öffnen</translation>
-  </message>
-  <message>
    <source>your identity name key recovery words restore new keyring passphrase</source>
    <translation>deine identität name schlüssel wiederherstellungswörter wiederherstellen neu schlüsselbund passwort passphrase</translation>
   </message>
@@ -1673,6 +1673,10 @@
   <message>
    <source>Hide the logs</source>
    <translation>Protokolle verbergen</translation>
+  </message>
+  <message>
+   <source>Reopen now</source>
+   <translation>Jetzt neu öffnen</translation>
   </message>
   <message>
    <source>Diagnostics …</source>
@@ -2348,6 +2352,10 @@
    <translation>d. MMM yyyy HH:mm</translation>
   </message>
   <message>
+   <source>Before round 1</source>
+   <translation>Vor Runde 1</translation>
+  </message>
+  <message>
    <source>, about {span}</source>
    <translation>, etwa {span}</translation>
   </message>
@@ -2503,16 +2511,8 @@
    </translation>
   </message>
   <message>
-   <source>It needs {needed} of memory; {free} free.</source>
-   <translation>Braucht {needed} Arbeitsspeicher; {free} frei.</translation>
-  </message>
-  <message>
    <source>{engine} on {device}</source>
    <translation>{engine} auf {device}</translation>
-  </message>
-  <message>
-   <source>It needs {needed} of memory.</source>
-   <translation>Braucht {needed} Arbeitsspeicher.</translation>
   </message>
   <message>
    <source>The speed test failed. Learning works without it.</source>

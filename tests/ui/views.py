@@ -481,8 +481,6 @@ FINDINGS = Findings(
     engine="torch",
     reason="PyTorch runs on this processor. No other engine is faster with a model as small as starter.",
     rounds_per_hour=1218.0,
-    memory_mb=491,
-    memory_free_mb=9600,
     engines=[Measured(name="torch", device="CPU", dtype="float32")],
 )
 
