@@ -17,6 +17,8 @@ from typing import NamedTuple
 from app.common import files
 
 POINTER = "data-folder.json"
+MASK = 0o077
+"""The umask of every process that writes into the data folder: nobody else reads what is in it."""
 
 
 class HomeError(Exception):

@@ -42,10 +42,10 @@ class Limits:
         """A smaller setting and the sentence that says so, or None when there is none left."""
         if self.tokens > 256:
             self.tokens //= 2
-            return f"Memory ran short: the learner now takes {self.tokens} tokens at a time."
+            return f"Memory ran short: it now learns from {self.tokens} tokens at a time."
         if not self.checkpointing:
             self.checkpointing = True
-            return "Memory ran short: the learner now computes layers twice instead of keeping them."
+            return "Memory ran short: it now computes layers twice instead of keeping them."
         return None
 
 
@@ -68,7 +68,7 @@ class Memory:
                 sentence = limits.step_down()
                 if sentence is None:
                     raise EngineError(
-                        "The learner does not fit into the memory: choose a smaller model or shorter answers."
+                        "Learning doesn't fit into the memory: choose a smaller model or shorter answers."
                     ) from error
                 notice(sentence)
             self.release()
@@ -89,7 +89,7 @@ class Memory:
                     raise
                 if size == 1:
                     raise EngineError(
-                        f"{n} completions of {max_tokens} tokens do not fit into the free memory: "
+                        f"{n} completions of {max_tokens} tokens don't fit into the free memory: "
                         "choose a smaller model, fewer completions or shorter ones."
                     ) from error
             size //= 2
@@ -101,7 +101,7 @@ def check_finite(loss: float, norm: float) -> None:
     """Raises EngineError where a step would spoil the adapter."""
     if not (math.isfinite(loss) and math.isfinite(norm)):
         raise EngineError(
-            f"The step was not made, because its loss ({loss}) or gradient ({norm}) is not a finite number: "
+            f"The step wasn't made, because its loss ({loss}) or gradient ({norm}) isn't a finite number: "
             "go back to an earlier checkpoint if this comes again."
         )
 
@@ -143,9 +143,7 @@ def scored(
 def weighted_rows(batch: Batch, vocabulary: int) -> list[Row]:
     """The rows that carry weight. Raises EngineError for anything that could not be trained on."""
     if not (math.isfinite(batch.learning_rate) and batch.learning_rate >= 0):
-        raise EngineError(
-            f"The learning rate {batch.learning_rate} is not a number of at least 0: set another."
-        )
+        raise EngineError(f"The learning rate {batch.learning_rate} isn't a number of at least 0: set another.")
     rows = []
     for row in batch.rows_S:
         lengths = {len(row.completion_T), len(row.weights_T)}
@@ -156,9 +154,7 @@ def weighted_rows(batch: Batch, vocabulary: int) -> list[Row]:
                 "A training row has another number of weights than tokens: drop it from the batch."
             )
         if not all(math.isfinite(value) for values in (row.weights_T, *earlier) for value in values):
-            raise EngineError(
-                "A training row has a weight that is not a finite number: drop it from the batch."
-            )
+            raise EngineError("A training row has a weight that isn't a finite number: drop it from the batch.")
         if any(row.weights_T):
             rows.append(row)
     check_tokens([(row.prompt_T, row.completion_T) for row in rows], vocabulary)

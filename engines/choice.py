@@ -125,7 +125,7 @@ def cuda_problem(facts: Facts) -> str:
     if not facts.cards:
         return "There is no NVIDIA card with a driver here."
     if not facts.cuda:
-        return f"This build of PyTorch has no CUDA, so {facts.cards[0].name} is not used."
+        return f"This build of PyTorch has no CUDA, so {facts.cards[0].name} isn't used."
     return driver_problem(facts.cuda, facts.driver)
 
 
@@ -162,10 +162,14 @@ def memory_problem(way: str, facts: Facts, size: Size) -> str:
     needed, room = needs_mb(way, facts, size), _room_mb(way, facts)
     if needed <= room:
         return ""
-    where = f" on {facts.cards[0].name}" if way == "torch-cuda" and facts.cards else ""
+    if way == "torch-cuda" and facts.cards:
+        return (
+            f"{size.name} needs {needed:,} MB and {room:,} MB are free on {facts.cards[0].name}: "
+            "close other programs or choose a smaller model."
+        )
     return (
-        f"{size.name} needs {needed:,} MB and {room:,} MB are free{where}: close other programs or choose a "
-        "smaller model."
+        f"{size.name} needs {needed:,} MB and {room:,} MB are free: "
+        "close other programs or choose a smaller model."
     )
 
 
@@ -246,7 +250,7 @@ def _why_not(way: str, taken: str, facts: Facts, size: Size, measured: Mapping[s
     if engine_of(way) in measured and engine_of(taken) in measured and way in ("torch-cpu", "llamacpp"):
         return (
             f"{_runs(way, facts)} Measured here with {size.name}: {measured[engine_of(way)]:.0f} rounds an "
-            f"hour, and {measured[engine_of(taken)]:.0f} with the engine taken."
+            f"hour, and {measured[engine_of(taken)]:.0f} with the chosen engine."
         )
     if way == "mlx":
         return "MLX is for Apple Silicon; on this computer it is for tests, so it is taken by name only."
@@ -258,7 +262,7 @@ def _why_not(way: str, taken: str, facts: Facts, size: Size, measured: Mapping[s
         return f"{_runs(way, facts)} The graphics card is faster."
     if taken == "mlx":
         return f"{_runs(way, facts)} MLX is faster on Apple Silicon."
-    return f"{_runs(way, facts)} {_LEADS.get(taken, 'The engine taken')} is faster."
+    return f"{_runs(way, facts)} {_LEADS.get(taken, 'The chosen engine')} is faster."
 
 
 _LEADS = {"llamacpp": "llama.cpp", "torch-mps": "The graphics of this Mac", "torch-cpu": "PyTorch"}

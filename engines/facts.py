@@ -70,7 +70,7 @@ def gather(folder: Path | None = None) -> Facts:
         system=sys.platform,
         machine=platform.machine().replace("AMD64", "x86_64").replace("aarch64", "arm64"),
         cpu=cpu_name(),
-        cores=_cores(),
+        cores=cores(),
         features=features(),
         memory_mb=psutil.virtual_memory().total // MB,
         free_mb=min(psutil.virtual_memory().available, container_room()) // MB,
@@ -94,9 +94,10 @@ def cpu_name() -> str:
     return _sysctl("machdep.cpu.brand_string") or platform.processor() or platform.machine()
 
 
-def _cores() -> int:
-    cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
-    return min(cores, len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else cores
+def cores() -> int:
+    """Of the processor, those that this process may use."""
+    found = psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    return min(found, len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else found
 
 
 def features() -> tuple[str, ...]:
@@ -162,7 +163,7 @@ def _nvidia() -> tuple[tuple[Card, ...], str, str]:
         finally:
             pynvml.nvmlShutdown()
     except pynvml.NVMLError as error:
-        return (), "", f"NVIDIA's driver does not answer ({error}): restart the computer or install it again."
+        return (), "", f"NVIDIA's driver doesn't answer ({error}): restart the computer or install it again."
 
 
 def _torch_cuda() -> str:

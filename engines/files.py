@@ -84,7 +84,7 @@ def read_json(path: Path, kind: type[Content], most: int = -1) -> Content | None
     try:
         with path.open("rb") as file:
             return msgspec.json.decode(file.read(most), type=kind)
-    except (OSError, msgspec.MsgspecError, UnicodeError):
+    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
 
 

@@ -19,6 +19,7 @@ from engines.contract import Engine, EngineError, Options
 from engines.models import locate
 from engines.models.folder import count_parameters, fingerprint, open_folder
 from engines.remedy import command, installed, repair
+from engines.sound import sound
 
 AUTO = "auto"
 
@@ -52,7 +53,7 @@ def available(name: str) -> str:
         return str(package.available()) if hasattr(package, "available") else ""
     except Exception as error:  # a library that is half there, or built for another processor, raises anything
         said = " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__
-        return f"The {TITLES[name]} engine does not load ({said}): {repair(name)}."
+        return f"The {TITLES[name]} engine doesn't load ({said}): {repair(name)}."
 
 
 def missing(name: str) -> str:
@@ -61,15 +62,18 @@ def missing(name: str) -> str:
         return ""
     match name:
         case "torch":
-            return f"PyTorch is not installed: {repair(note=', which repairs the installation')}."
+            return f"PyTorch isn't installed: {repair(note=', which repairs the installation')}."
         case "mlx":
-            brings = "its engine pack brings" if installed() else f"{command('setup')} installs"
-            return f"MLX is not installed; it is for Macs with Apple Silicon, where {brings} it."
+            if installed():
+                return "MLX isn't installed. It is for Macs with Apple Silicon; the engine pack there has it."
+            return (
+                f"MLX isn't installed. It is for Macs with Apple Silicon; {command('setup')} installs it there."
+            )
     try:
         said = (Path(sys.prefix) / SAYS).read_text(encoding="utf-8").strip()
     except OSError:
         said = ""
-    return said or f"llama.cpp is not installed: {repair('llamacpp', ', which builds it')}."
+    return said or f"llama.cpp isn't installed: {repair('llamacpp', ', which builds it')}."
 
 
 def open_engine(name: str, model: str | Path, *, seed: int = 0, **options: Unpack[Options]) -> Engine:
@@ -78,12 +82,13 @@ def open_engine(name: str, model: str | Path, *, seed: int = 0, **options: Unpac
 
     Raises EngineError. A named engine that cannot run is never replaced by another one; one that was chosen is,
     and its `notes` say so."""
-    if name == AUTO:
-        return _open_chosen(model, seed, options)
-    if reason := available(name):
-        raise EngineError(reason)
-    engine: Engine = _package(name).open_engine(model, seed=seed, **options)
-    return engine
+    with sound(model):
+        if name == AUTO:
+            return _open_chosen(model, seed, options)
+        if reason := available(name):
+            raise EngineError(reason)
+        engine: Engine = _package(name).open_engine(model, seed=seed, **options)
+        return engine
 
 
 def _open_chosen(model: str | Path, seed: int, options: Options) -> Engine:

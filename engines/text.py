@@ -33,7 +33,7 @@ class Text:
         """Token ids of every prompt. Raises EngineError for what cannot be sampled from this model."""
         if n < 1 or max_tokens < 1:
             raise EngineError(
-                f"{n} completions of {max_tokens} tokens cannot be sampled: both must be at least 1."
+                f"{n} completions of {max_tokens} tokens can't be sampled: both must be at least 1."
             )
         tokens_P = [self._tokenizer.prompt(prompt) for prompt in prompts_P]
         longest = max(map(len, tokens_P), default=0)

@@ -74,28 +74,28 @@ def refused(call: Callable[[], object], error: type[Exception]) -> str:
 SENTENCES: dict[str, tuple[Callable[[], str], str, str]] = {
     "torch is missing": (
         lambda: opening.missing("torch"),
-        "PyTorch is not installed: run ./shoal setup, which repairs the installation.",
-        "PyTorch is not installed: repair the engine in Shoal's window, or with shoal pack repair.",
+        "PyTorch isn't installed: run ./shoal setup, which repairs the installation.",
+        "PyTorch isn't installed: repair the engine in Shoal's window, or with shoal pack repair.",
     ),
     "llama.cpp is missing": (
         lambda: opening.missing("llamacpp"),
-        "llama.cpp is not installed: run ./shoal setup --engine llamacpp, which builds it.",
-        "llama.cpp is not installed: repair the engine in Shoal's window, or with shoal pack repair.",
+        "llama.cpp isn't installed: run ./shoal setup --engine llamacpp, which builds it.",
+        "llama.cpp isn't installed: repair the engine in Shoal's window, or with shoal pack repair.",
     ),
     "MLX is missing": (
         lambda: opening.missing("mlx"),
-        "MLX is not installed; it is for Macs with Apple Silicon, where ./shoal setup installs it.",
-        "MLX is not installed; it is for Macs with Apple Silicon, where its engine pack brings it.",
+        "MLX isn't installed. It is for Macs with Apple Silicon; ./shoal setup installs it there.",
+        "MLX isn't installed. It is for Macs with Apple Silicon; the engine pack there has it.",
     ),
     "a model is missing": (
         lambda: refused(lambda: locate("No/Model"), EngineError),
-        "The model No/Model is not on this computer: run ./shoal models get No/Model, or choose starter.",
-        "The model No/Model is not on this computer: run shoal models get No/Model, or choose starter.",
+        "The model No/Model isn't on this computer: run ./shoal models get No/Model, or choose starter.",
+        "The model No/Model isn't on this computer: run shoal models get No/Model, or choose starter.",
     ),
     "the trainer died": (
         lambda: link.death(1, Path("t.log")).remedy,
-        "run ./shoal setup, which repairs the installation, or choose another --model",
-        "repair the engine in Shoal's window, or with shoal pack repair, or choose another --model",
+        "run ./shoal setup, or choose another --model.",
+        "repair the engine in Shoal's window, or with shoal pack repair, or choose another --model.",
     ),
     "the app is damaged": (
         lambda: cli.sentence(ModuleNotFoundError("No module named 'app.x'", name="app.x")),
@@ -117,8 +117,8 @@ SENTENCES: dict[str, tuple[Callable[[], str], str, str]] = {
     ),
     "no engine": (
         place.lacking,
-        "The engine is not installed: open Shoal's window, or run ./shoal pack install.",
-        "The engine is not installed: open Shoal's window, or run shoal pack install.",
+        "The engine isn't installed: open Shoal's window, or run ./shoal pack install.",
+        "The engine isn't installed: open Shoal's window, or run shoal pack install.",
     ),
 }
 
@@ -155,8 +155,10 @@ def test_the_scoring_process_is_a_part_of_the_engine(kind: str, monkeypatch: pyt
 def test_help_names_what_this_copy_has(kind: str) -> None:
     own = "./shoal" if kind == CHECKOUT else "shoal"
     told = cli.overview()
-    assert f"\n  {own} doctor    " in told and f"\n{own} COMMAND --help tells" in told
-    assert ("  ./shoal setup " in told) is (kind == CHECKOUT), "an installed app has none"
+    assert f"\n  {own} doctor " in told and f"\n{own} COMMAND --help tells" in told
+    assert ("  ./shoal setup " in cli.overview(everything=True)) is (kind == CHECKOUT), (
+        "an installed app has none"
+    )
     assert f"({own} doctor says why)" in help_of_run()
 
 
@@ -188,7 +190,7 @@ def test_the_installed_program_names_itself(tmp_path: Path) -> None:
         f"shoal: There is no command swim; did you mean swarm? '{program}' --help lists run, "
     )
     assert said("doctor") == (
-        f"shoal: The engine is not installed: open Shoal's window, or run '{program}' pack install.\n"
+        f"shoal: The engine isn't installed: open Shoal's window, or run '{program}' pack install.\n"
     )
 
 

@@ -62,7 +62,7 @@ class Learned:
                 return None
             time.sleep(_PAUSE_S)
         raise AdapterError(
-            f"What was learned cannot be read ({str(refusal).rstrip('.')}): start learning once, which looks "
+            f"What was learned can't be read ({str(refusal).rstrip('.')}): start learning once, which looks "
             "after damaged files, and ask again."
         )
 

@@ -4,6 +4,7 @@ text, so only the sandbox's child ever reads them."""
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -15,6 +16,7 @@ from app.sapo.questions import Question, QuestionError
 from app.sapo.sandbox import Sandbox
 from app.sapo.seeds import TRAINING_SEEDS
 
+_ALOUD = re.compile(r"\s*Describe how you derived the rule and your overall reasoning process[^.]*\.")
 _TRIES = 48
 """One text in eight is held out, so nearly every level has such a puzzle within so many."""
 
@@ -28,6 +30,11 @@ class Puzzle(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         return self.question.text
+
+    @property
+    def for_people(self) -> str:
+        """Without what asks a model to think aloud."""
+        return _ALOUD.sub("", self.text)
 
     @property
     def family(self) -> str:

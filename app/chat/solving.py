@@ -15,6 +15,7 @@ from app.chat.terminal import busy
 from app.common.text import safe
 from app.sapo.asking import MAX_ANSWER
 from app.sapo.families import FAMILIES
+from engines.models import locate, read_settings
 
 _LEAVE = ("/quit", "/exit", "/q")
 _SKIP = ("", "/skip")
@@ -23,18 +24,19 @@ _SKIP = ("", "/skip")
 def solve(
     family: str | None, level: int | None, count: int | None, home: Path, source: TextIO, console: Console
 ) -> int:
-    """Asks puzzles until `count` are answered or the input ends. Returns the exit code.
+    """Asks puzzles, without a family those of the starter, until `count` are answered or the input ends.
+    Returns the exit code.
 
     Raises QuestionError, SandboxError, and OSError where the scores cannot be kept."""
     scores, complaint = scorebook.read(home)
     if complaint:
         console.print(Text(complaint, style="yellow"))
-    usual: Mapping[str, int] = dict.fromkeys(FAMILIES, 0)
+    usual: Mapping[str, int] = read_settings(locate("starter")).families or dict.fromkeys(FAMILIES, 0)
     verdicts, begun = Verdicts(), scores.total
     asks = source.isatty() and console.is_terminal
     try:
         if asks:
-            console.print(Text("The answer alone; Enter skips a puzzle, /quit leaves.", style="bright_black"))
+            console.print(Text("Type the answer. Enter skips a puzzle, /quit leaves.", style="bright_black"))
         while count is None or scores.total.answered - begun.answered < count:
             with busy(console, "Making a puzzle"):
                 puzzle = draw(family, level, usual)
@@ -43,7 +45,7 @@ def solve(
             if answer is None or answer in _LEAVE:
                 break
             if answer in _SKIP:
-                console.print(Text(f"skipped; it is {safe(puzzle.solution)}", style="bright_black"))
+                console.print(Text(f"skipped; the answer is {safe(puzzle.solution)}", style="bright_black"))
                 continue
             with busy(console, "Judging"):
                 solved = verdicts.solved(puzzle, answer)
@@ -61,14 +63,14 @@ def solve(
 def closing(scores: scorebook.Scores, begun: scorebook.Tally) -> str:
     """
     >>> closing(scorebook.Scores().after("gcd", 0, True), scorebook.Tally())
-    'This time 1 of 1 right; 1 of 1 in all, at best 1 in a row.'
+    'You solved 1 of 1; 1 of 1 in all, at best 1 in a row.'
     """
     total = scores.total
     if not total.answered:
-        return "Nothing answered."
+        return "No puzzle answered."
     right, answered = total.right - begun.right, total.answered - begun.answered
     return (
-        f"This time {right} of {answered} right; {total.right} of {total.answered} in all, "
+        f"You solved {right} of {answered}; {total.right} of {total.answered} in all, "
         f"at best {scores.best} in a row."
     )
 
@@ -76,7 +78,7 @@ def closing(scores: scorebook.Scores, begun: scorebook.Tally) -> str:
 def _show(puzzle: Puzzle, console: Console) -> None:
     console.print()
     console.print(Text(f"{puzzle.title}, level {puzzle.level + 1} of {puzzle.levels}", style="bold cyan"))
-    console.print(Text(safe(puzzle.text)))
+    console.print(Text(safe(puzzle.for_people)))
 
 
 def _answer(asks: bool, source: TextIO) -> str | None:
@@ -98,4 +100,6 @@ def _tell(puzzle: Puzzle, solved: bool, scores: scorebook.Scores, console: Conso
         console.print(Text.assemble(("✓ right", "bold green"), (f"  {so_far}{row}", "bright_black")))
     else:
         right = safe(puzzle.solution)
-        console.print(Text.assemble(("✗ wrong", "red"), f"  it is {right}", (f"  {so_far}", "bright_black")))
+        console.print(
+            Text.assemble(("✗ wrong", "red"), f"  the answer is {right}", (f"  {so_far}", "bright_black"))
+        )

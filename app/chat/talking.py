@@ -185,7 +185,7 @@ class Chat:
         try:
             return self._puzzles[name]
         except KeyError:
-            raise ChatError("That puzzle is not known any more: draw another one.") from None
+            raise ChatError("That puzzle isn't known any more: draw another one.") from None
 
     def _notes(self) -> list[str]:
         """What the engine wants its owner to know; engines without `notes` have nothing to say."""

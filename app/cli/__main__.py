@@ -18,11 +18,26 @@ from typing import Any, NoReturn
 
 from app import remedy
 
-COMMANDS = ("run", "swarm", "relay", "lab", "doctor", "test", "starter")
-"""The order in which --help lists them; files that are not named here come after these."""
+EVERYDAY = (
+    "run",
+    "chat",
+    "puzzle",
+    "models",
+    "export",
+    "invite",
+    "identity",
+    "data",
+    "update",
+    "doctor",
+    "remove",
+)
+"""The commands that --help lists, in this order; `--help all` lists the others too."""
 
 SOURCE = ("test", "translations")
 """Commands that work on Shoal's source and so are none of an installed app."""
+
+ELSEWHERE = (*SOURCE, "bench", "curve", "export", "lab", "pack", "starter")
+"""Commands that write where their user names a place, and with that user's own modes."""
 
 ALONE = ("run", "--solo")
 """What `./shoal` without a command does where no window can be shown, and what options without one go to: a
@@ -52,7 +67,7 @@ def main(arguments: list[str]) -> int:
     """Runs one command line and returns its exit code (argparse ends the process itself on wrong usage: 2)."""
     try:
         if arguments[:1] in (["-h"], ["--help"], ["help"]):
-            print(overview())
+            print(overview(everything=arguments[1:] == ["all"]))
             return 0
         if not arguments:
             return _open()
@@ -102,7 +117,15 @@ def _run(name: str, *arguments: str) -> int:
         parsed, stray = parser.parse_known_args(arguments)
         if stray:
             parser.error(_stray(stray[0], parser))
-    code: int = command.main(parsed)
+    from app.home import MASK  # --help needs nothing installed
+
+    mask = os.umask(MASK)
+    if name in ELSEWHERE:
+        os.umask(mask)
+    try:
+        code: int = command.main(parsed)
+    finally:
+        os.umask(mask)
     return code
 
 
@@ -127,7 +150,7 @@ def commands() -> list[str]:
     found = {file.stem for file in FOLDER.glob("*.py") if not file.stem.startswith("_")}
     if remedy.installed():
         found -= set(SOURCE)
-    return [name for name in COMMANDS if name in found] + sorted(found - set(COMMANDS))
+    return [name for name in EVERYDAY if name in found] + sorted(found - set(EVERYDAY))
 
 
 def summary(name: str) -> str:
@@ -143,23 +166,30 @@ def summary(name: str) -> str:
     return ""
 
 
-def overview() -> str:
-    """The text of `./shoal --help`."""
-    rows = [("", "open the window; without a display, learn with a view in this terminal")]
-    rows += [(name, summary(name)) for name in commands()]
-    if not remedy.installed():
-        rows += [("setup", "install what is missing and repair what is damaged; all others do so when needed")]
-    lines = [f"  {remedy.name()} {name:<9} {text}" for name, text in rows]
-    return "\n".join(
-        [
-            "Shoal trains a small reasoning model on this computer, and lets it learn from its peers' answers.",
+def overview(everything: bool = False) -> str:
+    """The text of `./shoal --help`, or of `./shoal --help all`."""
+    everyday = [("", "open the window; without a display, learn with a view in this terminal")]
+    everyday += [(name, summary(name)) for name in commands() if name in EVERYDAY]
+    lines = ["Shoal trains a small reasoning model on your computer, alone or together with others.", ""]
+    lines += _rows(everyday)
+    if everything:
+        others = [(name, summary(name)) for name in commands() if name not in EVERYDAY]
+        if not remedy.installed():
+            others.append(("setup", "install what is missing and repair what is damaged"))
+        lines += ["", "For operators, researchers and developers:", "", *_rows(others)]
+        lines += [
             "",
-            *lines,
-            "",
-            f"{remedy.command('COMMAND --help')} tells about one. SHOAL_HOME, or --home DIR, moves all data;",
-            "SHOAL_DEBUG=1 shows where an error came from.",
+            "SHOAL_HOME, or --home DIR, moves all data. SHOAL_DEBUG=1 shows where an error came from.",
         ]
-    )
+    else:
+        lines += ["", f"{remedy.command('COMMAND --help')} tells more about one."]
+        lines += [f"{remedy.command('--help all')} also lists what operators and developers use."]
+    return "\n".join(lines)
+
+
+def _rows(rows: list[tuple[str, str]]) -> list[str]:
+    width = max(len(name) for name, _ in rows)
+    return [f"  {remedy.name()} {name:<{width}}  {text}".rstrip() for name, text in rows]
 
 
 def sentence(error: Exception) -> str:
@@ -168,7 +198,7 @@ def sentence(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError) and error.strerror:
         where = f" with {error.filename}" if error.filename else ""
-        return f"The system refused to go on{where}: {error.strerror}; {_remedy(error)} and start again."
+        return f"The system refused{where}: {error.strerror}; {_remedy(error)} and start again."
     if isinstance(error, MemoryError):
         return (
             "This computer's memory is used up; close other programs or take a smaller model, and start again."
@@ -198,7 +228,7 @@ def _remedy(error: OSError) -> str:
         errno.EROFS: "choose another place with --home",
         errno.ENOENT: "check the path",
         errno.EMFILE: "close other programs",
-    }.get(error.errno or 0, "put that right")
+    }.get(error.errno or 0, "fix that")
 
 
 def _capital(text: str) -> str:

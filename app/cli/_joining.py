@@ -20,7 +20,7 @@ import msgspec
 from app import remedy
 from app.arguments import whole
 from app.cli import _operator
-from app.common.secrets import PRIVATE
+from app.common.secrets import PRIVATE, piped
 from app.relay.access import MOST_WORK_BITS, WORK_BITS, Access, AccessError, Invited, Knowing, Listed, Open
 from app.swarm.invite import Invite, where
 from app.swarm.private import Private, new_words, unlock
@@ -122,7 +122,7 @@ def ask_private() -> Private:
             text = new_words()
             print(f"The six words, for those who may join: {text}", file=sys.stderr)
     elif not text and sys.stdin is not None:
-        text = sys.stdin.readline(1000)
+        text = piped()
     if not text.strip():
         raise AccessError(
             f"The six words are missing: put them into {PRIVATE} or on standard input; "

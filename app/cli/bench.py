@@ -9,7 +9,7 @@ import sys
 
 from app.bench import BENCHMARKS, BenchError
 
-SUMMARY = "measure a part, beside its limits: " + ", ".join(BENCHMARKS)
+SUMMARY = "measure how fast a part is, beside its limits or others' programs"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

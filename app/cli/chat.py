@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engines import opening
 
-SUMMARY = "talk to your model before and after its training, side by side; no network"
+SUMMARY = "talk to your model, before and after its training"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-SUMMARY = "draw the held-out curve of runs recorded with `run --json`"
+SUMMARY = "draw the curve of runs recorded with `run --json`"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from app.common.text import in_bytes
 from app.home import home
 
-SUMMARY = "tell where everything is kept and how large it is, or move it to another folder"
+SUMMARY = "where everything is kept, how large it is, and how to move it"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

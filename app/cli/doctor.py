@@ -23,7 +23,7 @@ from engines.models import locate
 from engines.models.folder import fingerprint, open_folder
 from engines.trials import Trial, key, recall
 
-SUMMARY = "tell what this computer has, which engine runs on it and why not another"
+SUMMARY = "check that everything works, and what to do if not"
 
 PACKAGES = (
     "torch",
@@ -53,6 +53,8 @@ FACTS = {
     "too_hot": "too hot by the system's word",
 }
 _SOURCES_S = 3.0
+_LITTLE_MB = 1000
+"""Of free disk space: less than a small model and its training take."""
 
 MB = 2**20
 
@@ -93,10 +95,10 @@ def main(args: argparse.Namespace) -> int:
     findings = examine(args.home, args.model)
     if args.json:
         print(msgspec.json.encode(findings).decode())
+        if not findings.engine:
+            print(f"shoal doctor: {findings.reason}", file=sys.stderr)
     else:
         _show(findings)
-    if not findings.engine:
-        print(f"shoal doctor: {findings.reason}", file=sys.stderr)
     return 0 if findings.engine else 1
 
 
@@ -197,6 +199,30 @@ def told(row: Row) -> str:
     return f"{said} ({row.source})"
 
 
+def verdict(findings: Findings) -> list[str]:
+    """Whether Shoal can learn here, first; then what is wrong and what to do about it."""
+    if not findings.engine:
+        return [f"Not ready: no engine can run {findings.model} here.", findings.reason]
+    ready = f"{opening.TITLES[findings.engine.partition('-')[0]]} can run {findings.model} on this computer."
+    wrong = []
+    if (free := int(findings.disk["free_mb"])) < _LITTLE_MB:
+        wrong.append(f"Only {free:,} MB of disk space are free at {findings.disk['home']}: free up some.")
+    if findings.identity and not findings.identity["name"]:
+        wrong.append(findings.identity["key"])
+    if unknown := [FACTS.get(row.field, row.field) for row in findings.sources if _unknown(row)]:
+        wrong.append(
+            f"Shoal can't tell here: {', '.join(unknown)}. "
+            "So it only learns when you start it, or with that rule off in the settings."
+        )
+    if not wrong:
+        return [f"Everything is ready: {ready}"]
+    return [f"Ready: {ready}", *wrong]
+
+
+def _unknown(row: Row) -> bool:
+    return row.value is None and not row.absent
+
+
 def _told_identity(found: dict[str, str]) -> str:
     if not found:
         return "none yet: made when Shoal first learns with others"
@@ -206,8 +232,14 @@ def _told_identity(found: dict[str, str]) -> str:
 def _show(findings: Findings) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     console = Console()
+    first, *wrong = verdict(findings)
+    console.print(Text(first, style="bold green" if findings.engine else "bold red"))
+    for sentence in wrong:
+        console.print(Text(f"- {sentence}", style="yellow"))
+    console.print()
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column()

@@ -29,7 +29,7 @@ from app.node.home import folder, held
 from app.swarm.identity import WORDS, Identity, IdentityError
 from app.swarm.keeping import Kept, Where, Whereabouts, keep, read_identity, whereabouts
 
-SUMMARY = "tell your name among other Shoals; show its recovery words, restore, export or renew it"
+SUMMARY = "your name among other Shoals, and how to keep it"
 
 DOES = {
     "words": "show the recovery words, which bring it back on any computer",
@@ -245,7 +245,7 @@ def _agreed(args: argparse.Namespace, warning: str, deed: str) -> bool:
     if args.yes:
         return True
     if not sys.stdin.isatty():
-        raise IdentityError(f"{warning} Nobody can be asked here: add --yes if you mean it.")
+        raise IdentityError(f"{warning} No one can answer here: add --yes if you mean it.")
     print(warning, file=sys.stderr)
     print(f"Type yes to {deed}: ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline(_MOST).strip().casefold() == "yes"

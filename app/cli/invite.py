@@ -19,7 +19,7 @@ from app.swarm.admission import ANYBODY, mint
 from app.swarm.invite import InviteError, where
 from app.swarm.private import new_words
 
-SUMMARY = "make invites for a relay, or the six words of a private swarm"
+SUMMARY = "invite others: a link, or the six words of a private swarm"
 DAYS = 7
 
 

@@ -17,7 +17,7 @@ from app.sapo import curriculum
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION, QuestionError
 
-SUMMARY = "compare ways of sharing: swarms in one process, a table and a plot"
+SUMMARY = "compare ways of learning together: whole swarms in one process, with tables and plots"
 
 
 _ORDINARY = Regime(levels={})

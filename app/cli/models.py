@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from app import remedy
-from app.cli import _hub_token, _wheel
+from app.cli import _hub_token, _versions, _wheel
 from app.cli._stopped import stop_quietly
 from app.cli._terminal import Line, agreed, json_line
 from app.common.files import read_json
@@ -27,45 +27,56 @@ from app.node.home import folder as made_folder
 from app.node.library import Library, Model
 from app.node.survey import survey
 from engines.contract import EngineError
-from engines.models.catalogue import STARTER, catalogue, find, full_name
+from engines.models.catalogue import STARTER, catalogue, find, full_name, nearest
 from engines.models.gguf_shelf import GgufShelf, is_gguf
 from engines.models.locate import locate
 from engines.models.shelf import Shelf
 
-SUMMARY = "list, fetch and remove models"
-VERBS = ("list", "get", "remove", "path", "token")
+SUMMARY = "list, download and delete models"
+VERBS = ("list", "get", "remove", "path", "token", *_versions.VERBS)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "verb", nargs="?", choices=VERBS, default="list", metavar="{list,get,remove,path,token}", help="list"
+        "verb", nargs="?", choices=VERBS, default="list", metavar=f"{{{','.join(VERBS)}}}", help="list"
     )
     parser.add_argument(
         "model",
         nargs="?",
         help="a name from the list, smollm2-135m, Owner/Name on the hub, a folder or a .gguf file",
     )
+    parser.add_argument(
+        "what",
+        nargs="?",
+        help="name: what you call it; back: a round, or something kept (without it, the list of them)",
+    )
     parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
     parser.add_argument("--json", action="store_true", help="JSON on standard output; get: one object a line")
-    parser.add_argument("--yes", action="store_true", help="remove: without asking")
+    parser.add_argument("--yes", action="store_true", help="remove, back, start-over, forget: without asking")
+    parser.add_argument(
+        "--keep", action="store_true", help="back, start-over: what it is now can be taken up again later"
+    )
     parser.add_argument(
         "--mirror", default="", metavar="URL", help="get: from here, not huggingface.co (also: HF_ENDPOINT)"
     )
     parser.add_argument("--revision", metavar="R", help="get: this version instead of the catalogue's")
     parser.add_argument("--forget", action="store_true", help="token: take it out of the keyring")
+    parser.add_argument("--wait", type=float, default=0.0, help=argparse.SUPPRESS)  # seconds for a node to end
     parser.add_argument("--attempts", type=int, default=8, help=argparse.SUPPRESS)
     parser.add_argument("--attached", action="store_true", help=argparse.SUPPRESS)  # ends with its input
 
 
 def main(args: argparse.Namespace) -> int:
     """0 when done, 1 with a sentence when not, 2 for wrong usage."""
-    if args.verb in ("get", "remove", "path") and not args.model:
+    if args.verb not in ("list", "token") and not args.model:
         print(
             f"shoal models: Name the model to {args.verb}; {remedy.command('models')} lists them.",
             file=sys.stderr,
         )
         return 2
     home = data_folder(args.home)
+    if args.verb in _versions.VERBS:
+        return _versions.main(args, home)
     return {"list": _list, "get": _get, "remove": _remove, "path": _path, "token": _token}[args.verb](
         args, home
     )
@@ -77,7 +88,7 @@ def _list(args: argparse.Namespace, home: Path) -> int:
         print(msgspec.json.encode({"known_from": catalogue().known_from, **_plain(library)}).decode())
         return 0
     width = max(len(_shown(model)) for model in library.models if model.installed or not model.program)
-    print(f"{'model':{width}}  {'size':>8}  {'memory':>8}  {'learned':>9}  here    fits")
+    print(f"{'model':{width}}  {'size':>8}  {'memory':>8}  {'learned':>9}  {'rounds':>8}  here    fits")
     for model in library.models:
         learned = f"{model.training.rounds} rounds" if model.training else ""
         fit = model.fit.verdict.value if model.fit else "unknown"
@@ -85,7 +96,8 @@ def _list(args: argparse.Namespace, home: Path) -> int:
             continue
         print(
             f"{_shown(model):{width}}  {in_bytes(model.bytes) if model.bytes else '':>8}  "
-            f"{in_bytes(model.least) if model.least else '':>8}  {learned:>9}  {_here(model):6}  {fit}"
+            f"{in_bytes(model.learning) if model.learning else '':>8}  {learned:>9}  "
+            f"{_pace(model):>8}  {_here(model):6}  {fit}"
             + (", gated" if model.gated and not model.installed else "")
         )
     _list_placed(library)
@@ -104,9 +116,20 @@ def _list(args: argparse.Namespace, home: Path) -> int:
     return 0
 
 
+def _pace(model: Model) -> str:
+    """As far as anybody can tell; "~" where no round was played here yet."""
+    if not model.round_s:
+        return ""
+    estimated = "" if model.training is not None and model.training.round_s else "~"
+    a_minute = 60 / model.round_s
+    return f"{estimated}{a_minute:.0f}/min" if a_minute >= 1 else f"{estimated}{60 * a_minute:.0f}/h"
+
+
 def _list_placed(library: Library) -> None:
     for model in library.models:
         training = model.training
+        if training is not None and training.called:
+            print(f"\n{model.name} is called {training.called}.")
         if training is not None and training.begins:
             later = f"; too hard yet: {titles(training.waiting)}" if training.waiting else ""
             print(f"\n{model.name} can begin with {titles(training.begins)}{later}.")
@@ -121,7 +144,7 @@ def _list_elsewhere(library: Library) -> None:
         print(f"\nAlready on this computer (take one over with {remedy.command('models get FILE')}):")
     for model in others:
         verdict = model.fit.verdict.value if model.fit else "unknown"
-        fit = model.problem or f"{in_bytes(model.least)} memory, {verdict}"
+        fit = model.problem or f"{in_bytes(model.learning)} memory, {verdict}"
         print(f"{model.program}: {model.title}, {in_bytes(model.bytes)}, {fit}\n  {model.name}")
 
 
@@ -146,7 +169,7 @@ def _get(args: argparse.Namespace, home: Path) -> int:
     home = made_folder(args.home)
     shelf, name = Shelf(home), args.model
     if name == STARTER:
-        print("The starter comes with Shoal; there is nothing to fetch.", file=sys.stderr)
+        print("The starter comes with Shoal; there is nothing to download.", file=sys.stderr)
         return 0
     if is_gguf(name):
         return _take_over(args, home)
@@ -155,6 +178,9 @@ def _get(args: argparse.Namespace, home: Path) -> int:
         print(f"{path} is in the list of models now; it stays where it is.", file=sys.stderr)
         return 0
     from app.models.download import PATIENCE, Done, Event, Failed, download
+
+    if "/" not in name and find(name) is None:
+        raise _unknown(name, args)
 
     show = json_line if args.json else _Lines().show
     entry = find(name)
@@ -186,6 +212,17 @@ def _get(args: argparse.Namespace, home: Path) -> int:
     if not args.json:
         print(path)
     return 0
+
+
+def _unknown(name: str, args: argparse.Namespace) -> EngineError:
+    """For a name that is neither the catalogue's nor one of the hub: the nearest that is."""
+    near = nearest(name)
+    error = EngineError(f"There's no model called {name}; the nearest is {near.short or near.id}.")
+    if args.json:
+        from app.models.download import Failed
+
+        json_line(Failed(model=name, sentence=str(error)))
+    return error
 
 
 def _take_over(args: argparse.Namespace, home: Path) -> int:
@@ -258,7 +295,7 @@ def _remove(args: argparse.Namespace, home: Path) -> int:
     name = str(Path(name).expanduser().resolve()) if local else name
     model = next((one for one in survey(home).models if one.name == name), None)
     if model is None or not (model.installed or model.partial):
-        raise EngineError(f"{name} is not on this computer: {remedy.command('models')} lists what is.")
+        raise EngineError(f"{name} isn't on this computer: {remedy.command('models')} lists what is.")
     what = f"{name} leaves the list; the {'file' if is_gguf(name) else 'folder'} itself stays."
     if not local:
         what = f"{name} is deleted."
@@ -275,8 +312,8 @@ def _remove(args: argparse.Namespace, home: Path) -> int:
 
 
 def _agreed(question: str) -> bool:
-    if (said := agreed(f"{question} Go on?")) is None:
-        raise EngineError("Removing asks first, and nobody can answer here: add --yes.")
+    if (said := agreed(f"{question} Continue?")) is None:
+        raise EngineError("Removing asks first, and no one can answer here: add --yes.")
     return said
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from app.arguments import whole
 
-SUMMARY = "solve the puzzles yourself, judged as the model is"
+SUMMARY = "solve the puzzles yourself"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

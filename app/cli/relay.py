@@ -13,7 +13,7 @@ from pathlib import Path
 from app.arguments import whole
 from app.cli import _joining, _operator
 
-SUMMARY = "run a relay, where nodes leave their groups and pick up those of others"
+SUMMARY = "run a relay, where Shoals leave their answers and pick up others'"
 HOST, PORT = "127.0.0.1", 8777
 MEMORY = "memory"
 

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from app import remedy
 from app.arguments import whole
+from app.cli._keys import Keys
 from app.desktop.own import own_processes
 from app.home import home as data_folder
 from app.node import commands, events, settings, solo
@@ -23,11 +24,12 @@ from app.node.attached import SnapshotLines, listen
 from app.node.errors import NodeError, UsageError
 from app.node.format import check as check_format
 from app.node.format import stamp as stamp_format
-from app.node.governing import Governor, Provider
+from app.node.governing import Governor, Provider, by_owner
 from app.node.home import folder, held, identity
 from app.node.node import Node
 from app.node.peers import Swarm, default_external
 from app.node.quiet import sentence
+from app.node.reasons import Reason
 from app.node.records import Probe
 from app.node.terminal import Terminal, closing
 from app.priority import step_back
@@ -41,7 +43,7 @@ from engines.opening import AUTO, CHOICES
 if TYPE_CHECKING:
     from app.node.whereabouts import Joins
 
-SUMMARY = "run a node that learns, with a view in this terminal or JSON lines"
+SUMMARY = "learn without a window, with a view in this terminal"
 
 _REFRESH_S = 0.25
 _LAST_RESORT_S = 2.5
@@ -57,7 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--relay",
         action="append",
         metavar="URL",
-        help="the swarm to learn with: a relay's address or an invite link; several are tried in turn",
+        help="the swarm to learn with: a relay's address or an invite link (- reads it from standard input, "
+        "which nobody else sees); several are tried in turn",
     )
     parser.add_argument(
         "--private",
@@ -65,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a private swarm: its six words are asked for, or read from SHOAL_PRIVATE or standard input",
     )
     parser.add_argument(
-        "--rounds", type=whole(1), metavar="N", help="stop after N rounds; without it, go on until Ctrl-C"
+        "--rounds", type=whole(1), metavar="N", help="stop after N rounds (default: until Ctrl-C)"
     )
     parser.add_argument(
         "--model", default="starter", help="starter, the name of a downloaded model, a folder or a .gguf file"
@@ -80,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--local", type=whole(1), metavar="I", help="own questions a round (the model's own setting)"
     )
     parser.add_argument(
-        "--external", type=whole(0), metavar="J", help="peers' groups a round (half of I, at most 8)"
+        "--external", type=whole(0), metavar="J", help="peers' puzzles a round (half of I, at most 8)"
     )
     parser.add_argument("--recipe", choices=tuple(RECIPES), default="default")
     parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
@@ -102,9 +105,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="rounds between measurements (10); two come before the first",
     )
     parser.add_argument(
+        "--probe-questions", type=whole(16), metavar="N", help="held-out questions of a measurement (64 to 256)"
+    )
+    parser.add_argument(
         "--rules",
         action="store_true",
-        help="give way to the owner: run only while nobody uses the computer, on mains power, and so on",
+        help="give way to the owner: learn only while no one uses the computer, on mains power, and so on",
     )
     parser.add_argument("--facts", type=Path, help=argparse.SUPPRESS)  # with --rules: app.node.facts_file
     parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
@@ -175,7 +181,7 @@ def main(args: argparse.Namespace) -> int:
             )
         view: View | None = None
         if live:
-            view = Terminal(Console(stderr=True), lambda: node.snapshot, args.said)
+            view = Live(node, governor, args.said, keys=not args.hold)
         elif args.snapshots:
             view = SnapshotLines(output, lambda: node.snapshot)
         asyncio.run(_run(node, governor, plan.solo, view, args.snapshots or args.hold))
@@ -193,12 +199,60 @@ class View(Protocol):
     def close(self) -> None: ...
 
 
+class Live:
+    """The view in the terminal with its keys: p pauses and resumes, q stops safely, ? tells about the view."""
+
+    def __init__(self, node: Node, governor: Governor | None, said: str, keys: bool) -> None:
+        self._node, self._governor = node, governor
+        self._terminal = Terminal(Console(stderr=True), lambda: node.snapshot, said)
+        self._keys = Keys() if keys else None
+        self.stop: Callable[[], None] | None = None
+
+    def open(self) -> None:
+        if self._keys is not None:
+            self._keys.open()
+            self._terminal.keys = self._keys.there
+        self._terminal.open()
+
+    def refresh(self) -> None:
+        for key in self._keys.pressed() if self._keys is not None else ():
+            self._press(key)
+        self._terminal.refresh()
+
+    def close(self) -> None:
+        self._terminal.close()
+        if self._keys is not None:
+            self._keys.close()
+
+    def _press(self, key: str) -> None:
+        match key.lower():
+            case "p":
+                self._pause()
+            case "q" if self.stop is not None:
+                stop, self.stop = self.stop, None  # a second one would end it at once
+                stop()
+            case "?" | "h":
+                self._terminal.explains = not self._terminal.explains
+            case "\x1b":
+                self._terminal.explains = False
+
+    def _pause(self) -> None:
+        ruling = self._node.snapshot.ruling
+        paused = ruling is not None and ruling.reason == Reason.PAUSED.value
+        if self._governor is not None:
+            self._governor.do(commands.Resume() if paused else commands.Pause())
+        else:
+            self._node.obey(by_owner(paused=not paused))
+
+
 async def _run(node: Node, governor: Governor | None, alone: bool, view: View | None, ordered: bool) -> None:
     """Runs the node under its view until it is done or stopped; `ordered` means that commands come in."""
     if alone:
         solo.refuse_network()
     task = asyncio.create_task(node.run())
     stop = _stop_on_signals(task, node, view)
+    if isinstance(view, Live):
+        view.stop = stop
     await asyncio.sleep(0)  # the node opens its history before anything is told about it
     ruling = asyncio.create_task(governor.run()) if governor is not None else None
     if ordered:
@@ -303,7 +357,7 @@ def _refuse(args: argparse.Namespace) -> None:
     if args.solo and args.relay:
         raise UsageError("--solo opens no network socket and --relay needs one: leave one of them out.")
     if args.solo and args.external:
-        raise UsageError("A node alone has no peers to take groups from: leave out --solo or --external.")
+        raise UsageError("Learning alone, there are no peers to learn from: leave out --solo or --external.")
     if args.solo and args.private:
         raise UsageError("--private is for a swarm: leave out --solo, or --private.")
     if args.facts and not args.rules:
@@ -316,8 +370,10 @@ def _refuse(args: argparse.Namespace) -> None:
 
 def _joins(args: argparse.Namespace) -> Joins:
     """Which swarm to join. Raises UsageError. Imported here: solo never loads what belongs to the swarm."""
+    from app.common.secrets import PIPED, piped
     from app.node.whereabouts import Joins
 
+    relays = [piped() if one == PIPED else one for one in args.relay or ()]
     private = None
     if args.private:
         from app.cli._joining import ask_private
@@ -328,7 +384,7 @@ def _joins(args: argparse.Namespace) -> Joins:
             private = ask_private()
         except (AccessError, PrivateError) as error:
             raise UsageError(str(error)) from error
-    return Joins.named(args.relay or (), private)
+    return Joins.named(relays, private)
 
 
 def _swarm(plan: settings.Settings, home: Path, joins: Joins) -> Swarm:
@@ -384,7 +440,7 @@ def _settings(args: argparse.Namespace, model: Path) -> settings.Settings:
         rank=own.rank,
         recipe=args.recipe,
         probe_every=args.probe_every,
-        probe_questions=settings.probe_size(model),
+        probe_questions=args.probe_questions or settings.probe_size(model),
         solo=args.solo,
         rounds=args.rounds,
         seed=args.seed,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-SUMMARY = "make, measure and look into the starter model (for developers)"
+SUMMARY = "make, measure and look into the starter model"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from app.node.fleet import Fleet, Summary
 
-SUMMARY = "start a relay and several nodes on this computer, and watch them learn from each other"
+SUMMARY = "start a relay and several learners here, and watch them learn from each other"
 _REFRESH_S = 0.25
 _NOTES = 100
 

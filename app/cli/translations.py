@@ -1,7 +1,8 @@
 """`./shoal translations`: brings the translators' files up to date with the texts in the window's source.
 
 Another language is one more file: `./shoal translations --add fr` makes it, Qt Linguist or an editor fills it
-in, and `./shoal translations` compiles it.
+in, and `./shoal translations` compiles it. `./shoal translations --list de` writes every sentence that people
+read in the window, with its id, to be read from beginning to end.
 """
 
 from __future__ import annotations
@@ -9,12 +10,24 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from typing import TYPE_CHECKING
 
-SUMMARY = "collect the window's texts for translators, and compile what they wrote"
+if TYPE_CHECKING:
+    from app.ui.translating import Text
+
+SUMMARY = "collect the window's texts for translators, and compile or list them"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--add", metavar="CODE", type=_code, help="begin a language, such as fr or pt_BR")
+    parser.add_argument(
+        "--list",
+        metavar="CODE",
+        nargs="?",
+        const="de",
+        type=_code,
+        help="write all sentences: id, English, German",
+    )
 
 
 def main(args: argparse.Namespace) -> int:
@@ -24,6 +37,9 @@ def main(args: argparse.Namespace) -> int:
     if args.add:
         translating.begin(args.add)
     texts = translating.collect()
+    if args.list:
+        return _list(args.list, texts)
+    translating.write_learner()
     incomplete = False
     for path in translating.files():
         missing = translating.update(path, texts)
@@ -32,6 +48,17 @@ def main(args: argparse.Namespace) -> int:
         said = f"{missing} of them not translated yet" if missing else "complete"
         print(f"{path.name}: {len(texts)} texts, {said}", file=sys.stderr)
     return 1 if incomplete else 0
+
+
+def _list(code: str, texts: list[Text]) -> int:
+    """Tab-separated; the places of values stand in braces."""
+    from app.ui import translating
+
+    path = translating.FOLDER / f"shoal_{code}.ts"
+    done = translating.read(path) if path.exists() else {}
+    for text in texts:
+        print(translating.id_of(text.source), text.source, " / ".join(done.get(text.source, [])), sep="\t")
+    return 0 if all(text.source in done for text in texts) else 1
 
 
 def _code(text: str) -> str:

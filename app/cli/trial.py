@@ -1,4 +1,4 @@
-"""`./shoal trial`: some measured seconds of the engines that suit a model, and what an hour would bring."""
+"""`./shoal trial`: how fast the engines are that suit a model, and what an hour would bring."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from app import home
+from app.common.text import span
 from app.node import trial
 from app.node.errors import NodeError
 from app.node.link import TrainerDied
@@ -20,7 +21,11 @@ from engines.contract import EngineError
 from engines.models import locate
 from engines.models.folder import fingerprint, open_folder
 
-SUMMARY = "measure for some seconds how fast the engines are with a model, and predict rounds an hour"
+SUMMARY = "measure how fast the engines are here; takes up to a minute"
+
+
+_ENGINE_S = 12
+"""For one engine with the starter on an idle computer: opening it takes longer than what is measured."""
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,8 +84,11 @@ def main(args: argparse.Namespace) -> int:
     prompts_P = trial.prompts(model)
     measured: dict[str, trials.Trial] = {}
     failed: dict[str, str] = {}
+    name = open_folder(model).name
+    once, busy = (span(seconds * len(wanted)) for seconds in (_ENGINE_S, 2.5 * _ENGINE_S))
+    print(f"This takes {once} to {busy}; longer with a large model.", file=sys.stderr, flush=True)
     for engine in wanted:
-        print(f"Measuring {opening.TITLES[engine]} with {open_folder(model).name} ...", file=sys.stderr)
+        print(f"Measuring {opening.TITLES[engine]} with {name} ...", file=sys.stderr, flush=True)
         try:
             measured[engine] = asyncio.run(trial.measure(model, engine, data, prompts_P))
         except (EngineError, TrainerDied) as error:

@@ -50,19 +50,19 @@ def problem(error: ssl.SSLError, host: str) -> str:
     """Why a certificate was not accepted, and what to do, as a sentence."""
     code = getattr(error, "verify_code", 0)
     if code in (9, 10):  # X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_CERT_HAS_EXPIRED
-        when = "is not valid yet" if code == 9 else "is no longer valid"
+        when = "not valid yet" if code == 9 else "no longer valid"
         return (
-            f"The certificate of {host} {when} by this computer's clock: set the clock right, then try again; "
-            "if it is right, try again later."
+            f"The certificate of {host} is {when}, by this computer's clock: set the clock, then try again. "
+            "If it is right, try again later."
         )
     if code in (18, 19, 20, 21) and not _any():
         return (
-            f"The certificate of {host} cannot be checked, because this system has no list of authorities: "
-            "install the package ca-certificates, then try again."
+            f"The certificate of {host} can't be checked: this system has no list of authorities. "
+            "Install the package ca-certificates, then try again."
         )
     return (
-        f"The certificate of {host} is not accepted: where a company's proxy stands between, name its "
-        "certificate file in SSL_CERT_FILE; on a public network, log in with a browser first; then try again."
+        f"The certificate of {host} isn't trusted here. On a public network, log in with a browser first. "
+        "Behind a company's proxy, name its certificate file in SSL_CERT_FILE. Then try again."
     )
 
 

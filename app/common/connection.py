@@ -56,7 +56,7 @@ async def _followed(_: aiohttp.ClientSession, __: object, hop: aiohttp.TraceRequ
     to = urljoin(str(hop.url), hop.response.headers.get("Location") or hop.response.headers.get("URI", ""))
     if hop.url.scheme == "https" and not to.startswith("https://"):
         raise Fault(
-            f"{hop.url.host} sends on to an address without encryption ({host_of(to)}), which is not followed: "
+            f"{hop.url.host} sends on to an address without encryption ({host_of(to)}), which isn't followed: "
             "try again later, or on another network.",
             again=False,
         )
@@ -78,7 +78,7 @@ def check_status(response: aiohttp.ClientResponse, address: str) -> None:
     if status in (404, 410):
         name = urlsplit(address).path.rpartition("/")[2]
         raise Fault(
-            f"{host} does not have {name} (any more): update Shoal, then try again.",
+            f"{host} doesn't have {name} (any more): update Shoal, then try again.",
             again=False,
             gone=True,
             status=status,
@@ -105,7 +105,7 @@ def fault(error: Exception, address: str) -> Fault:
         return Fault(f"The proxy refuses to connect to {host} ({error.status}): ask who runs it.", again=True)
     if isinstance(error, aiohttp.ClientProxyConnectionError):
         return Fault(
-            "The proxy cannot be reached: check the system's proxy setting, then try again.", again=True
+            "The proxy can't be reached: check the system's proxy setting, then try again.", again=True
         )
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         refused = error.certificate_error
@@ -113,7 +113,7 @@ def fault(error: Exception, address: str) -> Fault:
         return Fault(authorities.problem(refused, host), again=False)
     if isinstance(error, aiohttp.ClientSSLError):
         return Fault(
-            f"{host} does not answer as it should: where this network asks for a login, log in with a browser, "
+            f"{host} doesn't answer as it should: where this network asks for a login, log in with a browser, "
             "then try again.",
             again=True,
         )
@@ -123,11 +123,11 @@ def fault(error: Exception, address: str) -> Fault:
         error, aiohttp.ServerDisconnectedError | aiohttp.ServerTimeoutError
     ):
         return Fault(
-            f"{host} cannot be reached: check the network connection, then try again; what has come is kept.",
+            f"{host} can't be reached: check the network connection, then try again. Nothing is lost.",
             again=True,
         )
     return Fault(
-        f"The connection to {host} broke off: try again; what has come is kept.",
+        f"The connection to {host} broke off. Nothing is lost: try again.",
         again=True,
     )
 

@@ -119,7 +119,7 @@ def copy(source: Path, piece: Piece, to: Path) -> Path:
     shutil.copyfile(source, part)
     if not right(part, piece):
         part.unlink()
-        raise Fault(f"{source} is damaged or another file: copy it there anew.", again=False, damaged=True)
+        raise Fault(f"{source} is damaged or another file: copy it there again.", again=False, damaged=True)
     replace(part, to / piece.file)
     return to / piece.file
 
@@ -218,7 +218,7 @@ async def _attempt(client: aiohttp.ClientSession, piece: Piece, source: str, par
                 raise fault(error, source) from error
         if digest.bytes < piece.size:
             raise Fault(
-                f"{host_of(source)} ended the connection early: try again; what has come is kept.",
+                f"{host_of(source)} ended the connection early. Nothing is lost: try again.",
                 again=True,
             )
         os.fsync(file.fileno())
@@ -261,7 +261,7 @@ def _write(file: Any, chunk: bytes) -> None:
 
 def _damaged(piece: Piece, source: str) -> Fault:
     return Fault(
-        f"{piece.file} from {host_of(source)} is damaged or another file than was promised, and was not used: "
+        f"{piece.file} from {host_of(source)} is damaged or another file than was promised, and wasn't used: "
         "try again later.",
         again=True,
         damaged=True,

@@ -34,14 +34,14 @@ def kept_json(path: Path, kind: type[Content]) -> tuple[Content | None, str]:
         return msgspec.json.decode(path.read_bytes(), type=kind), ""
     except FileNotFoundError:
         return None, ""
-    except (OSError, msgspec.MsgspecError, UnicodeError) as error:
+    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         aside = path.with_name(f"damaged-{path.name}-{token_hex(2)}")
-        kept = ""
+        kept = "It starts as at first."
         with contextlib.suppress(OSError):
             path.rename(aside)
-            kept = f" and is kept as {aside.name}"
+            kept = f"It starts as at first; the old one is kept as {aside.name}."
         why = str(error).rstrip(".")
-        return None, f"{path.name} cannot be read ({why}){kept}: what was in it is as at the first start."
+        return None, f"{path.name} can't be read ({why}). {kept}"
 
 
 def log_with_room(log: Path) -> Path:
@@ -56,17 +56,17 @@ def unwritable(error: OSError, path: Path, other: str = "") -> str:
     """Why the disk refused, and what to do, as a sentence; `other` is another place that can be chosen.
 
     >>> print(unwritable(OSError(errno.ENOSPC, "No space left on device"), Path("hub")))
-    The disk that holds hub is full: make some room, then try again; what has come is kept.
+    The disk that holds hub is full: free up some space, then try again. Nothing is lost.
     >>> print(unwritable(OSError(errno.EACCES, "Permission denied"), Path("hub"), "name another folder"))
-    hub cannot be written (Permission denied): make that folder yours to write, or name another folder, then \
-try again.
+    hub can't be written (Permission denied): make that folder writable, or name another folder, then try again.
     """
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"The disk that holds {path} is full: make some room, then try again; what has come is kept."
+        return f"The disk that holds {path} is full: free up some space, then try again. Nothing is lost."
     if error.errno == errno.EROFS and other:
-        return f"{path} is on a disk that cannot be written: {other}, then try again."
-    choice = f", or {other}" if other else ""
-    return (
-        f"{path} cannot be written ({error.strerror or error}): make that folder yours to write{choice}, then "
-        "try again."
-    )
+        return f"{path} is on a disk that can't be written: {other}, then try again."
+    if other:
+        return (
+            f"{path} can't be written ({error.strerror or error}): make that folder writable, or {other}, then "
+            "try again."
+        )
+    return f"{path} can't be written ({error.strerror or error}): make that folder writable, then try again."

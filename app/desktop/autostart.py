@@ -48,19 +48,19 @@ class InFile:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise AutostartError(f"{self._file} cannot be read ({error.strerror}).") from error
+            raise AutostartError(f"{self._file} can't be read ({error.strerror}).") from error
 
     def turn_on(self, command: Sequence[str]) -> None:
         try:
             files.write(self._file, self._make(command))
         except OSError as error:
-            raise AutostartError(f"{self._file} cannot be written ({error.strerror}).") from error
+            raise AutostartError(f"{self._file} can't be written ({error.strerror}).") from error
 
     def turn_off(self) -> None:
         try:
             self._file.unlink(missing_ok=True)
         except OSError as error:
-            raise AutostartError(f"{self._file} cannot be removed ({error.strerror}).") from error
+            raise AutostartError(f"{self._file} can't be removed ({error.strerror}).") from error
 
 
 class NoAutostart:
@@ -72,9 +72,7 @@ class NoAutostart:
         return None
 
     def turn_on(self, command: Sequence[str]) -> None:
-        raise AutostartError(
-            "Shoal does not know how to start at login on this system; add it to its settings."
-        )
+        raise AutostartError("Shoal doesn't know how to start at login on this system; add it to its settings.")
 
     def turn_off(self) -> None:
         pass

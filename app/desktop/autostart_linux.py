@@ -76,7 +76,7 @@ def exec_line(command: Sequence[str]) -> str:
     if not command or not command[0].startswith("/") or "=" in command[0]:
         raise AutostartError("Starting at login needs the full path of the program, without an equals sign.")
     if any(character < " " for word in command for character in word):
-        raise AutostartError("A command that starts at login cannot contain control characters.")
+        raise AutostartError("A command that starts at login can't contain control characters.")
     words = []
     for word in command:
         quoted = re.sub(r'(["`$\\])', r"\\\1", word)

@@ -33,7 +33,7 @@ class WindowsAutostart:
             line = self._registry.get(RUN, NAME)
             switch = self._registry.get(APPROVED, NAME)
         except OSError as error:
-            raise AutostartError(f"The registry cannot be read ({error}).") from error
+            raise AutostartError(f"The registry can't be read ({error}).") from error
         if not isinstance(line, str) or not approved(switch):
             return None
         return split(line) or None
@@ -50,14 +50,14 @@ class WindowsAutostart:
             # Without it a switch that was once thrown in Task Manager would still be off.
             self._registry.delete(APPROVED, NAME)
         except OSError as error:
-            raise AutostartError(f"The registry cannot be written ({error}).") from error
+            raise AutostartError(f"The registry can't be written ({error}).") from error
 
     def turn_off(self) -> None:
         try:
             self._registry.delete(RUN, NAME)
             self._registry.delete(APPROVED, NAME)
         except OSError as error:
-            raise AutostartError(f"The registry cannot be written ({error}).") from error
+            raise AutostartError(f"The registry can't be written ({error}).") from error
 
 
 def approved(switch: str | bytes | None) -> bool:

@@ -44,7 +44,7 @@ class Bus:
             answer = self._connected().send_and_get_reply(question, timeout=ANSWER_S)
         except (OSError, EOFError) as error:  # TimeoutError and ConnectionError are OSErrors
             self.close()
-            raise SourceError(f"{service.name} did not answer ({error or type(error).__name__}).") from error
+            raise SourceError(f"{service.name} didn't answer ({error or type(error).__name__}).") from error
         if answer.header.message_type is MessageType.error:
             why = answer.body[0] if answer.body else "an error without words"
             raise SourceError(f"{service.name} refused to answer ({why}).")

@@ -117,7 +117,7 @@ class _Asker:
         self._asked_at: float | None = None
         self._due_at = float("-inf")
         self._known: Value | Absent | None = None
-        self._why = "It has not been asked yet."
+        self._why = "It hasn't been asked yet."
         self._answer: tuple[Value | Absent | None, str] | None = None
         self._closing = False
         self._ask = threading.Semaphore(0)
@@ -131,10 +131,10 @@ class _Asker:
             self._known, self._why = answer
             self._asked_at, self.answered = None, True
             if self._why:
-                self._say(f"Shoal cannot find out the {self._source.name}: {self._why}")
+                self._say(f"Shoal can't find out the {self._source.name}: {self._why}")
         elif self._asked_at is not None and now - self._asked_at > self._time_out_s:
-            self._known, self._why = None, f"It has not answered for {self._time_out_s:g} s."
-            self._say(f"Shoal cannot find out the {self._source.name}: {self._why}")
+            self._known, self._why = None, f"It hasn't answered for {self._time_out_s:g} s."
+            self._say(f"Shoal can't find out the {self._source.name}: {self._why}")
         if self._asked_at is None and now >= self._due_at:
             self._asked_at, self._due_at = now, now + PERIODS_S.get(self.field, 2.0)
             self._ask.release()

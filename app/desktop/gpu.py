@@ -115,7 +115,7 @@ class Nvml:
             count = library.nvmlDeviceGetCount()
             return [library.nvmlDeviceGetHandleByIndex(place) for place in range(count)], library
         except library.NVMLError as error:
-            raise SourceError(f"There is an NVIDIA card, and its driver does not answer ({error}).") from error
+            raise SourceError(f"There is an NVIDIA card, and its driver doesn't answer ({error}).") from error
 
 
 class GpuOfOthers:
@@ -139,7 +139,7 @@ class GpuOfOthers:
             share = max(self._of(place, card, own, library) for place, card in enumerate(cards))
         except library.NVMLError as error:
             self._nvml.close()
-            raise SourceError(f"The graphics card's driver does not answer ({error}).") from error
+            raise SourceError(f"The graphics card's driver doesn't answer ({error}).") from error
         if not busy:
             self._nvml.nothing_to_do()
         return share
@@ -156,7 +156,7 @@ class GpuOfOthers:
             running = {process.pid for process in library.nvmlDeviceGetComputeRunningProcesses(card)}
             if not running & own:
                 return float(total)
-            raise SourceError("This graphics card does not tell its users apart.") from error
+            raise SourceError("This graphics card doesn't tell its users apart.") from error
         except library.NVMLError as error:
             if error.value == library.NVML_SUCCESS:  # the library's way of saying that there are no samples
                 return 0.0

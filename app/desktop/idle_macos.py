@@ -28,5 +28,5 @@ class MacIdle:
         asked.argtypes, asked.restype = [ctypes.c_int32, ctypes.c_uint32], ctypes.c_double
         seconds = float(asked(_HARDWARE, _ANY_INPUT))
         if not seconds >= 0:
-            raise SourceError("macOS did not tell when the last input was.")
+            raise SourceError("macOS didn't tell when the last input was.")
         return seconds

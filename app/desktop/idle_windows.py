@@ -45,5 +45,5 @@ class WindowsIdle:
         self._kernel32 = self._kernel32 or windows("kernel32")
         last = _LastInput(ctypes.sizeof(_LastInput), 0)
         if not self._user32.GetLastInputInfo(ctypes.byref(last)):
-            raise SourceError("Windows did not tell when the last input was.")
+            raise SourceError("Windows didn't tell when the last input was.")
         return elapsed_ms(self._kernel32.GetTickCount() % _ROUND_MS, last.dwTime) / 1000

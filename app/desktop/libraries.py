@@ -26,4 +26,4 @@ def windows(name: str) -> Any:
     try:
         return loader(name)
     except OSError as error:
-        raise SourceError(f"The system's library {name} cannot be loaded.") from error
+        raise SourceError(f"The system's library {name} can't be loaded.") from error

@@ -41,7 +41,7 @@ class LinuxPower:
             return True
         if any(state in _PLUGGED for state in states):
             return False
-        raise SourceError("The battery does not say whether the computer is plugged in.")
+        raise SourceError("The battery doesn't say whether the computer is plugged in.")
 
 
 def _word(file: Path) -> str:

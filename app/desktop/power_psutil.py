@@ -16,5 +16,5 @@ class PsutilPower:
         if battery is None:
             return ABSENT
         if battery.power_plugged is None:
-            raise SourceError("The battery does not say whether the computer is plugged in.")
+            raise SourceError("The battery doesn't say whether the computer is plugged in.")
         return not battery.power_plugged

@@ -33,5 +33,5 @@ class WindowsSaver:
         self._kernel32 = self._kernel32 or windows("kernel32")
         status = _PowerStatus()
         if not self._kernel32.GetSystemPowerStatus(ctypes.byref(status)):
-            raise SourceError("Windows did not tell its power status.")
+            raise SourceError("Windows didn't tell its power status.")
         return bool(status.SystemStatusFlag == 1)

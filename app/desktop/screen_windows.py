@@ -24,7 +24,5 @@ class WindowsScreen:
         state = ctypes.c_int(0)
         failed = self._shell32.SHQueryUserNotificationState(ctypes.byref(state))
         if failed:
-            raise SourceError(
-                f"Windows did not tell what fills the screen (error {failed & 0xFFFFFFFF:#010x})."
-            )
+            raise SourceError(f"Windows didn't tell what fills the screen (error {failed & 0xFFFFFFFF:#010x}).")
         return state.value in _FILLED

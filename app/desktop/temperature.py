@@ -40,7 +40,7 @@ class Temperature:
         except library.NVMLError as error:
             if not self._nvml.opened()[0]:
                 return []  # closed while we asked, to let the cards sleep
-            raise SourceError(f"The graphics card's driver does not answer ({error}).") from error
+            raise SourceError(f"The graphics card's driver doesn't answer ({error}).") from error
 
 
 def processor_c(sensors: Mapping[str, Iterable[Any]]) -> list[float]:

@@ -89,7 +89,7 @@ class Display:
         self._lost = ctypes.c_int(0)
         self.pointer: int | None = self.x.XOpenDisplay(name.encode())
         if not self.pointer:
-            raise SourceError(f"The X server {name} does not let us in.")
+            raise SourceError(f"The X server {name} doesn't let us in.")
         if hasattr(self.x, "XSetIOErrorExitHandler"):
             self.x.XSetIOErrorExitHandler(self.pointer, _HANDLERS[3], ctypes.addressof(self._lost))
         self.root: int = self.x.XDefaultRootWindow(self.pointer)

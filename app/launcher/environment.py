@@ -85,7 +85,7 @@ class Environment:
 
     def _install(self, purpose: str, held: int) -> None:
         files = [
-            (Path(stamp.requirement_file(str(self.root), name)), options) for name, options in PURPOSES[purpose]
+            _found(stamp.requirement_file(str(self.root), name), options) for name, options in PURPOSES[purpose]
         ]
         with Progress(total=sum(install.pins(file) for file, _ in files)) as progress:
             for file, options in files:
@@ -96,6 +96,12 @@ class Environment:
                     log=self.folder / "shoal-setup.log",
                     keep_open=held,
                 )
+
+
+def _found(listed: str, options: tuple[str, ...]) -> tuple[Path, tuple[str, ...]]:
+    """The lock of a requirement file with what pip is told for it, or where there is none the file itself."""
+    lock = stamp.lock_of(listed)
+    return (Path(lock), (*options, *stamp.HASHED)) if lock else (Path(listed), options)
 
 
 def _waiting() -> None:

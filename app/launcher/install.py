@@ -31,22 +31,33 @@ UNREACHABLE = re.compile(
 
 def pins(file: Path) -> int:
     """How many packages a requirement file names for this system."""
-    lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line.strip() and line[0] != "#"]
-    return sum(holds(line.partition(";")[2]) for line in lines)
+    lines = [
+        line for line in file.read_text(encoding="utf-8").splitlines() if line.strip() and line[0] not in "# "
+    ]
+    return sum(holds(line.partition(";")[2].rstrip("\\ ")) for line in lines)
 
 
 def holds(marker: str) -> bool:
-    """Whether a requirement's marker is true here: one comparison with a quoted text, as our files have
-    them. No marker is true.
+    """Whether a requirement's marker is true here: comparisons with a quoted text, joined by `and`, of
+    which one may be several in brackets joined by `or`. No marker is true.
 
     >>> holds(""), holds(f' sys_platform == "{sys.platform}"'), holds(' python_version < "3.9"')
     (True, True, False)
+    >>> holds("(platform_machine == 'z' or sys_platform != 'z') and python_full_version >= '3.9'")
+    True
     """
-    found = re.fullmatch(r'\s*(\w+)\s*(==|!=|<|>=)\s*"([^"]*)"\s*', marker)
+    if not marker.strip():
+        return True
+    return all(any(_compares(one) for one in part.strip(" ()").split(" or ")) for part in marker.split(" and "))
+
+
+def _compares(marker: str) -> bool:
+    """One comparison."""
+    found = re.fullmatch(r"""\s*(\w+)\s*(==|!=|<|>=)\s*["']([^"']*)["']\s*""", marker)
     if found is None:
-        return not marker.strip()
+        return False
     name, sign, wanted = found.groups()
-    if name == "python_version":
+    if name in ("python_version", "python_full_version"):
         here: object = tuple(sys.version_info[:2])
         there: object = tuple(map(int, wanted.split(".")))
     else:

@@ -163,7 +163,7 @@ def _wheel(root: Path, pip: list[str], requirements: Path, progress: Progress, l
                 "--wheel-dir",
                 str(work),
                 *(word for pair in definitions.items() for word in ("-C", "cmake.define.{}={}".format(*pair))),
-                pin,
+                *_source(requirements, work),
             ],
             Steps(progress),
             log,
@@ -276,3 +276,16 @@ def main(root: str) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1]))
+
+
+def _source(requirements: Path, work: Path) -> list[str]:
+    """What is built: the one package that comes as source, of the hash in the lock, where there is one."""
+    lock = stamp.lock_of(str(requirements))
+    text = Path(lock or requirements).read_text(encoding="utf-8")
+    pin = re.search(r"(?m)^llama.*(\n[ \t].*)*", text)
+    assert pin is not None
+    if not lock:
+        return [pin[0]]
+    only = work / "source.txt"
+    only.write_text(pin[0] + "\n", encoding="utf-8")
+    return ["--require-hashes", "-r", str(only)]

@@ -45,6 +45,17 @@ def python_of(root: str) -> str:
     )
 
 
+HASHED = ("--require-hashes", "--no-deps")
+"""What pip gets with a lock: files of these hashes, and nothing beside them."""
+
+
+def lock_of(file: str) -> str:
+    """The lock beside a requirement file (packaging/requirements/lock writes it); "" where a copy of the
+    project has none."""
+    lock = os.path.splitext(file)[0] + ".lock"
+    return lock if os.path.isfile(lock) else ""
+
+
 def requirement_file(root: str, name: str) -> str:
     """Its path. Raises SetupError when it is not there."""
     path = os.path.join(root, "packaging", "requirements", name)
@@ -110,6 +121,8 @@ def _path(root: str, purpose: str) -> str:
 def _content(root: str, purpose: str) -> str:
     parts = [os.path.realpath(python_of(root))]
     for name, options in PURPOSES[purpose]:
-        with open(requirement_file(root, name), encoding="utf-8") as file:
-            parts += [f"{name} {' '.join(options)}", file.read()]
+        listed = requirement_file(root, name)
+        for path in filter(None, (listed, lock_of(listed))):
+            with open(path, encoding="utf-8") as file:
+                parts += [f"{os.path.basename(path)} {' '.join(options)}", file.read()]
     return "\n".join(parts)

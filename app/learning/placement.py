@@ -2,7 +2,7 @@
 
 Families are tried by successive halving (Jamieson and Talwalkar 2016, arXiv 1502.07943): all get a few
 questions, and only those that look best get more, so that little is spent on what is hopeless. Each question is
-answered G times; a family can begin where at least one question in ten has a right answer among them. Pure
+answered a few times; a family can begin where at least one question in ten has a right answer among them. Pure
 functions.
 """
 
@@ -20,10 +20,13 @@ from app.sapo.asking import BRIEF, TAGGED, Way
 from app.sapo.questions import Coordinates
 from app.sapo.reading.expression import ExpressionError, evaluate
 
-STAGES = ((24, 2), (8, 4), (6, 8), (4, 12))
+STAGES = ((48, 2), (12, 6), (6, 16), (4, 24))
 """How many families stay in each stage, and questions that each of them has had by its end."""
+ANSWERS = 4
+"""To each question. More questions tell more of a family, and give a lesson more to choose from, than more
+answers to one."""
 LEAST_ANY = 0.1
-"""Share of questions with a right answer among G, below which a family has to wait."""
+"""Share of questions with a right answer among ANSWERS, below which a family has to wait."""
 JOINS_ANY = 0.5
 """The same where a family joins those in play: it has no lesson of its own."""
 JOIN_EVERY = 10
@@ -37,14 +40,14 @@ MOST_FAMILIES = 4
 """More would spread a round's few questions too thin."""
 FOLLOWS = 0.5
 """A model answers as it is told where this share of answers has the mark asked for."""
-ENOUGH = 24
+ENOUGH = 64
 """Right answers that a lesson needs no more than."""
 FEW = 8
 """With fewer that count right, those that count wrong are taught too: the form is in all of them."""
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one family at a level: questions, of which `any` had a right answer among G; answers."""
+    """What became of one family at a level: questions, of which `any` had a right answer; answers."""
 
     family: str
     level: int
@@ -52,6 +55,8 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     any: int = 0
     answers: int = 0
     solved: int = 0
+    guess: float = 0.0
+    """The family's guess rate."""
 
     @property
     def any_share(self) -> float:
@@ -59,8 +64,10 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def merit(self) -> tuple[float, float]:
-        """What counts when only some may stay: the share of right answers, then of questions with one."""
-        return self.solved / self.answers if self.answers else 0.0, self.any_share
+        """What counts when only some may stay: the share of right answers, which say less where guessing gives
+        many of them, then of questions with one."""
+        share = self.solved / self.answers if self.answers else 0.0
+        return share * (1.0 - self.guess), self.any_share
 
 
 class Taught(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,7 +131,7 @@ def next_stage(tried: Sequence[Tried], number: int) -> Stage | None:
     ...     for family, solved in (("a", 2), ("b", 0), ("c", 1))
     ... ]
     >>> next_stage(tried, 1), next_stage(tried, 2)
-    (Stage(families=('a', 'c', 'b'), first=2, count=2), Stage(families=('a', 'c'), first=4, count=4))
+    (Stage(families=('a', 'c', 'b'), first=2, count=4), Stage(families=('a', 'c'), first=6, count=10))
     """
     if number >= len(STAGES):
         return None
@@ -214,8 +221,17 @@ def lesson(found: Sequence[Taught], placed: Iterable[str], most: int = ENOUGH) -
     return tuple((true if len(true) >= FEW else dealt)[:most])
 
 
+def short_of(found: Sequence[Taught], placed: Sequence[str]) -> tuple[str, ...]:
+    """Families that have less than their share of a whole lesson, answers that miscount left aside."""
+    known = {family: set[str]() for family in placed}
+    for one in found:
+        if one.coordinates.family in known and not miscounts(one.completion):
+            known[one.coordinates.family].add(one.question)
+    return tuple(family for family, texts in known.items() if len(texts) * len(placed) < ENOUGH)
+
+
 def miscounts(work: str) -> bool:
-    """Whether an equation in somebody's work is false. What is no equation of whole numbers says nothing.
+    """Whether an equation in somebody's work is false. What is no equation of numbers says nothing.
 
     >>> [miscounts(work) for work in ("10 = 2 * 26. #2", "22 is 22 = 11 \u00d7 3. #1", "8 = 2 * 4; 1/0 = b")]
     [True, True, False]
@@ -233,4 +249,5 @@ def _values(equation: str) -> set[Fraction]:
 
 
 _SIGNS = str.maketrans("\u00d7\u00f7\u2212", "*/-")
-_EQUATION = re.compile(r"[-+*/() 0-9]+(?:=[-+*/() 0-9]+)+")
+_SIDE = r"(?:[-+*/() ]|[0-9]++(?:\.[0-9]++)?+)++"  # possessive: each text is read once
+_EQUATION = re.compile(rf"{_SIDE}(?:={_SIDE})+")

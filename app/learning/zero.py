@@ -18,8 +18,9 @@ PER_STEP = 8
 """Answers in a minibatch."""
 LEAST_STEPS = 8
 """A handful of answers is told as often as it takes."""
-RATE = 1e-3
-"""Well above what reinforcement takes: a few steps must turn talk into form (LOG.md)."""
+RATE = 5e-4
+"""Well above what reinforcement takes: a few steps must turn talk into form. Twice as much costs a model its
+everyday language (LOG.md)."""
 
 
 def batches(sequences: Sequence[TokenSequence], order: Random) -> list[Batch]:

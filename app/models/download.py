@@ -111,7 +111,7 @@ def download(
     partial = shelf.partial(id)
     with held(partial, wait_s=HANDOVER_S) as ours:
         if not ours:
-            raise EngineError(f"{id} is being fetched by another process already: wait, or cancel that one.")
+            raise EngineError(f"{id} is being downloaded by another process already: wait, or cancel that one.")
         wanted = revision or (entry.revision if entry else "main")
         there = shelf.find(id)
         carried = entry.package.file_sha256 if entry and entry.package and not revision else ""
@@ -229,8 +229,8 @@ class _Work:
         weights = [piece for piece in plan.pieces if piece.file == "model.safetensors"]
         if known and self._revision != "main" and (not weights or weights[0].digest != f"sha256:{known}"):
             raise EngineError(
-                f"The weights of {self._id} on offer are not the ones that Shoal's catalogue names, so nothing "
-                "was fetched: check the mirror."
+                f"The weights of {self._id} on offer aren't the ones that Shoal's catalogue names, so nothing "
+                "was downloaded: check the mirror."
             )
 
     def _have(self, plan: Plan) -> int:
@@ -248,7 +248,7 @@ class _Work:
         if missing + DISK_SPARE > free:
             raise EngineError(
                 f"{self._id} takes {in_bytes(missing)} more and {in_bytes(free)} are free on the disk that "
-                f"holds {self._shelf.root}: make some room, or move the data folder."
+                f"holds {self._shelf.root}: free up some space, or move the data folder."
             )
 
     def _look_at_config(self) -> None:
@@ -256,7 +256,7 @@ class _Work:
         config = msgspec.json.decode((self._files / "config.json").read_bytes())
         if isinstance(config, dict) and "quantization_config" in config:
             raise EngineError(
-                f"{self._id} is quantised, and that cannot be trained here: take the unquantised model."
+                f"{self._id} is quantised, and that can't be trained here: take the unquantised model."
             )
 
     def _progress(self, have: int, total: int, file: str, at_once: bool = False) -> None:

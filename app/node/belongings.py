@@ -18,16 +18,16 @@ import msgspec
 class Kind(Enum):
     """The value is what people call it."""
 
-    LEARNED = "What the model learned, and its history"
+    LEARNED = "What your model learned, and its history"
     MODELS = "Downloaded models"
-    CACHE = "What can be made again"
+    CACHE = "Files Shoal can make again"
     SWARM = "What the swarm needs"
     LOGS = "Logs"
     OWN = "Settings and this computer's name"
 
 
 _NAMES = {
-    Kind.LEARNED: ("models", "swarm"),
+    Kind.LEARNED: ("models", "kept", "swarm"),
     Kind.MODELS: ("hub", "models-cache"),
     Kind.CACHE: ("cache", "updates", "trials.json"),
     Kind.SWARM: ("relay", "relays.json", "outbox.sqlite", "outbox.sqlite-*"),

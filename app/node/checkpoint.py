@@ -103,7 +103,7 @@ def read(folder: Path, model: str) -> State:
     except FileNotFoundError:
         raise CheckpointError(f"{STATE} is missing") from None
     except (OSError, msgspec.MsgspecError) as error:
-        raise CheckpointError(f"{STATE} cannot be read: {error}") from error
+        raise CheckpointError(f"{STATE} can't be read: {error}") from error
     if manifest.format != FORMAT:
         raise CheckpointError(f"it is of format {manifest.format}, which this version does not know")
     if manifest.model != model:

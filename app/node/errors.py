@@ -58,4 +58,6 @@ def room_on_disk(folder: Path) -> Iterator[None]:
 
 
 def no_room(folder: Path) -> str:
-    return f"The disk that holds {folder} is full: make some room or choose another --home, and start again"
+    return (
+        f"The disk that holds {folder} is full: free up some space or choose another --home, then start again."
+    )

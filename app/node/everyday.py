@@ -10,7 +10,6 @@ from typing import Annotated
 
 import msgspec
 
-from app.node.figures import Speech, speech
 from app.node.link import Link
 from app.node.messages import Foreign
 
@@ -59,20 +58,3 @@ def of(logprobs_ST: list[list[float]]) -> float | None:
     """
     tokens = sum(map(len, logprobs_ST))
     return math.exp(-sum(map(math.fsum, logprobs_ST)) / tokens) if tokens else None
-
-
-def sentence(rise: float) -> str:
-    """What a rise of the perplexity, as a share, means for people.
-
-    >>> sentence(0.012), sentence(-0.03)
-    ('It speaks as well as before: everyday replies surprise it 1 % more.', \
-'It speaks as well as before: everyday replies surprise it 3 % less.')
-    >>> sentence(0.3)
-    'It is losing everyday language: everyday replies surprise it 30 % more.'
-    """
-    how = {
-        Speech.KEPT: "It speaks as well as before",
-        Speech.WORSE: "It speaks a little worse than before",
-        Speech.LOST: "It is losing everyday language",
-    }[speech(rise)]
-    return f"{how}: everyday replies surprise it {abs(100 * rise):.0f} % {'less' if rise < 0 else 'more'}."

@@ -58,3 +58,22 @@ def speech(rise: float) -> Speech:
     ('kept', 'worse', 'lost')
     """
     return Speech.KEPT if rise <= 0.05 else Speech.WORSE if rise <= 0.2 else Speech.LOST
+
+
+def speech_sentence(rise: float) -> str:
+    """What a rise of the perplexity, as a share, means for people.
+
+    >>> speech_sentence(0.012), speech_sentence(-0.03)
+    ('It speaks as well as before. Everyday replies surprise it 1 % more.', \
+'It speaks as well as before. Everyday replies surprise it 3 % less.')
+    >>> speech_sentence(0.3)
+    'It is losing everyday language. Everyday replies surprise it 30 % more.'
+    """
+    how = {
+        Speech.KEPT: "It speaks as well as before.",
+        Speech.WORSE: "It speaks a little worse than before.",
+        Speech.LOST: "It is losing everyday language.",
+    }[speech(rise)]
+    if rise < 0:
+        return f"{how} Everyday replies surprise it {abs(100 * rise):.0f} % less."
+    return f"{how} Everyday replies surprise it {100 * rise:.0f} % more."

@@ -34,7 +34,7 @@ def check(home: Path) -> None:
     if found is not None and found.format > FORMAT:
         by = f"Shoal {found.version}" if installed.ordered(found.version)[0] else "a newer Shoal"
         raise NewerError(
-            f"The data folder {home} was last used by {by}, and this is {installed.version()}, which does not "
+            f"The data folder {home} was last used by {by}, and this is {installed.version()}, which doesn't "
             "know how it is kept now: install that version or a newer one, or name another folder with "
             "--home. Nothing in it was changed."
         )
@@ -57,6 +57,6 @@ def read(home: Path) -> Format | None:
 def newer(what: str, found: int) -> NewerError:
     """For a file that says its own format."""
     return NewerError(
-        f"{what} is of format {found}, which this version of Shoal ({installed.version()}) does not know: "
+        f"{what} is of format {found}, which this version of Shoal ({installed.version()}) doesn't know: "
         "install the newer version that wrote it, or name another folder with --home. Nothing was changed."
     )

@@ -17,6 +17,7 @@ import msgspec
 from app.common import files
 from app.desktop.facts import Facts
 from app.node import commands, events
+from app.node.effort import EFFORTS, Dial
 from app.node.orders import Moment, Orders, snooze_for, snooze_until_tomorrow
 from app.node.preferences import GB, Preferences
 from app.node.reasons import Reason
@@ -151,7 +152,7 @@ class Governor:
         try:
             self._preferences.change(changed)
         except OSError as error:
-            self._say(f"The settings cannot be saved ({error.strerror}): they hold until Shoal ends.")
+            self._say(f"The settings can't be saved ({error.strerror}): they hold until Shoal ends.")
         if "exclusive_apps" in changed and self._facts is not None:
             self._facts.watch_apps(self._preferences.values["exclusive_apps"])
         if "disk_cap_gb" in changed:
@@ -197,7 +198,7 @@ class Governor:
             if self._orders != Orders() or self._orders_path.exists():
                 files.write_json(self._orders_path, self._orders)
         except OSError as error:
-            self._say(f"What you ordered cannot be saved ({error.strerror}): it holds until Shoal ends.")
+            self._say(f"What you ordered can't be saved ({error.strerror}): it holds until Shoal ends.")
 
     def _tell_settings(self) -> None:
         self._tell(events.SettingsNow(round=0, values=self._preferences.values))
@@ -209,6 +210,19 @@ class Governor:
 def _soon(loop: asyncio.AbstractEventLoop, say: Callable[[str], None], sentence: str) -> None:
     with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
         loop.call_soon_threadsafe(say, sentence)
+
+
+def by_owner(paused: bool) -> Ruling:
+    """The owner's own word to a node that goes by no rules: pause, or learn with all there is."""
+    reason = Reason.PAUSED if paused else Reason.RUNNING
+    return Ruling(
+        run=not paused,
+        reason=reason.value,
+        sentence=reason.sentence,
+        short=reason.short,
+        dial=Dial.FULL.value,
+        effort=EFFORTS[Dial.FULL],
+    )
 
 
 def ruled(decision: Decision, idle_need_s: float, dial: str) -> Ruling:

@@ -96,13 +96,16 @@ class Healer:
         """It got worse while peers' answers were mixed in: back to its best, and alone for a while. Nothing is
         known of single peers that would tell who did it."""
         self._rounds.clear()
-        back = ""
+        rounds = state.vigil.alone
+        sentence = f"It learns alone for {rounds} rounds."
         with suppress(AdapterError):
             await link.load(self._best)
             best = max(curve, key=lambda one: one.share, default=None)
-            back = f"goes back to what it was {f'after round {best.round}' if best else 'at its best'} and "
+            sentence = f"It goes back to its best and learns alone for {rounds} rounds."
+            if best is not None:
+                sentence = f"It goes back to round {best.round} and learns alone for {rounds} rounds."
         vigil = msgspec.structs.replace(state.vigil, torn=False)
-        sentence = f"It got worse with others' answers. It {back}learns alone for {vigil.alone} rounds."
+        sentence = f"It got worse with others' answers. {sentence}"
         return Healed(Cause.SPOILED, msgspec.structs.replace(state, vigil=vigil), sentence)
 
     async def _back(self, state: State, curve: Sequence[Probe], link: Link) -> Healed | None:
@@ -167,7 +170,10 @@ def _harder(state: State) -> tuple[State, str]:
         for family, level in state.curriculum.levels.items()
     }
     if higher == state.curriculum.levels:
-        return state, "It solves everything at the highest level. Pick other puzzles for it to go on."
+        return (
+            state,
+            "It solves everything at the highest level. Pick other puzzles, so it keeps learning.",
+        )
     changed = msgspec.structs.replace(state, curriculum=curriculum.start(higher))
     return changed, "Nearly every answer was right. It gets harder puzzles, a level up."
 
@@ -187,15 +193,19 @@ def _more(state: State, settings: Settings) -> tuple[State, str]:
 
 def placed(found: Placement) -> str:
     """What a placement found, for people."""
-    later = f" Later come {titles(found.later)}." if found.later else ""
-    hard = f" Too hard yet: {titles(found.waiting)}." if found.waiting else ""
     if not found.families:
         return (
             "This model can't solve any of these puzzles yet, not even after examples. "
             "A larger model, or the starter, would help."
         )
-    lesson = f" First it learns from {len(found.lesson)} of its own right answers." if found.lesson else ""
-    return f"It can begin with {titles(found.families)}.{lesson}{later}{hard}"
+    said = [f"It can begin with {titles(found.families)}."]
+    if found.lesson:
+        said.append(f"First it learns from {len(found.lesson)} of its own right answers.")
+    if found.later:
+        said.append(f"Later come {titles(found.later)}.")
+    if found.waiting:
+        said.append(f"Too hard yet: {titles(found.waiting)}.")
+    return " ".join(said)
 
 
 def titles(families: Iterable[str]) -> str:

@@ -49,6 +49,16 @@ def newest(home: Path) -> Path | None:
     return max(found)[1] if found else None
 
 
+def model_of(folder: Path) -> str:
+    """The name of the model that the last run in this folder was given; empty where that cannot be told."""
+    try:
+        with closing(opened(folder / FILE)) as db:
+            row = db.execute("SELECT settings FROM runs ORDER BY id DESC LIMIT 1").fetchone()
+        return str(msgspec.json.decode(row[0], type=dict[str, Any])["model"]) if row else ""
+    except (*UNREADABLE, KeyError):
+        return ""
+
+
 def read(folder: Path | None) -> History:
     """Everything of one model. A file that cannot be read (damaged, newer) is an empty history: the node is the
     one who says so."""

@@ -17,6 +17,7 @@ from secrets import token_bytes
 
 from app.common import files
 from app.home import home as data_folder
+from app.node import modes
 from app.node.errors import BusyError, NodeError, room_on_disk
 
 IDENTITY_BYTES = 32
@@ -27,21 +28,21 @@ def folder(chosen: Path | None) -> Path:
     """The data folder (see app.home), made if missing. Raises NodeError when it cannot be."""
     home = data_folder(chosen)
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        modes.make(home)
     except OSError as error:
         raise NodeError(
-            f"The data folder {home} cannot be made ({error.strerror}): choose another one with --home."
+            f"The data folder {home} can't be made ({error.strerror}): choose another one with --home."
         ) from error
     return home
 
 
 @contextmanager
-def held(home: Path) -> Iterator[None]:
-    """Holds the data folder for this process alone. Raises BusyError when another node has it, NodeError where
-    it cannot be written."""
+def held(home: Path, wait_s: float = 0.0) -> Iterator[None]:
+    """Holds the data folder for this process alone. Raises BusyError when another node still has it after
+    `wait_s`, NodeError where it cannot be written."""
     with ExitStack() as held:
         try:
-            held.enter_context(files.alone(home / "lock"))
+            held.enter_context(files.alone(home / "lock", wait_s))
         except files.BusyError as error:
             raise BusyError(
                 f"Another node (process {error.holder}) is using {home}: stop it, or give this one its own "
@@ -49,7 +50,7 @@ def held(home: Path) -> Iterator[None]:
             ) from None
         except OSError as error:
             raise NodeError(
-                f"The data folder {home} cannot be written ({error.strerror}): choose another one with --home."
+                f"The data folder {home} can't be written ({error.strerror}): choose another one with --home."
             ) from error
         yield
 

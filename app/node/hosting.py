@@ -23,7 +23,7 @@ import msgspec
 
 from app.common import files
 from app.common.retry import Pace
-from app.common.secrets import PRIVATE
+from app.common.secrets import without
 from app.node.errors import NodeError
 from app.stopping import out_of_reach
 from app.swarm.invite import Invite, parse
@@ -98,7 +98,7 @@ class Hosting:
                 pace = Pace()
             pace = pace.failed(time.monotonic(), random())
             wait = pace.wait_s(time.monotonic())
-            self._say(f"The relay on this computer ended by itself; it starts again in {wait:.0f} seconds.")
+            self._say(f"The relay on this computer stopped on its own; it starts again in {wait:.0f} seconds.")
             await asyncio.sleep(wait)
             with contextlib.suppress(HostingError):
                 await self._open(urllib.parse.urlsplit(self.own.url).port or PORT)
@@ -144,20 +144,20 @@ class Hosting:
     async def _spawn(self, port: int) -> Process:
         command = [sys.executable, "-m", "app.cli", "relay", "--port", str(port), "--state", str(self._folder)]
         command += ["--until-stdin-closes", *(["--lan"] if self._lan else [])]
-        environment = {**os.environ, "PYTHONPATH": _path()}
-        environment.pop(PRIVATE, None)
-        if self._private is not None:
-            command.append("--private")
-            environment[PRIVATE] = self._private.token
+        command += ["--private"] if self._private is not None else []
+        environment = {**without(), "PYTHONPATH": _path()}
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             with files.log_with_room(self._log).open("ab") as log:
-                return await asyncio.create_subprocess_exec(
+                process = await asyncio.create_subprocess_exec(
                     *command, stdin=PIPE, stdout=PIPE, stderr=log, env=environment, **out_of_reach()
                 )
+            if self._private is not None and process.stdin is not None:
+                process.stdin.write(self._private.token.encode() + b"\n")
+            return process
         except OSError as error:
             raise HostingError(
-                f"A relay cannot be started on this computer ({error.strerror}): name another one with --relay."
+                f"A relay can't be started on this computer ({error.strerror}): name another one with --relay."
             ) from error
 
     def _settle(self, port: int, invite: Invite) -> None:
@@ -177,7 +177,7 @@ class Hosting:
             for line in log.read(4096).decode("utf-8", "replace").splitlines():
                 if line.startswith("shoal relay: "):
                     return line.removeprefix("shoal relay: ")
-        return f"The relay did not open on this computer ({self._log} says more): name another with --relay."
+        return f"The relay didn't open on this computer ({self._log} says more): name another with --relay."
 
 
 def kept_port(folder: Path) -> int | None:
@@ -197,13 +197,13 @@ def _kept(folder: Path) -> _Kept | None:
 
 
 def _sentence(invite: Invite, port: int, lan: bool, private: bool) -> str:
-    words = ", who also need the six words" if private else ""
     if not lan:
-        return f"No swarm was found, so this node hosts one for this computer alone, at port {port}."
+        return f"No swarm was found, so Shoal started one for this computer alone, at port {port}."
+    words = "They also need the six words." if private else "They need nothing else."
     return (
-        f"No swarm was found, so this node hosts one: computers on this network find it by themselves{words}. "
-        f"Port {port} of this computer is open to them, unencrypted, until this node ends (never with "
-        f"--solo). Invite others with {invite.link()}"
+        f"No swarm was found, so Shoal started one that computers on this network can find. {words} "
+        f"Port {port} of this computer is open to them, unencrypted, while it learns with others. "
+        f"Invite others with {invite.link()}"
     )
 
 

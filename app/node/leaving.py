@@ -112,7 +112,7 @@ def remove(home: Path, login: Autostart | None = None) -> Removed:
         try:
             place.remember(None)
         except OSError as error:
-            failed.append(f"{place.pointer()} cannot be deleted ({error.strerror}): delete it yourself.")
+            failed.append(f"{place.pointer()} can't be deleted ({error.strerror}): delete it yourself.")
         with suppress(OSError):  # somebody else may keep something there
             place.pointer().parent.rmdir()
         failed += filter(None, [_remove_unpacked()])
@@ -134,7 +134,7 @@ def _remove_engine() -> str:
     if folder.parent == place.platform_place():
         with suppress(OSError):  # it may hold something else
             folder.parent.rmdir()
-    return f"{folder} cannot be deleted: delete it yourself." if folder.exists() else ""
+    return f"{folder} can't be deleted: delete it yourself." if folder.exists() else ""
 
 
 def _unpacked() -> Path | None:
@@ -152,7 +152,7 @@ def _remove_unpacked() -> str:
     if folder.parent.name == "shoal":
         with suppress(OSError):
             folder.parent.rmdir()
-    return f"{folder} cannot be deleted: delete it yourself." if folder.exists() else ""
+    return f"{folder} can't be deleted: delete it yourself." if folder.exists() else ""
 
 
 def _is_usual(home: Path) -> bool:

@@ -4,16 +4,58 @@ import; app.node.survey finds it out.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
 
+from app.common.files import read_json
 from app.node.home import model_folder, model_mark
 from engines.contract import EngineError
 from engines.models.catalogue import full_name
 from engines.models.locate import locate
 from engines.models.needs import Dtype, Fit, Memory
 from engines.models.shelf import Partial
+
+NAME = "name.json"
+LONGEST_NAME = 40
+_PLAIN = re.compile(r"[^\x00-\x1f\x7f]+")
+
+
+class Named(msgspec.Struct, frozen=True):
+    """What lies in a training's NAME."""
+
+    name: str
+
+
+def called(training: Path) -> str:
+    """The name that its owner gave what a model learned; empty without one."""
+    found = read_json(training / NAME, Named)
+    return found.name if found is not None and can_be_called(found.name) else ""
+
+
+def can_be_called(name: str) -> bool:
+    return len(name) <= LONGEST_NAME and _PLAIN.fullmatch(name) is not None
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True):
+    """A round that one can go back to. `at` is when it was saved, in seconds since 1970; `solved` the share of
+    new puzzles then, None where it was not measured."""
+
+    round: int
+    at: float = 0.0
+    solved: float | None = None
+
+
+class Version(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model learned, put by (app.node.versions). `id` names it, `at` is when it was saved."""
+
+    id: str
+    called: str = ""
+    rounds: int = 0
+    at: float = 0.0
+    solved: float | None = None
+    bytes: int = 0
 
 
 class Training(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +69,10 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     begins: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     """Families that it can learn from, and those that are too hard so far."""
+    called: str = ""
+    """The name that its owner gave it."""
+    points: tuple[Point, ...] = ()
+    """The oldest first."""
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,12 +93,19 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     program: str = ""
     """Which other program has fetched it; `problem` says why it cannot learn here all the same."""
     problem: str = ""
-    least: int = 0
+    parameters: int = 0
+    max_tokens: int = 0
     learning: int = 0
+    """Bytes of memory that it wants to learn in: the one figure that is shown."""
     fit: Fit | None = None
     commit: str = ""
     partial: Partial | None = None
     training: Training | None = None
+    versions: tuple[Version, ...] = ()
+    """Put by, the newest first."""
+    round_s: float | None = None
+    """Seconds of a round here, estimated where none was played yet; None where nobody can tell."""
+    recommended: bool = False
 
 
 class Library(msgspec.Struct, frozen=True, kw_only=True):

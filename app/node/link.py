@@ -23,7 +23,7 @@ from app.common.text import span
 from app.node import messages, solo
 from app.node.effort import Effort
 from app.node.errors import DiskFullError
-from app.node.trainer import EFFORT, ENGINE, HOME, SHARE, SOLO
+from app.node.trainer import EFFORT, ENGINE, HOME, MEMORY, SHARE, SOLO
 from app.stopping import out_of_reach
 from engines.contract import AdapterError, Batch, EngineError, EngineInfo, StepStats
 from engines.opening import AUTO
@@ -43,14 +43,14 @@ _LAST_WORDS_S = 5.0
 
 Tell = Callable[[int, int], None]
 """Called with (done, total) completions while the trainer samples."""
-_MEMORY = "close other programs or choose a smaller --model"
+_MEMORY = "close other programs or choose a smaller --model."
 _FAILURES = {"engine": EngineError, "adapter": AdapterError, "disk": DiskFullError}
 _Answer = TypeVar("_Answer", bound=messages.Reply)
 
 
 class TrainerDied(Exception):
-    """The trainer ended by itself. The message says so in half a sentence, without signal numbers; `remedy` is
-    what to do if it happens again and again. `of_memory`: most likely there was too little of it."""
+    """The trainer ended by itself. The message says so in a sentence, without signal numbers; `remedy` is
+    the rest of one, what to do if it happens again and again. `of_memory`: most likely there was too little."""
 
     def __init__(self, what: str, remedy: str, of_memory: bool = False) -> None:
         super().__init__(what)
@@ -85,11 +85,12 @@ class Link:
         engine: str = AUTO,
         home: Path | None = None,
         share: float = 1.0,
+        memory: int = 0,
     ) -> Link:
         """Starts the process and returns before it is ready. `alone` forbids it the network; `note` gets what
         the engine wants the owner to know; without an `effort` the trainer takes what the engine finds best.
         `engine` is one of engines.opening.CHOICES, `home` the data folder, `share` what is left of the measured
-        budget after deaths for want of memory."""
+        budget after deaths for want of memory, `memory` the bytes it may have in all, 0 for any."""
         environment = {
             **secrets.without(),
             **(solo.OFFLINE if alone else {}),
@@ -97,6 +98,7 @@ class Link:
             **({HOME: str(home)} if home is not None else {}),
             ENGINE: engine,
             SHARE: str(share),
+            MEMORY: str(memory),
             # Read when torch is imported: waiting threads that spin made a busy machine five times slower.
             "OMP_WAIT_POLICY": "PASSIVE",
             # One for every length of a row: the many that are kept by itself held 300 MB after thirty steps.
@@ -210,7 +212,9 @@ class Link:
             ValueError,
         ) as error:  # ValueError: a line longer than the reader's limit
             await self.end(0.0)
-            raise TrainerDied(f"The trainer could not be understood ({error})", _engine()) from error
+            raise TrainerDied(
+                f"The trainer couldn't be understood ({str(error).rstrip('.')}).", _engine()
+            ) from error
 
     async def _line(self, lines: asyncio.StreamReader, opening: bool) -> bytes:
         """The next one. Raises TrainerDied, after killing it, when none comes for too long."""
@@ -219,7 +223,7 @@ class Link:
             line = await asyncio.wait_for(lines.readline(), patience)
         except TimeoutError:
             await self.end(0.0)
-            raise TrainerDied(f"The trainer has not answered for {span(patience)}", _MEMORY) from None
+            raise TrainerDied(f"The trainer hasn't answered for {span(patience)}.", _MEMORY) from None
         if not opening:
             self._silence_s = max(self._silence_s, time.monotonic() - asked)
         return line
@@ -238,22 +242,22 @@ def death(returncode: int, log: Path) -> TrainerDied:
     """An exit code in words.
 
     >>> str(death(-9, Path("t.log")))
-    'The system ended the trainer, most likely because memory ran short'
+    'The system ended the trainer, most likely because memory ran short.'
     >>> str(death(1, Path("t.log")))
-    'The trainer stopped after an error (details are in t.log)'
+    'The trainer stopped after an error (details are in t.log).'
     """
     if os.name != "nt" and returncode == -signal.SIGKILL:
         return TrainerDied(
-            "The system ended the trainer, most likely because memory ran short", _MEMORY, of_memory=True
+            "The system ended the trainer, most likely because memory ran short.", _MEMORY, of_memory=True
         )
     if os.name != "nt" and returncode == -signal.SIGTERM:
-        return TrainerDied("Another program ended the trainer", "find out which one")
+        return TrainerDied("Another program ended the trainer.", "find out which one.")
     if returncode < 0 or returncode > 255:
-        return TrainerDied(f"The trainer crashed (details are in {log})", _MEMORY)
+        return TrainerDied(f"The trainer crashed (details are in {log}).", _MEMORY)
     if returncode == 0:
-        return TrainerDied("The trainer ended unasked", _engine())
-    return TrainerDied(f"The trainer stopped after an error (details are in {log})", _engine())
+        return TrainerDied("The trainer ended unasked.", _engine())
+    return TrainerDied(f"The trainer stopped after an error (details are in {log}).", _engine())
 
 
 def _engine() -> str:
-    return f"{remedy.repair(', which repairs the installation')}, or choose another --model"
+    return f"{remedy.repair()}, or choose another --model."

@@ -11,6 +11,7 @@ import gc
 import sys
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from pathlib import Path
 
 import msgspec
 import psutil
@@ -89,7 +90,7 @@ class Watch:
             return None
         last, first = self._readings[-1], self._readings[0]
         self._readings, self._pause = [], PAUSE
-        _give_back()
+        give_back()
         if not short and self._read().held_mb <= first.held_mb + max(GROWTH_MB, GROWTH * first.held_mb):
             return None  # it was free already, only not given back
         done = step_down()
@@ -101,10 +102,19 @@ class Watch:
         return f"The trainer's memory has grown to {last.held_mb:,} MB over {WINDOW} steps. {done}"
 
 
-def _give_back() -> None:
+def give_back() -> None:
     """What was freed but is still held by the allocator, where the system's library can be asked for that."""
     gc.collect()
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim is not None:
             trim(0)
+
+
+def most(percent: int) -> int:
+    """Bytes that a trainer may have in all, from the owner's setting; 0 for any.
+
+    Beside a graphics card of NVIDIA's none is set: its driver's own reservations were never measured."""
+    if percent >= 100 or Path("/dev/nvidiactl").exists():
+        return 0
+    return psutil.virtual_memory().total * percent // 100

@@ -50,7 +50,7 @@ def move(to: Path, tell: Tell = lambda done, total: None, current: Path | None =
             place.remember(place.Moved(to, leaving=old))
         except OSError as error:
             raise MoveError(
-                f"The new place cannot be remembered in {place.pointer()} ({error.strerror}): the data folder "
+                f"The new place can't be remembered in {place.pointer()} ({error.strerror}): the data folder "
                 "stays where it was."
             ) from error
     leave()
@@ -86,7 +86,7 @@ def _refuse(old: Path, to: Path) -> None:
         raise MoveError(f"{to} is a file: choose a folder.")
     begun = (to / UNFINISHED).exists()
     if to.is_dir() and not begun and any(entry.name != place.POINTER for entry in to.iterdir()):
-        raise MoveError(f"{to} is not empty: choose a new or an empty folder.")
+        raise MoveError(f"{to} isn't empty: choose a new or an empty folder.")
 
 
 def _copy(old: Path, to: Path, tell: Tell) -> None:
@@ -118,7 +118,7 @@ def _copy(old: Path, to: Path, tell: Tell) -> None:
     except OSError as error:
         why = "it is full" if says_disk_full(error) else error.strerror or str(error)
         raise MoveError(
-            f"The data folder could not be copied to {to} ({why}): it stays where it was. Put that right or "
+            f"The data folder couldn't be copied to {to} ({why}): it stays where it was. Fix that or "
             "choose another place."
         ) from error
 

@@ -15,7 +15,7 @@ import msgspec
 
 from app.common.retry import wait_s
 from app.learning.placement import Placement, joined, next_again
-from app.node import checkpoint, events, placing
+from app.node import checkpoint, events, placing, points
 from app.node.effort import Effort
 from app.node.errors import DiskFullError, NodeError, no_room, room_on_disk
 from app.node.figures import questions_mark
@@ -24,10 +24,20 @@ from app.node.healing import Healer, placed, titles
 from app.node.home import model_folder, model_mark
 from app.node.keeping import free_older, keep
 from app.node.link import TRAINER, Link, TrainerDied
+from app.node.memory import most
 from app.node.peers import Judged, OwnGroup, Swarm
+from app.node.preferences import Preferences
 from app.node.probing import due, probe
 from app.node.records import Happening, Probe
-from app.node.resume import open_history, other_models, resume, set_history_aside, with_families
+from app.node.resume import (
+    new_curve,
+    open_history,
+    other_models,
+    resume,
+    set_history_aside,
+    with_families,
+    with_questions,
+)
 from app.node.round import Played, Tools, play
 from app.node.settings import Settings
 from app.node.snapshot import Phase, Ruling, Snapshot, standing
@@ -37,12 +47,14 @@ from app.node.watch import Watch
 from app.packs import place as packs
 from app.sapo import curriculum, seeds
 from app.sapo.probe import probe_questions
-from app.sapo.questions import Asked, QuestionError
+from app.sapo.questions import VERSION, Asked, QuestionError
 from app.sapo.sandbox import Sandbox, SandboxError
 from engines.contract import EngineError, EngineInfo
 
 _DEATHS = 5
 """A trainer that dies this often without finishing anything is not started again."""
+_DEATHS_OPENING = 2
+"""The same before this run has ever seen its model open: a model that kills its reader does so every time."""
 _LEAST_SHARE = 1 / 16
 """Of the measured budget; a trainer that still dies for want of memory with this much is helped by nothing."""
 _SAVING_S = 2.0
@@ -85,10 +97,13 @@ class Node:
         self._link: Link | None = None
         self._engine: EngineInfo | None = None
         self._engine_before = ""
-        self._deaths = 0
+        self._deaths, self._opened = 0, False
         self._share = 1.0
         self._state = State(
-            round=0, curriculum=curriculum.start(settings.families), identity=sha256(identity).hexdigest()[:16]
+            round=0,
+            curriculum=curriculum.start(settings.families),
+            identity=sha256(identity).hexdigest()[:16],
+            questions=VERSION,
         )
         self._fresh = self._state
         self._questions: list[Asked] = []
@@ -245,6 +260,7 @@ class Node:
             engine=self._settings.engine,
             home=self._home,
             share=self._share,
+            memory=most(Preferences(self._home).values["trainer_memory"]),
         )
 
     async def _engine_fault(self) -> str:
@@ -281,14 +297,17 @@ class Node:
                 sentences.append(f"The earlier history is kept as {aside.name}.")
             self._store.forget_after(state.round)
             self._curve = self._store.probes(questions_mark(self._questions))
+            if state.questions != VERSION:
+                sentences.append(new_curve(self._store.last_probe()))
+                state = with_questions(state)
             if self._run is None:
                 self._run = self._store.begin_run(state.round + 1, self._settings, engine)
         if self._engine_before not in ("", engine.name):
-            sentences.append(f"The engine is {engine.name} from here on; it was {self._engine_before}.")
+            sentences.append(f"The engine is {engine.name} from now on. It was {self._engine_before} before.")
         self._engine_before = engine.name
         families = with_families(state.curriculum, self._settings.families)
         self._state = msgspec.structs.replace(state, curriculum=families)
-        self._engine = engine
+        self._engine, self._opened = engine, True
         if self._ends_at is None and self._settings.rounds is not None:
             self._ends_at = state.round + self._settings.rounds
         if state.round == 0 and (other := other_models(self._folder)):
@@ -429,7 +448,7 @@ class Node:
         with contextlib.suppress(DiskFullError):
             free_older(self._checkpoints, self._home, error)
             await self._keep(played)
-        raise DiskFullError(f"{no_room(self._home)}; round {self._state.round} is safe.") from error
+        raise DiskFullError(f"{no_room(self._home)} Round {self._state.round} is safe.") from error
 
     async def _probe(self) -> None:
         row = await probe(self._tools(), self._questions, self._state)
@@ -440,6 +459,7 @@ class Node:
         self._watch.probed(self._state, self._curve)
         self._tell(row)
         self._healer.measured(self._curve, self._checkpoints)
+        await asyncio.to_thread(points.keep, self._folder, row.share)
         await self._heal()
 
     async def _probe_questions(self) -> list[Asked]:
@@ -464,18 +484,17 @@ class Node:
         self._link = self._engine = None
         self._deaths += 1
         if self._deaths == 1 and not death.of_memory and (fault := await self._engine_fault()):
-            raise NodeError(f"{fault[:-1]}; round {self._state.round} is safe.")
-        if self._deaths >= _DEATHS:
+            raise NodeError(f"{fault} Round {self._state.round} is safe.")
+        if self._deaths >= (_DEATHS if self._opened or death.of_memory else _DEATHS_OPENING):
             raise NodeError(
-                f"{death}, {self._deaths} times in a row: {death.remedy}, and start again; "
-                f"round {self._state.round} is safe."
+                f"{death} That happened {self._deaths} times in a row: {death.remedy} "
+                f"Round {self._state.round} is safe."
             )
         wait = wait_s(self._deaths, first_s=0.5, longest_s=30.0, growth=4.0)
-        smaller = ""
+        sentence = f"{death} It restarts and plays round {self._state.round + 1} again."
         if death.of_memory and self._share > _LEAST_SHARE:
             self._share /= 2
-            smaller = f" with {100 * self._share:.3g} % of its memory for a step"
-        sentence = f"{death}; it is started again{smaller}, and round {self._state.round + 1} is done anew."
+            sentence += f" It uses {100 * self._share:.3g} % of its memory for a step now."
         self._watch.note(sentence)
         self._record("trainer_restarted", sentence)
         self._tell(events.TrainerRestarted(round=self._state.round, sentence=sentence, wait_s=wait))

@@ -29,13 +29,19 @@ from app.sapo.questions import Asked, QuestionError
 from engines.contract import Completion
 
 FILE = "placement.json"
-PATIENCE_S = 90.0
-"""No further questions are asked after so long; what is known by then decides."""
-_FIRST_S = 2 * PATIENCE_S
+PATIENCE_S = 180.0
+"""No further questions are asked after so long; what is known by then decides. A model of 135 million
+parameters needs half of it on two idle cores. A busy computer gets its time: half a placement is a poor
+beginning."""
+_FIRST_S = PATIENCE_S
 """So much longer for the first questions of every family: without them nothing can be told apart."""
+LESSON_S = 120.0
+"""So much longer for what the first lesson is made of, where there is not enough by then."""
+_MORE = 2
+"""Questions of each family between two looks at what has been gathered for the lesson."""
 ASKED_FIRST = 8
 """Questions that tell whether a model answers as it is told."""
-AT_ONCE = 8
+AT_ONCE = 16
 """Questions between two looks at the clock."""
 _ROUND = 0
 """Questions are those of a round before the first; examples lie behind all of them."""
@@ -67,9 +73,7 @@ async def place(tools: Tools, levels: Mapping[str, int]) -> Placement:
     way = await asking.way_for(levels)
     shown = way.examples
     tried = {
-        family: Tried(family=family, level=level)
-        for family, level in levels.items()
-        if not shown or FAMILIES[family].work
+        family: _new(family, level) for family, level in levels.items() if not shown or FAMILIES[family].work
     }
     number = 0
     while stage := placement.next_stage(tuple(tried.values()), number):
@@ -78,6 +82,8 @@ async def place(tools: Tools, levels: Mapping[str, int]) -> Placement:
     for family, one in [(name, one) for name, one in tried.items() if placement.too_easy(one)]:
         tried[family] = await asking.climb(way, one)
     families = placement.families(tuple(tried.values()))
+    if shown:
+        await asking.more(way, {family: tried[family] for family in families})
     return Placement(
         way=way,
         families=families,
@@ -90,7 +96,7 @@ async def place(tools: Tools, levels: Mapping[str, int]) -> Placement:
 async def again(tools: Tools, way: Way, families: Mapping[str, int], round: int) -> list[Tried]:
     """What becomes of families that wait, asked as in training: without examples. Raises TrainerDied."""
     asking = _Asking(tools, math.inf)
-    tried = {family: Tried(family=family, level=level) for family, level in families.items()}
+    tried = {family: _new(family, level) for family, level in families.items()}
     stage = Stage(tuple(families), placement.JOIN_QUESTIONS * round, placement.JOIN_QUESTIONS)
     plain = msgspec.structs.replace(way, examples=0)
     return list((await asking.stage(plain, tried, stage)).values())
@@ -121,7 +127,7 @@ class _Asking:
         }
         examples = {family: await self._examples(way, one) for family, one in tried.items()}
         turns = [(family, one) for family, asked in questions.items() for one in asked]
-        planned = self.done + len(turns) * self.tools.settings.completions
+        planned = self.done + len(turns) * placement.ANSWERS
         for part in _parts(turns):
             patience = 0.0 if stage.first else _FIRST_S
             if time.monotonic() > self.until + patience:
@@ -131,12 +137,20 @@ class _Asking:
                 after[family] = placement.added(after[family], [rewards_G])
         return after
 
+    async def more(self, way: Way, tried: Mapping[str, Tried]) -> None:
+        """Asks on in the families that were placed, until there is enough for a lesson or time runs out."""
+        self.until = time.monotonic() + LESSON_S
+        first = placement.STAGES[-1][1]
+        while time.monotonic() < self.until and (short := placement.short_of(self.right, tuple(tried))):
+            await self.stage(way, {family: tried[family] for family in short}, Stage(short, first, _MORE))
+            first += _MORE
+
     async def climb(self, way: Way, one: Tried) -> Tried:
         """The highest level, tried from `one` up, at which the family can still begin."""
         while placement.too_easy(one) and one.level + 1 < len(FAMILIES[one.family].levels):
             if time.monotonic() > self.until:
                 break
-            above = Tried(family=one.family, level=one.level + 1)
+            above = _new(one.family, one.level + 1)
             stage = Stage((one.family,), 0, placement.STAGES[0][1])
             above = (await self.stage(way, {one.family: above}, stage))[one.family]
             if above.any_share < placement.LEAST_ANY:
@@ -155,7 +169,7 @@ class _Asking:
         prompts = [
             messages(asked.text, way, _others(examples[family], asked, way.examples)) for family, asked in part
         ]
-        groups = await self._sample(prompts, settings.completions, way.limit(settings.max_tokens), planned)
+        groups = await self._sample(prompts, placement.ANSWERS, way.limit(settings.max_tokens), planned)
         asked_P = [asked for _, asked in part]
         scored_P = await asyncio.to_thread(score, self.tools, asked_P, groups)
         for asked, completions_G, scored in zip(asked_P, groups, scored_P, strict=True):
@@ -206,6 +220,10 @@ class _Asking:
                 own_questions, begun, self.tools.identity, _ROUND, count, make, first
             )
         return []
+
+
+def _new(family: str, level: int) -> Tried:
+    return Tried(family=family, level=level, guess=FAMILIES[family].guess_rate)
 
 
 def _others(examples: Sequence[Example], asked: Asked, most: int) -> list[Example]:

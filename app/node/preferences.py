@@ -14,7 +14,7 @@ from app.node.effort import Dial
 from app.node.orders import Orders
 from app.node.reasons import Reason
 from app.node.schedule import parse
-from app.node.setting import Setting, misfit
+from app.node.setting import AS_AT_FIRST, Setting, refusal
 
 FILE = "settings.json"
 ONE_APP = 1.5
@@ -63,8 +63,8 @@ SETTINGS: tuple[Setting, ...] = (
         kind="switch",
         default=True,
         group=WHEN,
-        label="Only while nobody uses the computer",
-        help="Off: it also learns while you work, as far as the other rules allow.",
+        label="Only while I'm away",
+        help="Off: it also learns while you work, if the other rules allow it.",
         words="contribute idle away keyboard mouse background",
     ),
     Setting(
@@ -75,8 +75,8 @@ SETTINGS: tuple[Setting, ...] = (
         most=24 * 3600,
         unit="s",
         group=WHEN,
-        label="Idle time before it starts",
-        help="So long nobody must have touched the keyboard or the pointer.",
+        label="Time away before it starts",
+        help="How long you must be away before it starts.",
         words="idle minutes seconds wait delay",
         options=(
             (60, "1 minute"),
@@ -93,8 +93,8 @@ SETTINGS: tuple[Setting, ...] = (
         group=WHEN,
         label="Hours",
         help=(
-            "The hours in which it may learn. Mark them with the pointer, or with arrows and the space bar; a "
-            "day's or an hour's name marks all of it. Nothing marked means at any time."
+            "The hours in which it may learn. Mark them with the mouse, or with arrows and the space "
+            "bar. Nothing marked means any time."
         ),
         words="schedule weekday night day time plan",
     ),
@@ -121,7 +121,7 @@ SETTINGS: tuple[Setting, ...] = (
         kind="switch",
         default=False,
         group=WHEN,
-        label="Also while a program fills the screen",
+        label="Also while an app fills the screen",
         help="Off: it waits during films, games and presentations.",
         words="full screen game film video presentation",
     ),
@@ -130,8 +130,8 @@ SETTINGS: tuple[Setting, ...] = (
         kind="names",
         default=[],
         group=WHEN,
-        label="Programs that want the computer for themselves",
-        help="It waits while one of them runs. Name the program as the system's task list does.",
+        label="Apps that get the computer for themselves",
+        help="It waits while one of them runs. Use the name from the system's task list.",
         words="exclusive apps games programs list",
     ),
     Setting(
@@ -155,7 +155,7 @@ SETTINGS: tuple[Setting, ...] = (
         unit="%",
         group=WHEN,
         label="Give way when others use the graphics card",
-        help="From this share on, used by other programs, it waits. 100 switches this off.",
+        help="Pause when other apps use more than this much of the graphics card. 100 switches this off.",
         words="gpu load busy others nvidia graphics",
     ),
     Setting(
@@ -167,7 +167,7 @@ SETTINGS: tuple[Setting, ...] = (
         unit="%",
         group=WHEN,
         label="Memory that stays free",
-        help="It gives its memory back when less than this share is free. 0 switches this off.",
+        help="It frees its memory when less than this is left. 0 switches this off.",
         words="ram memory pressure free swap",
     ),
     Setting(
@@ -179,7 +179,7 @@ SETTINGS: tuple[Setting, ...] = (
         unit="°C",
         group=WHEN,
         label="Temperature limit",
-        help="It waits while the processor or the graphics card is hotter than this. 110 switches this off.",
+        help="It waits while the computer is hotter than this. 110 switches this off.",
         words="heat hot temperature cooling fan noise",
     ),
     Setting(
@@ -188,12 +188,22 @@ SETTINGS: tuple[Setting, ...] = (
         default=Dial.BALANCED.value,
         group=MUCH,
         label="Effort",
-        help=(
-            "Quiet rests as long as it works and takes a quarter of the cores; Balanced takes half of them; "
-            "Full takes all. What is learned is the same, only slower or faster."
-        ),
+        help=("Quiet: a quarter of the cores, with breaks. Balanced: half. Full: all of them."),
         words="quiet balanced full speed noise threads rest dial",
         options=((Dial.QUIET.value, "Quiet"), (Dial.BALANCED.value, "Balanced"), (Dial.FULL.value, "Full")),
+    ),
+    Setting(
+        key="trainer_memory",
+        kind="number",
+        default=80,
+        least=10,
+        most=100,
+        unit="%",
+        group=MUCH,
+        label="Memory at most",
+        help="Learning may use at most this share of the computer's memory. 100 switches this off.",
+        words="ram memory limit most cap share",
+        restarts=True,
     ),
     Setting(
         key="disk_cap_gb",
@@ -203,10 +213,10 @@ SETTINGS: tuple[Setting, ...] = (
         most=10_000,
         unit="GB",
         group=MUCH,
-        label="Room on the disk",
+        label="Disk space",
         help=(
-            "Above this, old answers, logs and files that can be made again are deleted, in this order. What "
-            "was learned, its curve and downloaded models never are. 0 switches this off."
+            "Above this, Shoal deletes old answers, logs and temporary files. What your model learned "
+            "and downloaded models always stay. 0 switches this off."
         ),
         words="disk space storage limit quota cap size folder gigabytes",
         options=((0, "No limit"), (1, "1 GB"), (2, "2 GB"), (5, "5 GB"), (10, "10 GB"), (50, "50 GB")),
@@ -234,7 +244,7 @@ class Preferences:
             try:
                 check(key, value)
             except PreferenceError as error:
-                self.complaint = self.complaint or f"{error} The setting is as at the first start."
+                self.complaint = self.complaint or f"{error} {AS_AT_FIRST}"
             else:
                 self.values[key] = value
 
@@ -272,8 +282,8 @@ def check(key: str, value: object) -> None:
     setting = _BY_KEY.get(key)
     if setting is None:
         raise PreferenceError(f"There is no setting {key[:40]!r}.")
-    if wanted := misfit(setting, value):
-        raise PreferenceError(f"{setting.label}: this must be {wanted}.")
+    if wrong := refusal(setting, value):
+        raise PreferenceError(wrong)
 
 
 def _share(percent: int, off: int) -> float | None:

@@ -10,13 +10,13 @@ def sentence(event: events.Event) -> str | None:
     """An event for people, None where it says nothing new."""
     match event:
         case events.Started():
-            at = f"going on after round {event.round}" if event.round else "starting with a fresh adapter"
+            at = f"continuing after round {event.round}" if event.round else "starting fresh"
             where = f"{event.engine.name} ({event.engine.device}, {event.engine.dtype})"
             return f"{event.model} on {where}, {event.recipe} recipe, {at}."
         case Round():
-            return f"Round {event.round}: {', '.join(event.gist)}, {event.seconds:.1f} s."
+            return f"Round {event.round}: {'; '.join(event.gist)}; {event.seconds:.1f} s."
         case Probe():
-            return f"Held-out questions solved after round {event.round}: {event} of {event.questions}."
+            return f"New puzzles solved after round {event.round}: {event} of {event.questions}."
         case (
             events.TrainerRestarted()
             | events.Noted()
@@ -27,9 +27,9 @@ def sentence(event: events.Event) -> str | None:
         ):
             return event.sentence
         case events.Named():
-            return f"This node is {event.name}."
+            return f"Others see you as {event.name}."
         case events.LinkChanged():
-            alone = "" if event.state == "connected" else " Learning goes on alone, and nothing is lost."
+            alone = "" if event.state == "connected" else " It keeps learning on its own; nothing is lost."
             return f"{event.sentence}{alone}"
         case (
             events.Checkpointed()

@@ -105,19 +105,18 @@ class Round(Record, frozen=True, kw_only=True, tag="round"):
         """What came of it, in a few words each.
 
         >>> Round(round=1, seconds=2.0, informative_own=3, own_groups=4, train_solved=0.25, loss=0.1).gist
-        ['3 of 4 groups informative', 'training 25 % right', 'work shown 0 %']
+        ['3 of 4 puzzles taught it something', '25 % right']
         """
         if self.lesson:
-            return [f"lesson zero, {self.lesson} of its own right answers"]
+            return [f"a first lesson from {self.lesson} of its own right answers"]
         return [
-            f"{self.informative_own} of {self.own_groups} groups informative",
+            f"{self.informative_own} of {self.own_groups} puzzles taught it something",
             *([] if self.stepped else ["nothing to learn from"]),
             *(
-                [f"{self.taken} more from {len(self.peers)} peer{'s' * (len(self.peers) != 1)}"]
+                [f"{self.taken} more of {len(self.peers)} peer{'s' * (len(self.peers) != 1)}"]
                 * bool(self.peers)
             ),
-            f"training {100 * self.train_solved:.0f} % right",
-            f"work shown {100 * self.worked_share:.0f} %",
+            f"{100 * self.train_solved:.0f} % right",
         ]
 
 

@@ -22,6 +22,9 @@ Kind = Literal["switch", "number", "choice", "names", "hours", "text"]
 """Values are bool; int; the key of an option; a list of strings; text for app.node.schedule.parse; one line of
 text."""
 
+AS_AT_FIRST = "It is as at the first start."
+"""What becomes of a setting that was saved with a value that it cannot have."""
+
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """`options` are (value, label): all there are of a choice, suggestions for a number or a text. `least` and
@@ -40,6 +43,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     unit: str = ""
     restarts: bool = False
     """Holds from the learner's next start."""
+    reopens: bool = False
+    """Holds when the window is opened the next time."""
     elsewhere: bool = False
     """The system keeps it, no file of ours."""
 
@@ -68,6 +73,12 @@ def misfit(setting: Setting, value: object) -> str:
         case "text":
             fits = isinstance(value, str) and len(value) <= TEXT_LENGTH and value.isprintable()
             return "" if fits else f"one line of at most {TEXT_LENGTH} characters"
+
+
+def refusal(setting: Setting, value: object) -> str:
+    """The same as a sentence."""
+    wanted = misfit(setting, value)
+    return f"{setting.label} must be {wanted}." if wanted else ""
 
 
 def _is_name(value: object) -> bool:

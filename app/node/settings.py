@@ -13,7 +13,7 @@ from engines.opening import AUTO
 
 COMPLETIONS = 8
 """G: completions of a group, everywhere."""
-_LARGE = 200 * 10**6
+_MIDDLING, _LARGE = 200 * 10**6, 600 * 10**6
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,9 +52,9 @@ def starting_levels(model: Path, own: Mapping[str, int]) -> dict[str, int]:
 
 
 def probe_size(model: Path) -> int:
-    """Questions of a probe: 256, or 64 where the weights are so large that sampling them can take minutes."""
+    """Questions of a probe: 256, and fewer for weights (in bytes) so large that answering takes minutes."""
     size = sum(path.stat().st_size for path in model.glob("*.safetensors"))
-    return 64 if size > _LARGE else 256
+    return 64 if size > _LARGE else 128 if size > _MIDDLING else 256
 
 
 def chosen_families(text: str, known: Mapping[str, int]) -> dict[str, int]:

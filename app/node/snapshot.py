@@ -35,6 +35,15 @@ class Phase(Enum):
     STOPPING = "stopping"
 
 
+_FOR_PEOPLE = {
+    Phase.PROBING: "measuring on new puzzles",
+    Phase.SENDING: "sending the last answers",
+    Phase.DRAWING: "picking puzzles",
+    Phase.WAITING: "waiting to restart",
+}
+"""Where the value, which windows and nodes of other versions know, is not what people say."""
+
+
 class FamilyRow(msgspec.Struct, frozen=True, kw_only=True):
     """One family: its level of how many, the share solved in training of late, and at the first and latest
     probe."""
@@ -147,6 +156,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     noted_at: float = 0.0
 
 
+def said(phase: Phase) -> str:
+    """A phase for people."""
+    return _FOR_PEOPLE.get(phase, phase.value)
+
+
 def doing(snapshot: Snapshot) -> str:
     """The phase as a line for people.
 
@@ -157,8 +171,8 @@ def doing(snapshot: Snapshot) -> str:
     if snapshot.phase is Phase.PAUSED and snapshot.ruling is not None:
         return snapshot.ruling.short
     if snapshot.phase not in (Phase.SAMPLING, Phase.PROBING, Phase.PLACING) or not snapshot.total:
-        return snapshot.phase.value
-    what = "answer" if snapshot.phase is Phase.SAMPLING else f"{snapshot.phase.value}: answer"
+        return said(snapshot.phase)
+    what = "answer" if snapshot.phase is Phase.SAMPLING else f"{said(snapshot.phase)}: answer"
     left = f", about {span(snapshot.eta_s)}" if snapshot.eta_s is not None and snapshot.eta_s >= 1 else ""
     return f"{what} {snapshot.done} of {snapshot.total}{left}"
 
@@ -167,12 +181,12 @@ def standing(curve: tuple[Probe, ...]) -> str:
     """Where the curve stands, in a sentence.
 
     >>> standing((Probe(round=0, share=0.16, stderr=0.023), Probe(round=30, share=0.31, stderr=0.029)))
-    'Held-out questions solved: 31.0 % ± 2.9 after round 30, 16.0 % ± 2.3 at round 0.'
+    'New puzzles solved: 31.0 % ± 2.9 after round 30, 16.0 % ± 2.3 at round 0.'
     """
     if not curve:
-        return "The held-out questions have not been measured yet."
+        return "It hasn't been measured yet."
     last, first = curve[-1], curve[0]
-    now = f"Held-out questions solved: {last}"
+    now = f"New puzzles solved: {last}"
     if first is last:
         return f"{now} at round {last.round}."
     return f"{now} after round {last.round}, {first} at round {first.round}."

@@ -11,10 +11,12 @@ from pathlib import Path
 import msgspec
 
 from app.common.files import read_json, size
-from app.node import checkpoint, placing
+from app.node import checkpoint, placing, points, versions
 from app.node.home import model_folder, model_mark
-from app.node.library import Library, Model, Training
+from app.node.library import Library, Model, Training, called
+from app.node.pace import Work, seconds
 from engines.contract import EngineError
+from engines.facts import cores
 from engines.models.architecture import read_architecture
 from engines.models.catalogue import STARTER, Entry, entries
 from engines.models.folder import count_parameters, open_folder
@@ -25,7 +27,12 @@ from engines.models.needs import Dtype, Fit, Memory, Needs, Shape, fits, likely_
 from engines.models.settings import ModelSettings, read_settings
 from engines.models.shelf import Installed, Partial, Shelf
 
-STARTER_ABOUT = "Comes with Shoal. Tiny: it learns within minutes on any computer."
+STARTER_ABOUT = "Comes with Shoal. Tiny: it gets better within minutes, on any computer."
+
+
+PROGRAM = 340_000_000
+"""Bytes that a trainer takes before it holds a model: Python with torch and llama.cpp. Its starter was measured
+at 411 MB in all."""
 
 
 def survey(
@@ -67,14 +74,15 @@ def survey(
     for model in models:
         place = _training_place(home, model)
         row = trained.pop(str(place), None) if place else None
-        owned.append(msgspec.structs.replace(model, training=row))
+        kept = versions.versions(home, place) if place else ()
+        owned.append(msgspec.structs.replace(model, training=row, versions=kept))
     every = [*trained.values(), *(model.training for model in owned if model.training)]
     return Library(
-        models=tuple(owned),
+        models=room.paced(owned),
         orphans=tuple(trained.values()),
         disk_free=room.disk,
         hub_bytes=size(shelf.root),
-        training_bytes=sum(row.bytes for row in every),
+        training_bytes=sum(row.bytes for row in every) + size(home / versions.KEPT),
         memory=room.memory,
         dtype=room.dtype,
     )
@@ -97,6 +105,8 @@ def _training(folder: Path) -> Training:
         round_s=seconds / rounds if rounds and seconds else None,
         begins=(*found.in_play, *found.later) if found else (),
         waiting=found.waiting if found else (),
+        called=called(folder),
+        points=points.kept(folder),
     )
 
 
@@ -126,7 +136,27 @@ class _Room(msgspec.Struct, frozen=True):
 
     def judge(self, shape: Shape, stored: int, max_tokens: int, missing: int) -> tuple[Needs, Fit]:
         found = needs(shape, self.dtype, stored_parameters=stored, max_tokens=max_tokens, disk=missing)
-        return found, fits(found, self.memory, self.disk)
+        left = Memory(free=max(0, self.memory.free - PROGRAM), most=max(0, self.memory.most - PROGRAM))
+        shown = msgspec.structs.replace(found, learning=found.learning + PROGRAM)
+        return shown, fits(found, left, self.disk)
+
+    def paced(self, models: list[Model]) -> tuple[Model, ...]:
+        """With the seconds of a round, as far as anybody can tell."""
+        works = {model.name: work for model in models if (work := _work(model)) is not None}
+        here = cores()
+        return tuple(
+            msgspec.structs.replace(model, round_s=seconds(works[model.name], here, self.dtype, works.values()))
+            if model.name in works
+            else model
+            for model in models
+        )
+
+
+def _work(model: Model) -> Work | None:
+    if not model.parameters:
+        return None
+    measured = model.training.round_s if model.training is not None else None
+    return Work(parameters=model.parameters, max_tokens=model.max_tokens, round_s=measured)
 
 
 def _starter(room: _Room) -> Model:
@@ -141,6 +171,7 @@ def _starter(room: _Room) -> Model:
         installed=True,
         licence="Apache-2.0",
         bytes=size(folder),
+        recommended=True,
     )
     return _judged(made, folder, room)
 
@@ -161,7 +192,8 @@ def _entry(entry: Entry, room: _Room, here: Installed | None, partial: Partial |
         licence_url=entry.licence_url,
         gated=entry.gated,
         chat=entry.chat,
-        least=found.least,
+        parameters=entry.shape.parameters,
+        max_tokens=entry.settings.max_tokens,
         learning=found.learning,
         fit=fit,
         commit=here.source.commit if here and here.source else "",
@@ -200,7 +232,13 @@ def _found(one: Found, room: _Room) -> Model:
         return shown
     stored = one.shape.parameters  # in half precision, once it is taken over
     known, fit = room.judge(one.shape, stored, ModelSettings().max_tokens, 2 * stored)
-    return msgspec.structs.replace(shown, least=known.least, learning=known.learning, fit=fit)
+    return msgspec.structs.replace(
+        shown,
+        parameters=one.shape.parameters,
+        max_tokens=ModelSettings().max_tokens,
+        learning=known.learning,
+        fit=fit,
+    )
 
 
 def _judged(model: Model, folder: Path, room: _Room) -> Model:
@@ -211,11 +249,17 @@ def _judged(model: Model, folder: Path, room: _Room) -> Model:
         if known is None:
             return msgspec.structs.replace(model, folder=str(folder))
         shape = Shape(**{name: getattr(known, name) for name in Shape.__struct_fields__})
-        found, fit = room.judge(shape, count_parameters(opened), read_settings(folder).max_tokens, 0)
+        tokens = read_settings(folder).max_tokens
+        found, fit = room.judge(shape, count_parameters(opened), tokens, 0)
     except EngineError as error:
         return msgspec.structs.replace(model, about=str(error), folder=str(folder))
     return msgspec.structs.replace(
-        model, folder=str(folder), least=found.least, learning=found.learning, fit=fit
+        model,
+        folder=str(folder),
+        parameters=shape.parameters,
+        max_tokens=tokens,
+        learning=found.learning,
+        fit=fit,
     )
 
 

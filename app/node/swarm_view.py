@@ -36,19 +36,19 @@ def _link(view: SwarmView) -> Text:
         return line.append(safe_line(view.sentence) or "Not connected.", style="yellow")
     line = Text("● ", style="bold green")
     line.append(safe_line(view.relay), style="bold")
-    others = "nobody else is here yet" if view.online == 0 else f"{counted(view.online, 'peer')} online"
+    others = "no one else is here yet" if view.online == 0 else f"{counted(view.online, 'peer')} online"
     line.append(f" · {others}")
-    return line.append(f" · {counted(view.ready, 'group')} ready to learn from", style="bright_black")
+    return line.append(f" · {counted(view.ready, 'puzzle')} of theirs ready", style="bright_black")
 
 
 def _figures(view: SwarmView) -> Text:
-    line = Text("taken ", style="bright_black")
+    line = Text("learned from ", style="bright_black")
     line.append(f"{view.taken}", style="bold")
     if view.sources:
-        line.append(f" from {counted(view.sources, 'peer')}", style="bright_black")
+        line.append(f" of {counted(view.sources, 'peer')}", style="bright_black")
     if view.taken:
         line.append(f", {view.taken_last} last round", style="bright_black")
-    line.append(" · given ", style="bright_black").append(f"{view.given}", style="bold")
+    line.append(" · shared ", style="bright_black").append(f"{view.given}", style="bold")
     if view.waiting:
         line.append(f", {view.waiting} waiting", style="" if view.connected else "yellow")
     return line

@@ -302,7 +302,7 @@ def _first(errors: BaseExceptionGroup[BaseException]) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, OSError):
-        return f"The swarm's folder cannot be used ({error.strerror or error})."
+        return f"The swarm's folder can't be used ({error.strerror or error})."
     if isinstance(error, sqlite3.Error):
-        return f"The outbox cannot be used ({error})."
+        return f"The outbox can't be used ({error})."
     return str(error)

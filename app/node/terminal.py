@@ -13,10 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from app.common.text import safe_line, span
-from app.node import everyday
+from app.node import figures
 from app.node.chart import Kind, chart
+from app.node.reasons import Reason
 from app.node.records import GroupRow
 from app.node.snapshot import FamilyRow, Phase, Snapshot, doing, standing
+from app.node.swarm_view import counted
 from app.node.swarm_view import panel as swarm_panel
 from app.node.text import cut
 
@@ -28,8 +30,25 @@ _CURVE_WIDTH = 53
 _NOTE_S = 60
 _NARROW = 64
 """Below this many columns the table of families gives way to the curve."""
-_FIXED_LINES = 7
-"""Header, phase, two footers, and the two borders and title of the answers."""
+_FIXED_LINES = 8
+"""Header, phase, two footers, the keys, and the two borders and title of the answers."""
+_LOW = 20
+"""Below this many lines the latest round gives way to the keys."""
+_EXPLAINED = (
+    ("p", "pauses: the model leaves the memory, the last saved round stays. Again resumes."),
+    ("q", "stops safely and leaves this view. Ctrl-C does too."),
+    ("?", "shows or hides this help."),
+    ("", ""),
+    (
+        "new puzzles solved",
+        "puzzles no Shoal ever trains on (held-out), and how exact that is",
+    ),
+    ("practice", "answers to the puzzles it is learning from, of late"),
+    ("✓", "an answer that is right"),
+    ("taught it something", "some answers to the puzzle were right and some wrong (informative groups)"),
+    ("saved", "the last checkpoint: nothing before it can get lost"),
+)
+"""What the view shows, for those who ask."""
 
 
 class Terminal:
@@ -41,6 +60,9 @@ class Terminal:
         self._read = (lambda: _noted(read(), said)) if said else read
         self._live = Live(console=console, auto_refresh=False, screen=True)
         self._drawn: tuple[object, ...] = ()
+        self.keys = False
+        """Whether keys are heard."""
+        self.explains = False
 
     def open(self) -> None:
         self._live.start()
@@ -49,10 +71,11 @@ class Terminal:
     def refresh(self) -> None:
         """Draws if anything changed since the last time; call it a few times a second."""
         snapshot, now = self._read(), time.time()
-        state = (snapshot, int(now), self._console.size)
+        state = (snapshot, int(now), self._console.size, self.explains)
         if state != self._drawn:
             self._drawn = state
-            self._live.update(picture(snapshot, *self._console.size, now), refresh=True)
+            draw = explained if self.explains else picture
+            self._live.update(draw(snapshot, *self._console.size, now, self.keys), refresh=True)
 
     def close(self) -> None:
         self._live.stop()
@@ -67,11 +90,33 @@ def _noted(snapshot: Snapshot, said: str) -> Snapshot:
     return msgspec.structs.replace(snapshot, note=said, noted_at=snapshot.started_at)
 
 
-def picture(snapshot: Snapshot, width: int, height: int, now: float) -> RenderableType:
+def explained(snapshot: Snapshot, width: int, height: int, now: float, keys: bool = True) -> RenderableType:
+    """The help over the view, with what the node runs on."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="bold cyan", no_wrap=True)
+    table.add_column()
+    for what, meaning in _EXPLAINED:
+        table.add_row(what, meaning)
+    table.add_row("", "")
+    if (engine := snapshot.engine) is not None:
+        threads = f", {counted(engine.threads, 'thread')}" if engine.device == "CPU" else ""
+        table.add_row("engine", f"{engine.name} on {engine.device}, {engine.dtype}{threads}")
+    table.add_row("recipe", snapshot.recipe)
+    table.add_row("data", snapshot.home)
+    panel = Panel(
+        table, title="help", title_align="left", border_style="bright_black", height=height - 3, width=width
+    )
+    return Group(
+        _header(snapshot, width), _phase(snapshot, width, now), panel, _key_line(snapshot, width, keys)
+    )
+
+
+def picture(snapshot: Snapshot, width: int, height: int, now: float, keys: bool = True) -> RenderableType:
     """The whole view for a terminal of this size. At least 40 columns and 14 lines are assumed."""
     width, height = max(40, width), max(14, height)
     swarm = swarm_panel(snapshot.swarm, width, height) if snapshot.swarm is not None else None
-    room = height - _FIXED_LINES - (swarm.height or 0 if swarm is not None else 0)
+    low = height < _LOW
+    room = height - _FIXED_LINES + low - (swarm.height or 0 if swarm is not None else 0)
     answer_lines = max(2, min(8, (room - 8) // 2))
     middle = room - answer_lines
     families_width = _families_width(snapshot.families, width)
@@ -89,18 +134,16 @@ def picture(snapshot: Snapshot, width: int, height: int, now: float) -> Renderab
         body,
         *([swarm] if swarm is not None else []),
         _answers(snapshot.answers, width, answer_lines),
-        _last_round(snapshot, width),
+        *([] if low else [_last_round(snapshot, width)]),
         _footer(snapshot, width, now),
+        _key_line(snapshot, width, keys),
     )
 
 
 def _header(snapshot: Snapshot, width: int) -> Text:
     line = Text(" Shoal ", style="bold black on cyan", end="")
     line.append(f" {safe_line(snapshot.model)}", style="bold")
-    if (engine := snapshot.engine) is not None:
-        threads = f", {engine.threads} thread{'s' * (engine.threads != 1)}" if engine.device == "CPU" else ""
-        line.append(f" · {engine.name} on {engine.device}, {engine.dtype}{threads}")
-    line.append(f" · {snapshot.recipe} recipe" + (" · alone" if snapshot.swarm is None else ""))
+    line.append(" · learning on its own" if snapshot.swarm is None else " · learning with others")
     return cut(line, width)
 
 
@@ -109,7 +152,8 @@ def _phase(snapshot: Snapshot, width: int, now: float) -> Text:
     line = Text(" ")
     style = "bold yellow" if snapshot.phase in (Phase.WAITING, Phase.PAUSED, Phase.STOPPING) else "bold green"
     if snapshot.phase in (Phase.STARTING, Phase.LOADING):
-        line.append(f"{snapshot.phase.value} … {now - snapshot.started_at:.0f} s", style=style)
+        since = "" if snapshot.last is not None else f" {now - snapshot.started_at:.0f} s"  # not after a pause
+        line.append(f"{snapshot.phase.value} …{since}", style=style)
     else:
         where = (
             f"After round {snapshot.safe_round}"
@@ -131,7 +175,7 @@ def _curve(snapshot: Snapshot, width: int, height: int) -> Panel:
         lines.rstrip()
     else:
         lines.append("\n  The first measurement comes soon.", style="bright_black")
-    title = "held-out questions"
+    title = "new puzzles solved"
     if snapshot.curve:
         title += f" [bold cyan]{snapshot.curve[-1]}[/]"
     return Panel(
@@ -149,7 +193,7 @@ def _families(families: tuple[FamilyRow, ...], width: int, height: int) -> Panel
     table = Table.grid(padding=(0, 1, 0, 0))
     for justify in ("left", "right", "right", "right"):
         table.add_column(justify=justify, no_wrap=True)
-    table.add_row(*(Text(name, style="bright_black") for name in ("", "lvl", "held out", "train")))
+    table.add_row(*(Text(name, style="bright_black") for name in ("", "level", "new", "practice")))
     room = height - 3
     shown = families if len(families) <= room else families[: room - 1]
     for family in shown:
@@ -163,7 +207,7 @@ def _families(families: tuple[FamilyRow, ...], width: int, height: int) -> Panel
         table.add_row(Text(f"and {len(families) - len(shown)} more", style="bright_black"))
     return Panel(
         table,
-        title="families",
+        title="kinds of puzzles",
         title_align="left",
         border_style="bright_black",
         height=height,
@@ -193,7 +237,7 @@ def _answers(groups: tuple[GroupRow, ...], width: int, lines: int) -> Panel:
         row.append("  " + completion, style="green" if solved else "")
         rows.append(cut(row, width - 4))
     if not rows:
-        rows = [Text("None yet.", style="bright_black")]
+        rows = [Text("No answers yet.", style="bright_black")]
     return Panel(
         Group(*rows), title="newest answers", title_align="left", border_style="bright_black", height=lines + 2,
         width=width,
@@ -210,12 +254,21 @@ def _footer(snapshot: Snapshot, width: int, now: float) -> Text:
         return cut(Text(" " + safe_line(snapshot.note), style="yellow"), width)
     parts = []
     if snapshot.safe_at is not None:
-        parts.append(f"safe: round {snapshot.safe_round}, {span(max(0.0, now - snapshot.safe_at))} ago")
+        parts.append(f"round {snapshot.safe_round} saved {span(max(0.0, now - snapshot.safe_at))} ago")
     if snapshot.last is not None:
         parts.append(f"{snapshot.last.speed:,.0f} tokens/s".replace(",", " "))
         parts.append(f"{snapshot.last.seconds:.1f} s a round")
-    parts.append("Ctrl-C stops safely")
     return cut(Text(" " + " · ".join(parts), style="bright_black"), width)
+
+
+def _key_line(snapshot: Snapshot, width: int, keys: bool) -> Text:
+    if not keys:
+        return cut(Text(" Ctrl-C stops safely", style="bright_black"), width)
+    paused = snapshot.ruling is not None and snapshot.ruling.reason == Reason.PAUSED.value
+    line = Text(" ", style="bright_black")
+    for key, does in (("p", "resume" if paused else "pause"), ("q", "quit"), ("?", "help")):
+        line.append(f" {key} ", style="bold black on bright_black").append(f" {does}   ")
+    return cut(line, width)
 
 
 def closing(snapshot: Snapshot) -> str:
@@ -226,7 +279,7 @@ def closing(snapshot: Snapshot) -> str:
         else "No round is saved yet."
     )
     rise = snapshot.curve[-1].everyday_rise if snapshot.curve and snapshot.safe_round else None
-    speaks = f" {everyday.sentence(rise)}" if rise is not None else ""
+    speaks = f" {figures.speech_sentence(rise)}" if rise is not None else ""
     return f"{standing(snapshot.curve)}{speaks} {safe}"
 
 

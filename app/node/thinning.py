@@ -101,10 +101,11 @@ def _age(path: Path) -> float:
 def _sentence(before: int, after: int, cap: int) -> str:
     if before <= cap or not cap:
         return ""
-    freed = f"{in_bytes(before - after)} of old answers, logs and cached files were deleted"
+    freed = f"Shoal deleted {in_bytes(before - after)} of old answers, logs and cached files."
     if after <= cap:
-        return f"The data folder was larger than its limit of {cap / GB:g} GB: {freed}."
+        return f"The data folder was over its limit of {cap / GB:g} GB. {freed}"
     return (
-        f"The data folder takes {in_bytes(after)}, more than its limit of {cap / GB:g} GB; {freed}, and the "
-        "rest is what was learned and downloaded models: delete models that you do not need or raise the limit."
+        f"The data folder takes {in_bytes(after)}; its limit is {cap / GB:g} GB. {freed} "
+        "The rest is what your model learned, and models you downloaded. "
+        "Delete models you don't need, or raise the limit."
     )

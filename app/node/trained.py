@@ -19,6 +19,7 @@ from app import remedy
 from app.node import checkpoint, history
 from app.node.errors import NodeError
 from app.node.home import model_mark
+from app.node.library import called
 from app.node.records import Probe
 from app.node.state import State
 
@@ -38,6 +39,8 @@ class Trained(msgspec.Struct, frozen=True, kw_only=True):
     own_groups: int = 0
     peer_groups: int = 0
     """Groups that carried weight."""
+    called: str = ""
+    """The name that its owner gave it."""
     recipes: tuple[str, ...] = ()
     engines: tuple[str, ...] = ()
     learning_rates: tuple[float, ...] = ()
@@ -68,10 +71,11 @@ def newest(home: Path, model: Path, copy: Path) -> Trained:
             except (checkpoint.CheckpointError, OSError, shutil.Error) as error:
                 reason = reason or str(error).rstrip(".")
                 continue
-            return _with_history(folder.parents[1] / history.FILE, Trained(folder=copy, state=state))
+            learned = Trained(folder=copy, state=state, called=called(folder.parents[1]))
+            return _with_history(folder.parents[1] / history.FILE, learned)
         time.sleep(_PAUSE_S)
     raise NodeError(
-        f"What was learned cannot be read ({reason}): start {remedy.command('run')} once, which looks "
+        f"What was learned can't be read ({reason}): start {remedy.command('run')} once, which looks "
         "after damaged files, and try again."
     )
 

@@ -7,6 +7,7 @@ to standard error. It ends as soon as its input closes, so it cannot outlive its
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import signal
@@ -20,6 +21,7 @@ from typing import BinaryIO, NoReturn
 
 import msgspec
 
+from app.ceiling import hold
 from app.node import memory, messages, solo
 from app.node.channel import own_standard_output, send
 from app.node.effort import Effort
@@ -28,6 +30,7 @@ from app.node.reading import read
 from app.priority import settle
 from engines import opening
 from engines.contract import AdapterError, Completion, Engine, EngineError
+from engines.sound import sound
 
 SOLO = "--solo"
 """The trainer's only flag: no network, whatever is asked."""
@@ -45,6 +48,9 @@ HOME = "SHOAL_HOME"
 THREADS = "SHOAL_THREADS"
 """Environment variable: how many processor threads the engine takes, for several nodes on one computer."""
 
+MEMORY = "SHOAL_MEMORY"
+"""Environment variable: bytes of memory that this process may have in all; none or 0 for no limit."""
+
 EFFORT = "SHOAL_EFFORT"
 """Environment variable: how much of the computer to take, an app.node.effort.Effort as JSON."""
 
@@ -55,6 +61,9 @@ OpenEngine = Callable[[str, int | None, int], Engine]
 def main() -> None:
     """The production trainer: the engine that the node names."""
     settle()
+    most = os.environ.get(MEMORY, "")
+    if most.isdecimal() and int(most):
+        hold(int(most))
     serve(_open, beforehand=_prepare)
 
 
@@ -124,18 +133,22 @@ def serve(open_engine: OpenEngine, beforehand: Callable[[], None] | None = None)
 
 def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: BinaryIO) -> NoReturn:
     engine: Engine | None = None
+    model, proved = "", False
     rest, watch = Rest(given_effort()), memory.Watch()
     while True:
         request = messages.request(requests.get())
         try:
             if isinstance(request, messages.Open):
+                model = request.model
                 engine = open_engine(request.model, request.rank, request.seed)
                 reply: messages.Reply = messages.Opened(number=request.number, info=engine.info)
             elif engine is None:
                 raise EngineError("The trainer was asked to work before it was given a model.")
             else:
-                reply = _answer(engine, request, lambda message: _send(channel, message), rest)
+                with contextlib.nullcontext() if proved else sound(model):
+                    reply = _answer(engine, request, lambda message: _send(channel, message), rest)
                 if isinstance(reply, messages.Learned):
+                    proved = True
                     _look_at_memory(watch, engine)
         except Exception as error:
             reply = _refusal(request.number, error)

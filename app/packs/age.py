@@ -33,7 +33,7 @@ def check(root: Path, manifest: Manifest, oldest: Mapping[str, int], older: bool
         raise PackError(
             f"{manifest.title} of {_day(manifest.made)} is older than one that was here, of {_day(seen)}, so "
             f"nothing was installed: take the newest; {remedy.command('pack install --older')} takes this one "
-            "nevertheless."
+            "anyway."
         )
 
 

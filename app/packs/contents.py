@@ -51,7 +51,7 @@ def plan(
             with zipfile.ZipFile(path) as archive:
                 tasks.append(_task(wheel, path, archive, inside / "site-packages", environment, skip, taken))
         except (zipfile.BadZipFile, NotImplementedError, KeyError, UnicodeDecodeError, csv.Error) as error:
-            raise PackError(f"{path} is damaged: copy or fetch it again.") from error
+            raise PackError(f"{path} is damaged: copy or download it again.") from error
     return tasks
 
 
@@ -98,9 +98,7 @@ def _task(
     moved: dict[str, str] = {}
     for name, info in infos.items():
         if _is_strange(name, info):
-            raise PackError(
-                f"{wheel.file} holds a file that no wheel may hold ({name[:100]!r}): do not use it."
-            )
+            raise PackError(f"{wheel.file} holds a file that no wheel may hold ({name[:100]!r}): don't use it.")
         to = _place(name, data_folder, packages, environment)
         needed = name.startswith(f"{info_folder}/") or not any(fnmatchcase(name, one) for one in skip)
         if to is None or not needed:
@@ -132,7 +130,7 @@ def _info_folder(wheel: Wheel, archive: zipfile.ZipFile, names: dict[str, zipfil
                 said = file.read(2**16).decode("utf-8")
             if any(line.startswith("Wheel-Version: 1.") for line in said.splitlines()):
                 return folder
-    raise PackError(f"{wheel.file} is not what its name says: copy or fetch it again.")
+    raise PackError(f"{wheel.file} isn't what its name says: copy or download it again.")
 
 
 def _is_strange(name: str, info: zipfile.ZipInfo) -> bool:

@@ -83,7 +83,7 @@ def _read(line: str) -> object:
 def _refused(said: dict[str, object]) -> PackError:
     if "damaged" in said:
         return PackError(
-            f"{said['damaged']} is damaged or another file than the manifest names: copy or fetch it anew."
+            f"{said['damaged']} is damaged or another file than the manifest names: copy or download it again."
         )
     number = said.get("errno")
     error = OSError(number if isinstance(number, int) else 0, str(said.get("strerror")))

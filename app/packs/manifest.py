@@ -150,7 +150,7 @@ def trust(path: Path = TRUST) -> Trust:
             f"This copy of Shoal comes without engine packs: {how}, or name a key with --key."
         ) from None
     except (OSError, msgspec.MsgspecError) as error:
-        raise PackError(f"{path} cannot be read ({error}): install Shoal again.") from error
+        raise PackError(f"{path} can't be read ({error}): install Shoal again.") from error
 
 
 def read(content: bytes, signature: bytes, keys: tuple[str, ...], base: str = "") -> Signed:
@@ -161,7 +161,7 @@ def read(content: bytes, signature: bytes, keys: tuple[str, ...], base: str = ""
         )
     if not any(_holds(content, signature, bytes.fromhex(key)) for key in keys):
         raise PackError(
-            "The manifest is not signed by the makers of this Shoal, so nothing was installed: take the one "
+            "The manifest isn't signed by the makers of this Shoal, so nothing was installed: take the one "
             "that "
             "belongs to this version."
         )
@@ -169,7 +169,7 @@ def read(content: bytes, signature: bytes, keys: tuple[str, ...], base: str = ""
         manifest = msgspec.json.decode(content, type=Manifest)
     except msgspec.MsgspecError as error:
         raise PackError(
-            f"The manifest cannot be understood ({error}), so nothing was installed: update Shoal, then try "
+            f"The manifest can't be understood ({error}), so nothing was installed: update Shoal, then try "
             "again."
         ) from error
     return Signed(manifest=manifest, content=content, signature=signature, base=base)

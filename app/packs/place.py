@@ -103,7 +103,7 @@ def missing() -> str:
 
 def lacking() -> str:
     """The sentence that there is no engine."""
-    return f"The engine is not installed: open Shoal's window, or run {remedy.command('pack install')}."
+    return f"The engine isn't installed: open Shoal's window, or run {remedy.command('pack install')}."
 
 
 def interpreter(environment: Path) -> Path:

@@ -61,7 +61,7 @@ def find(manifest: Manifest) -> Interpreter:
     fitting = [one for one in seen if one.version in manifest.pythons]
     if fitting:
         raise PackError(
-            f"{fitting[0].path} cannot make virtual environments: install what it needs for that, on Debian "
+            f"{fitting[0].path} can't make virtual environments: install what it needs for that, on Debian "
             f"and Ubuntu with `sudo apt-get install python{fitting[0].version}-venv`, then try again."
         )
     wanted = " or ".join(manifest.pythons)
@@ -118,8 +118,8 @@ def check(environment: Path, modules: Sequence[str], work: Path, keep_open: int)
                 "a newer one."
             )
         raise PackError(
-            f"The engine is in place but does not load ({said[-1][:300] if said else 'it ended'}): repair it "
-            f"with {remedy.command('pack repair')}, or install it anew."
+            f"The engine is in place but doesn't load ({said[-1][:300] if said else 'it ended'}): repair it "
+            f"with {remedy.command('pack repair')}, or install it again."
         )
 
 
@@ -160,7 +160,7 @@ def start(
         )
     except OSError as error:
         raise PackError(
-            f"{command[0]} does not start ({error.strerror or error}): repair the installation of Shoal."
+            f"{command[0]} doesn't start ({error.strerror or error}): repair the installation of Shoal."
         ) from error
 
 
@@ -199,6 +199,4 @@ def failed(what: str, said: list[str], place: Path) -> PackError:
     if "No space left on device" in text or "not enough space on the disk" in text:
         return disk(OSError(28, "No space left on device"), place.parent)
     errors = [line for line in said if line.lower().startswith("error")]
-    return PackError(
-        f"{what} ({(errors or said or ['nothing said'])[-1][:300]}): try again; what has come is kept."
-    )
+    return PackError(f"{what} ({(errors or said or ['nothing said'])[-1][:300]}). Nothing is lost: try again.")

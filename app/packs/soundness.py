@@ -20,7 +20,7 @@ def fault(root: Path) -> str:
         return place.lacking()
     made_of = read_json(root / f"{used}.json", Manifest)
     if made_of is None:
-        return "The engine is damaged: repair it, or install it anew."
+        return "The engine is damaged: repair it, or install it again."
     with tempfile.TemporaryDirectory() as work, open(os.devnull, "rb") as nothing:
         try:
             programs.check(root / used, made_of.imports, Path(work), nothing.fileno())

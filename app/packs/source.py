@@ -27,7 +27,7 @@ def load(where: str, keys: tuple[str, ...], patience: Patience | None = None) ->
             content, signature = one.read(manifests.MANIFEST + 1), two.read(manifests.SIGNATURE)
     except OSError as error:
         raise PackError(
-            f"{error.filename} cannot be read ({error.strerror}): name the manifest with --manifest, with its "
+            f"{error.filename} can't be read ({error.strerror}): name the manifest with --manifest, with its "
             "signature beside it."
         ) from error
     return manifests.read(content, signature, keys, str(path.parent))

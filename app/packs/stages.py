@@ -104,7 +104,7 @@ class Installer:
                 raise PackError("There is no earlier engine to go back to: only one was installed so far.")
             if fault := self._fault(before.previous, lock, files=False):
                 raise PackError(
-                    f"The engine before this one cannot be used ({fault}): repair the one in use instead."
+                    f"The engine before this one can't be used ({fault}): repair the one in use instead."
                 )
             self._use(Current(current=before.previous, previous=before.current))
             return self._done(before.previous, f"{self._title(before.previous)} is in use again.")
@@ -202,8 +202,8 @@ class Installer:
         if missing > there:
             raise PackError(
                 f"{wanted.title} needs {in_bytes(missing)} on the disk that holds {self.root}, and "
-                f"{in_bytes(there)} are free: make some room, or name another folder with SHOAL_PACKS, then "
-                "try again."
+                f"{in_bytes(there)} are free: "
+                "free up some space, or name another folder with SHOAL_PACKS, then try again."
             )
 
     def _fetch(
@@ -242,7 +242,7 @@ class Installer:
         if missing > there:
             raise PackError(
                 f"The engine needs {in_bytes(missing)} more on the disk that holds {self.root}, and "
-                f"{in_bytes(there)} are free: make some room, then try again; what has come is kept."
+                f"{in_bytes(there)} are free: free up some space, then try again. Nothing is lost."
             )
 
         def heard(have: int) -> None:

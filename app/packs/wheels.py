@@ -54,14 +54,14 @@ def take(wheels: tuple[Wheel, ...], folder: Path, tell: Tell) -> None:
     for wheel in wheels:
         path = _beside(folder, wheel.file)
         if not fetch.right(path, wheel):
-            raise PackError(f"{path} is damaged or another file than the manifest names: copy it there anew.")
+            raise PackError(f"{path} is damaged or another file than the manifest names: copy it there again.")
         have += wheel.size
         tell(have, wheel.file)
 
 
 def _beside(folder: Path, name: str) -> Path:
     if not (folder / name).is_file():
-        raise PackError(f"{name} is not in {folder}: copy all files of the pack there, then try again.")
+        raise PackError(f"{name} isn't in {folder}: copy all files of the pack there, then try again.")
     return folder / name
 
 

@@ -138,5 +138,7 @@ def _made(place: Coordinates, onward: bool) -> Asked | QuestionError:
 
 @cache
 def _dataset(family: str, level: int) -> Any:
-    config = FAMILIES[family].levels[level]
+    config, opened = FAMILIES[family].levels[level], FAMILIES[family].opened
+    if opened is not None:
+        return opened(config)
     return library.gym().create_dataset(family, size=MAX_INDEX + 1, seed=0, **config)

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
+from app.ceiling import hold_beyond
 from app.priority import settle
 from app.sapo.families import FAMILIES
 from app.sapo.pipe import (
@@ -69,7 +70,9 @@ def warm_up() -> None:
 def limit_resources() -> None:
     """No new file descriptor, no file content, no core, no process; bounded memory where the system can count
     it."""
-    if sys.platform != "win32":
+    if sys.platform == "win32":
+        hold_beyond(MEMORY)
+    else:
         import resource
 
         none_at_all = (

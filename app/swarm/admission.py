@@ -40,7 +40,7 @@ def check_token(token: str, operators: Iterable[bytes], swarm: str, pk: str, now
     until, who, signature = found.groups()
     signed = _token_bytes(swarm, until, who)
     if not any(signing.verifies(key, signed, bytes.fromhex(signature)) for key in operators):
-        raise Refused(Flaw.NOT_INVITED, "The invite was not signed by this relay's operator: ask for one.")
+        raise Refused(Flaw.NOT_INVITED, "The invite wasn't signed by this relay's operator: ask for one.")
     if who not in (ANYBODY, pk):
         raise Refused(Flaw.NOT_INVITED, "The invite was made for another key: ask for one of your own.")
     if now_s >= int(until):

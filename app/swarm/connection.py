@@ -139,7 +139,7 @@ class Connection:
         try:
             if open_:
                 if self._asked is not None and isinstance(err := from_relay(data), Err):
-                    raise Ended(f"{self.place} lets nobody in with these words: {safe_line(err.msg, SAID)}")
+                    raise Ended(f"{self.place} lets no one in with these words: {safe_line(err.msg, SAID)}")
                 raise noise.NoiseError("A message in the open.")
             if self._line is not None:
                 return self._line[1].decrypt(data)
@@ -149,7 +149,7 @@ class Connection:
             return hello
         except (noise.NoiseError, Refused) as error:
             raise Ended(
-                f"{self.place} does not prove that it knows this swarm's six words: check its address and them."
+                f"{self.place} doesn't prove that it knows this swarm's six words: check its address and them."
                 if self._line is None
                 else f"Somebody on the way to {self.place} has meddled with what it says."
             ) from error
@@ -206,7 +206,7 @@ async def connect(
     place = urlsplit(url).netloc
 
     async def stay(*_: object) -> None:
-        raise Ended(f"{place} sends this node on to another address, which is not followed: check its address.")
+        raise Ended(f"{place} sends this node on to another address, which isn't followed: check its address.")
 
     trace = aiohttp.TraceConfig()
     trace.on_request_redirect.append(stay)
@@ -238,7 +238,7 @@ async def connect(
             )
         if socket.protocol == OLD_SUBPROTOCOL:
             await socket.close()
-            raise Ended(f"{place} runs an older Shoal, which cannot prove who it is: it has to be updated.")
+            raise Ended(f"{place} runs an older Shoal, which can't prove who it is: it has to be updated.")
         if socket.protocol != SUBPROTOCOL:
             await socket.close()
             raise Ended(f"{place} is no relay of this kind: check its address.")
@@ -267,17 +267,17 @@ def _not_had(place: str, proxy: str | None, error: Exception) -> Ended:
 
     match error:
         case TimeoutError():
-            return Ended(f"{place} does not answer: is the address right, and the relay running?")
+            return Ended(f"{place} doesn't answer: is the address right, and the relay running?")
         case aiohttp.ClientHttpProxyError():
-            return Ended(f"The proxy does not let this computer through to {place} ({error.status}).")
+            return Ended(f"The proxy doesn't let this computer through to {place} ({error.status}).")
         case aiohttp.ClientProxyConnectionError():
             return Ended(
-                f"The proxy {urlsplit(proxy or '').hostname} does not answer: check the system's proxy."
+                f"The proxy {urlsplit(proxy or '').hostname} doesn't answer: check the system's proxy."
             )
         case aiohttp.WSServerHandshakeError(status=status):
             wait = _retry_after_ms(error.headers)
             if status == 503:
-                return Ended(f"{place} lets nobody in just now.", wait)
+                return Ended(f"{place} lets no one in right now.", wait)
             return Ended(f"There is no relay at {place} (it answers {status}): check the address.", wait)
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
             return Ended(
@@ -285,13 +285,13 @@ def _not_had(place: str, proxy: str | None, error: Exception) -> Ended:
             )
         case aiohttp.ClientConnectorDNSError():
             return Ended(
-                f"There is no computer called {urlsplit('//' + place).hostname}, or the network is away."
+                f"There is no computer called {urlsplit('//' + place).hostname}, or the network is down."
             )
         case aiohttp.ClientConnectorError():
-            return Ended(f"{place} cannot be reached ({error.os_error.strerror or 'no connection'}).")
+            return Ended(f"{place} can't be reached ({error.os_error.strerror or 'no connection'}).")
         case aiohttp.ClientOSError() | aiohttp.ServerDisconnectedError():
             return Ended(f"The connection to {place} broke off.")
-    return Ended(f"{place} cannot be spoken to ({type(error).__name__}): check the address.")
+    return Ended(f"{place} can't be spoken to ({type(error).__name__}): check the address.")
 
 
 def _broken(place: str, error: object) -> str:

@@ -54,7 +54,7 @@ class Identity:
         known = set(_words().wordlist)
         for place, word in enumerate(words, 1):
             if word not in known:
-                raise IdentityError(f"Word {place} is not a recovery word: check its spelling.")
+                raise IdentityError(f"Word {place} isn't a recovery word: check its spelling.")
         if len(words) != WORDS:
             raise IdentityError(f"There are {WORDS} recovery words; these are {len(words)}.")
         try:
@@ -86,7 +86,7 @@ class Identity:
         return f"<Identity {self.name}>"
 
     def __reduce__(self) -> str:
-        raise TypeError("An identity is not copied into other processes.")
+        raise TypeError("An identity isn't copied into other processes.")
 
 
 class Sealed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -153,7 +153,7 @@ def decrypt(content: bytes, passphrase: str) -> Identity:
         box = _box(passphrase, bytes.fromhex(sealed.salt), sealed.operations, sealed.memory)
         identity = Identity(box.decrypt(bytes.fromhex(sealed.box)))
     except (nacl.exceptions.CryptoError, ValueError) as error:
-        raise IdentityError("This passphrase does not open the key: try again.") from error
+        raise IdentityError("This passphrase doesn't open the key: try again.") from error
     if identity.key.hex() != sealed.public_key:
         raise IdentityError(
             "The file holds another key than it says: bring yours back with its recovery words."

@@ -54,7 +54,7 @@ class Invite(msgspec.Struct, frozen=True, repr_omit_defaults=True):
 
     def __post_init__(self) -> None:
         if _address(self.url) != self.url:
-            raise InviteError(f"The address is not written in its one way: write {_address(self.url)}.")
+            raise InviteError(f"The address isn't written in its one way: write {_address(self.url)}.")
         for name, (pattern, what) in _ENTRIES.items():
             value = getattr(self, name)
             if value is not None and not pattern.fullmatch(value):
@@ -92,9 +92,9 @@ def where(text: str) -> Invite:
         case "ws" | "wss":
             return Invite(url=_address(text))
         case "http" | "https":
-            raise InviteError("That is a page for browsers: a relay's address begins with ws:// or wss://.")
+            raise InviteError("That is a web page: a relay's address begins with ws:// or wss://.")
     raise InviteError(
-        "A relay's address begins with ws:// or wss://, an invite with shoal://join/: copy it once more."
+        "That isn't an invite: it begins with shoal://join/. A relay's address begins with ws:// or wss://."
     )
 
 
@@ -102,7 +102,7 @@ def parse(link: str) -> Invite:
     """The invite of a `shoal://join/` link. Raises InviteError."""
     link = _plain(link)
     if link[: len(PREFIX)].lower() != PREFIX:
-        raise InviteError(f"An invite begins with {PREFIX}: copy the whole link.")
+        raise InviteError(f"That isn't an invite: it begins with {PREFIX}.")
     if "#" in link:
         raise InviteError("An invite has no # in it: copy it once more.")
     if "%" in link:
@@ -117,7 +117,7 @@ def parse(link: str) -> Invite:
         name, equals, value = entry.partition("=")
         if name not in _ENTRIES or not equals:
             raise InviteError(
-                "The invite has an entry that this version does not know: update Shoal, or ask for a new link."
+                "The invite has an entry that this version doesn't know: update Shoal, or ask for a new link."
             )
         if name in entries:
             raise InviteError(f"The invite names its {_ENTRIES[name][1]} twice: ask for a new link.")
@@ -129,14 +129,16 @@ def _plain(text: str) -> str:
     """Without the blanks that copying leaves around it; visible ASCII only."""
     text = text.strip()
     if not text:
-        raise InviteError("There is no address here: enter a relay's address or an invite link.")
+        raise InviteError("There is no address here: paste an invite or a relay's address.")
     if len(text) > LONGEST:
-        raise InviteError(f"No address is longer than {LONGEST:,} characters: copy the link alone.")
+        raise InviteError(
+            f"That isn't an invite: it is longer than {LONGEST:,} characters. Copy the link alone."
+        )
     if re.search(r"\s", text):
-        raise InviteError("An address has no blanks or line breaks in it: copy the link alone.")
+        raise InviteError("That isn't an invite: it has blanks or line breaks. It begins with shoal://join/.")
     if not re.fullmatch(r"[!-~]+", text):
         raise InviteError(
-            "An address has plain letters, digits and signs only (foreign names start xn--): copy it again."
+            "That isn't an invite: it has other signs than plain letters and digits. Copy it again."
         )
     return text
 
@@ -181,7 +183,7 @@ def _host_and_port(authority: str) -> tuple[str, int | None]:
         raise InviteError("A relay's address has no user name or password in it: leave out all up to the @.")
     found = re.fullmatch(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]*))?", authority)
     if found is None:
-        raise InviteError("Host and port of the relay's address cannot be told apart: write HOST:PORT.")
+        raise InviteError("Host and port of the relay's address can't be told apart: write HOST:PORT.")
     host, port = found.groups()
     if port is not None and not (re.fullmatch(r"[1-9][0-9]{0,4}", port) and int(port) < 65_536):
         raise InviteError("The port of the relay's address is no number from 1 to 65535: correct it.")
@@ -218,7 +220,7 @@ def _host(host: str) -> str:
 def _reachable(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
     if address.is_unspecified:
         raise InviteError(
-            f"At {address} a relay listens, but nobody reaches it there: use its computer's address."
+            f"At {address} a relay listens, but no one can reach it there: use its computer's address."
         )
     if address.is_multicast:
         raise InviteError(f"{address} is no single computer's address: use the relay's own.")

@@ -110,7 +110,7 @@ async def join(
         signin.check_hello(hello, connection.opening)
     except Refused as refused:
         raise Ended(
-            f"{place} does not prove that it is the relay {hello.relay}: check its address."
+            f"{place} doesn't prove that it is the relay {hello.relay}: check its address."
         ) from refused
     try:
         nonce = await work.find(hello)
@@ -139,7 +139,7 @@ async def _next(connection: Connection, kind: type[T]) -> T:
                         message.reconnect_after_ms,
                     )
                 if not isinstance(message, Notice | Stats):
-                    raise Ended(f"{connection.place} does not speak as a relay does: check the address.")
+                    raise Ended(f"{connection.place} doesn't speak as a relay does: check the address.")
     except TimeoutError as error:
         raise Ended(f"{connection.place} says nothing: is it a relay?") from error
 

@@ -121,7 +121,7 @@ async def open_identity(
             return await keep(fresh, folder, passphrase=passphrase, find=find, patience_s=patience_s)
         except OSError as error:
             why = error.strerror or error
-            note = f"The key cannot be kept in {folder} ({why}). This name lasts until the node ends."
+            note = f"The key can't be kept in {folder} ({why}). This name lasts until the node ends."
             return Kept(identity=fresh, where=Where.MEMORY, note=note)
     if record.where == "file":
         return await read_identity(folder, passphrase=passphrase)
@@ -307,21 +307,21 @@ async def aside(call: Callable[[], T], patience_s: float) -> T:
     try:
         return await asyncio.wait_for(answer, patience_s)
     except TimeoutError as error:
-        raise IdentityError("The system's keyring did not answer: unlock it.") from error
+        raise IdentityError("The system's keyring didn't answer: unlock it.") from error
 
 
 def _put(find: Find, identity: Identity) -> None:
     backend = _found(find)
     backend.set_password(SERVICE, identity.key.hex(), identity.seed().hex())
     if backend.get_password(SERVICE, identity.key.hex()) != identity.seed().hex():
-        raise IdentityError("The system's keyring did not keep the key.")
+        raise IdentityError("The system's keyring didn't keep the key.")
 
 
 def _ask(find: Find, record: Record) -> Identity:
     secret = _found(find).get_password(SERVICE, record.public_key)
     if secret is None:
         raise IdentityError(
-            f"The key of {record.name} is not in this keyring: log in as before, or enter its recovery words "
+            f"The key of {record.name} isn't in this keyring: log in as before, or enter its recovery words "
             f"({_restoring()})."
         )
     try:
@@ -350,7 +350,7 @@ async def _from_file(folder: Path, record: Record, passphrase: str | None) -> Id
         content = path.read_bytes()
     except OSError as error:
         raise IdentityError(
-            f"{path} cannot be read ({error.strerror}): enter the recovery words of {record.name} "
+            f"{path} can't be read ({error.strerror}): enter the recovery words of {record.name} "
             f"({_restoring()})."
         ) from error
     identity = await asyncio.to_thread(decrypt, content, passphrase)
@@ -363,23 +363,23 @@ def _from_plain(folder: Path, record: Record) -> tuple[Identity, str]:
     """With a sentence where others could read it. A file that is damaged is moved aside. Raises
     IdentityError."""
     path = _plain_file(folder, record.public_key)
-    enter = f"enter the recovery words of {record.name} ({_restoring()})"
+    enter = f"enter the recovery words of {record.name} ({_restoring()})."
     try:
         note = _closed_to_others(path)
         content = path.read_bytes()
     except FileNotFoundError as error:
-        raise IdentityError(f"{path} is not there: {enter}.") from error
+        raise IdentityError(f"{path} isn't there: {enter}") from error
     except OSError as error:
         why = error.strerror or error
-        raise IdentityError(f"{path} cannot be read ({why}): make it yours to read, or {enter}.") from error
+        raise IdentityError(f"{path} can't be read ({why}): {enter}") from error
     try:
         identity = from_bare(content)
     except IdentityError as error:
         raise IdentityError(
-            f"The key of {record.name} is damaged, and its file is kept as {_set_aside(path)}: {enter}."
+            f"The key of {record.name} is damaged, and its file is kept as {_set_aside(path)}: {enter}"
         ) from error
     if identity.key.hex() != record.public_key:
-        raise IdentityError(f"{path} holds the key of {identity.name}, not of {record.name}: {enter}.")
+        raise IdentityError(f"{path} holds the key of {identity.name}, not of {record.name}: {enter}")
     return identity, note
 
 
@@ -394,7 +394,7 @@ def _closed_to_others(path: Path) -> str:
         return f"Others on this computer can read your key in {path}: set {PASSPHRASE} to encrypt it."
     return (
         f"Others on this computer could read your key in {path}; now only you can. If one of them may have "
-        f"copied it, take a new one: {remedy.command('identity new')}."
+        f"copied it, make a new one: {remedy.command('identity new')}."
     )
 
 
@@ -427,7 +427,7 @@ def _read(folder: Path) -> Record | None:
         return None
     except (OSError, msgspec.MsgspecError, UnicodeError) as error:
         raise IdentityError(
-            f"{path} cannot be read, and stays as it is: enter your recovery words ({_restoring()})."
+            f"{path} can't be read, and stays as it is: enter your recovery words ({_restoring()})."
         ) from error
 
 

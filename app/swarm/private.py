@@ -80,7 +80,7 @@ def check_words(text: str) -> str:
     places = _places()
     for place, word in enumerate(words, 1):
         if word not in places:
-            raise PrivateError(f"Word {place} is not in the list that codes are made of: check its spelling.")
+            raise PrivateError(f"Word {place} isn't in the list that codes are made of: check its spelling.")
     number = 0
     for word in words:
         number = number << _WORD_BITS | places[word]

@@ -50,28 +50,28 @@ class Reason(StrEnum):
 
 
 _SENTENCES = {
-    Reason.NOT_JSON: "It is not JSON in UTF-8.",
+    Reason.NOT_JSON: "It isn't JSON in UTF-8.",
     Reason.WRONG_SHAPE: "It is no group: a field is missing, foreign, or of another kind.",
     Reason.TOO_LARGE: "It is larger than a group may be.",
     Reason.SEEN: "It came before.",
     Reason.OWN: "A key of this node signed it.",
     Reason.DISTRUSTED: "Its author has sent bad groups lately.",
-    Reason.BAD_ENCODING: "Its compressed text cannot be unpacked.",
+    Reason.BAD_ENCODING: "Its compressed text can't be unpacked.",
     Reason.BAD_ID: "Its id belongs to other text or to another swarm.",
-    Reason.BAD_SIGNATURE: "Its signature does not hold.",
+    Reason.BAD_SIGNATURE: "Its signature doesn't hold.",
     Reason.OTHER_SWARM: "It was written for another swarm.",
     Reason.STALE: "It is too old.",
     Reason.AHEAD: "It is stamped in the future.",
     Reason.TOO_MUCH: "Its author sends more than its share.",
     Reason.OTHER_VERSION: "It answers questions of another version.",
     Reason.NO_QUESTION: "There is no such question.",
-    Reason.FAMILY_OFF: "This node does not train on its family of questions.",
+    Reason.FAMILY_OFF: "This node doesn't train on its family of questions.",
     Reason.TOO_LONG: "A completion is longer than this node takes.",
     Reason.UNSAFE: "It holds hidden or controlling characters, or a model's control words.",
     Reason.SLOW_QUESTION: "Its question takes too long to make.",
     Reason.HELD_OUT: "Its question is one of those that nodes are tested on.",
     Reason.LOOK_ALIKE: "It is almost the same as another one.",
-    Reason.FALSE_REWARDS: "Its answers do not earn what it claims.",
+    Reason.FALSE_REWARDS: "Its answers don't earn what it claims.",
 }
 _COMPLAINTS: dict[Reason, Literal["bad_reward", "unsafe"]] = {
     Reason.FALSE_REWARDS: "bad_reward",

@@ -15,6 +15,7 @@ from app.chat.messages import MessageError, Opened, Reply, Request
 from app.ui.child import Child
 from app.ui.choices import Choices
 from app.ui.engine_pack import lacking
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 
 AWAY_S = 180
@@ -132,7 +133,7 @@ class Chatting(QObject):
                 self.opened = reply
                 self._go(Stage.BUSY if self._open else Stage.READY)
             case messages.Failed(final=True):
-                self._refusal = reply.sentence
+                self._refusal = spoken(reply.sentence)
                 return
             case messages.Done() | messages.Failed():
                 self._open.discard(reply.number)
@@ -147,10 +148,7 @@ class Chatting(QObject):
         self._lost(
             self._refusal
             or lacking()
-            or tr(
-                "The process with the model ended unexpectedly, most likely because memory ran short: close "
-                "other programs and ask again."
-            )
+            or tr("The model stopped, most likely because memory ran short. Close other apps and ask again.")
         )
 
     def _lost(self, sentence: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from app.common import files
-from app.node.setting import Setting, misfit
+from app.node.setting import Setting, misfit, refusal
 from app.ui.language import offered
 from app.ui.texts import mark
 
@@ -22,7 +22,7 @@ SETTINGS: tuple[Setting, ...] = (
         default="system",
         group=mark("Appearance"),
         label=mark("Colours"),
-        help=mark("Light, dark, or as the rest of your desktop."),
+        help=mark("Light, dark, or like the rest of your desktop."),
         words=mark("dark mode theme night"),
         options=(("system", mark("Follow the system")), ("light", mark("Light")), ("dark", mark("Dark"))),
     ),
@@ -32,7 +32,8 @@ SETTINGS: tuple[Setting, ...] = (
         default="system",
         group=mark("Appearance"),
         label=mark("Language"),
-        help=mark("Of the window and its tray. Holds when Shoal is opened the next time."),
+        help=mark("For the window and the tray. Applies when you reopen Shoal."),
+        reopens=True,
         words=mark("translation english german deutsch sprache"),
         options=(("system", mark("Follow the system")), *offered()),
     ),
@@ -42,7 +43,7 @@ SETTINGS: tuple[Setting, ...] = (
         default=True,
         group=mark("Learning"),
         label=mark("Learn as soon as Shoal opens"),
-        help=mark("Off: it waits until you press Start. A pause is kept either way."),
+        help=mark("Off: it waits until you start it. A pause stays a pause."),
         words=mark("autostart begin automatic"),
     ),
     Setting(
@@ -52,8 +53,7 @@ SETTINGS: tuple[Setting, ...] = (
         group=mark("Learning"),
         label=mark("Company"),
         help=mark(
-            "Alone, nothing leaves this computer. With others, answers to generated puzzles are exchanged "
-            "as text."
+            "Alone, nothing leaves this computer. With others, only puzzle answers are shared, as plain text."
         ),
         words=mark("swarm solo peers relay network share offline"),
         options=(("alone", mark("Alone")), ("others", mark("With others"))),
@@ -65,8 +65,8 @@ SETTINGS: tuple[Setting, ...] = (
         group=mark("Learning"),
         label=mark("Recipe"),
         help=mark(
-            "How answers become a step. Recommended is what Shoal was tuned with; Paper follows SAPO to "
-            "the letter."
+            "How your model learns from answers. Recommended is what Shoal is tuned for; Paper follows "
+            "SAPO exactly."
         ),
         words=mark("algorithm sapo grpo loss"),
         restarts=True,
@@ -78,7 +78,7 @@ SETTINGS: tuple[Setting, ...] = (
         default="starter",
         group=mark("Learning"),
         label=mark("Model"),
-        help=mark("Which one learns: starter, a name from the page Models, or the path of a model's folder."),
+        help=mark("The model that learns: starter, a name from Models, or a model's folder."),
         words=mark("base weights qwen llama smollm choose"),
         restarts=True,
     ),
@@ -88,10 +88,7 @@ SETTINGS: tuple[Setting, ...] = (
         default="auto",
         group=mark("Learning"),
         label=mark("Engine"),
-        help=mark(
-            "The program that computes answers and learns. Shoal takes the fastest that runs on this computer; "
-            "{doctor} gives the reasons."
-        ),
+        help=mark("The program that answers and learns. Shoal picks the fastest one here; {doctor} says why."),
         words=mark("torch pytorch llama llamacpp mlx gpu cuda metal speed"),
         restarts=True,
         options=(
@@ -109,9 +106,7 @@ SETTINGS: tuple[Setting, ...] = (
         most=1000,
         group=mark("Learning"),
         label=mark("Rounds between measurements"),
-        help=mark(
-            "The curve gets a point this often, and two before the first. Each takes about as long as a round."
-        ),
+        help=mark("How often the curve gets a new point. Each takes about as long as a round."),
         words=mark("probe held-out curve points"),
         restarts=True,
     ),
@@ -120,11 +115,8 @@ SETTINGS: tuple[Setting, ...] = (
         kind="text",
         default="",
         group=mark("Learning"),
-        label=mark("Fetch models from"),
-        help=mark(
-            "The address of a mirror. Empty: huggingface.co. A proxy is taken from HTTPS_PROXY, as your other "
-            "programs do."
-        ),
+        label=mark("Download models from"),
+        help=mark("A mirror's address; empty means huggingface.co. Shoal uses the proxy in HTTPS_PROXY."),
         words=mark("download hub hugging face endpoint proxy"),
     ),
     Setting(
@@ -133,7 +125,7 @@ SETTINGS: tuple[Setting, ...] = (
         default=True,
         group=mark("Window"),
         label=mark("Keep learning when the window is closed"),
-        help=mark("The icon in the system tray stays. Where there is no tray, closing asks instead."),
+        help=mark("Shoal stays in the tray. Without a tray, it asks before closing."),
         words=mark("tray background quit hide close"),
     ),
     Setting(
@@ -142,7 +134,7 @@ SETTINGS: tuple[Setting, ...] = (
         default=False,
         group=mark("Window"),
         label=mark("Start Shoal when I log in"),
-        help=mark("It starts in the tray, without its window."),
+        help=mark("Starts in the tray, without a window."),
         words=mark("autostart login boot session automatic"),
         elsewhere=True,
     ),
@@ -150,11 +142,11 @@ SETTINGS: tuple[Setting, ...] = (
         key="updates",
         kind="switch",
         default=False,
-        group=mark("New versions"),
-        label=mark("Look for new versions once a day"),
+        group=mark("Updates"),
+        label=mark("Check for updates once a day"),
         help=mark(
-            "Off: Shoal never looks by itself. On: it asks while this window is open, but not while it learns "
-            "alone. The page Privacy shows the request. Nothing is downloaded or installed without you."
+            "Off: Shoal never checks on its own. On: only while this window is open and it doesn't "
+            "learn alone. Nothing is downloaded or installed without you."
         ),
         words=mark("update upgrade release version check download"),
     ),
@@ -163,8 +155,8 @@ SETTINGS: tuple[Setting, ...] = (
         kind="switch",
         default=True,
         group=mark("Window"),
-        label=mark("Tell me when learning stops because of a problem"),
-        help=mark("One notification from the tray; there are no others."),
+        label=mark("Tell me when a problem stops learning"),
+        help=mark("The only notification there is."),
         words=mark("notifications alerts messages"),
     ),
 )
@@ -176,6 +168,8 @@ class Memory(msgspec.Struct, kw_only=True):
     version: int = 1
     asked: bool = False
     """Whether the person has ever started learning."""
+    willing: bool = True
+    """Whether it is to learn whenever nobody uses the computer; a pause leaves that as it is."""
     tray_told: bool = False
     """Whether the person knows that closing the window does not end Shoal."""
     updates_asked: bool = False
@@ -208,8 +202,8 @@ class Choices:
     def put(self, key: str, value: Any) -> None:
         """Raises ValueError for a value the setting does not allow, OSError when it cannot be saved."""
         setting = next(setting for setting in SETTINGS if setting.key == key)
-        if wanted := misfit(setting, value):
-            raise ValueError(f"{setting.label}: this must be {wanted}.")
+        if wrong := refusal(setting, value):
+            raise ValueError(wrong)
         self._values[key] = value
         kept = sorted(setting.key for setting in SETTINGS if not setting.elsewhere)
         files.write_json(self._path, {**self._others, **{key: self._values[key] for key in kept}})

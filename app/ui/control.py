@@ -14,8 +14,9 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.common.secrets import PIPED
 from app.node import history
-from app.node.library import history_of
+from app.node.library import called, history_of
 from app.node.preferences import Preferences, check
 from app.node.records import Round
 from app.node.snapshot import SwarmView
@@ -27,7 +28,7 @@ from app.ui.holdings import Holdings
 from app.ui.link import Link
 from app.ui.model import Problem, State, View
 from app.ui.persona import Persona
-from app.ui.private import PRIVATE, PrivateWords
+from app.ui.private import PrivateWords
 from app.ui.renewal import Renewal
 from app.ui.texts import tr
 from engines.models.catalogue import STARTER
@@ -69,6 +70,7 @@ class Control(QObject):
                 home=str(home),
                 state=state,
                 reason=waits,
+                willing=memory.asked and memory.willing,
                 solo=choices["company"] == "alone",
                 rules=Preferences(home).values,
                 words=self._words.text,
@@ -80,7 +82,7 @@ class Control(QObject):
         self._minute.timeout.connect(self._new_minute)
         self._minute.start()
         self._invite = ""
-        self._switched = self._resting = False
+        self._resting = False
         self._readers: list[threading.Thread] = []
         self._read.connect(self._recalled)
         link.line.connect(self._line)
@@ -132,15 +134,24 @@ class Control(QObject):
         else:
             self._change(solo=company == "alone", swarm=None)
 
+    def contribute(self, on: bool) -> None:
+        """Whether it is to learn whenever nobody uses the computer. Off, it pauses as well."""
+        if on:
+            self.start()
+        else:
+            self._remember(willing=False)
+            self._change(willing=False)
+            self.pause()
+
     def start(self) -> None:
         """Contributes from now on, as the rules allow: ends every pause."""
-        self._remember(asked=True)
+        self._be_willing()
         self._launch()
         self._link.tell(command="resume")
 
     def insist(self) -> None:
         """Learns for a while whatever else runs on this computer."""
-        self._remember(asked=True)
+        self._be_willing()
         self._launch()
         self._link.tell(command="insist", seconds=INSIST_S)
 
@@ -209,7 +220,7 @@ class Control(QObject):
 
     def change_model(self) -> None:
         """Another model was chosen: its own past is shown, and a node that runs gives way to one with it."""
-        view, self._switched = self.view, True
+        view = self.view
         state = State.PAUSED if view.state is State.FAILED else view.state
         self._fold = Fold(
             View(
@@ -217,6 +228,7 @@ class Control(QObject):
                 state=state,
                 reason=tr("Shoal waits until you start it.") if state is State.PAUSED else view.reason,
                 solo=view.solo,
+                willing=view.willing,
                 rules=view.rules,
                 questions=view.questions,
                 words=view.words,
@@ -231,6 +243,14 @@ class Control(QObject):
         if self._link.running:
             self._launch()
         self._soon()
+
+    def change_past(self) -> None:
+        """What the chosen model learned was changed while no node ran: it is read anew."""
+        self.change_model()
+
+    def look_again(self) -> None:
+        """Reads the past anew, beside a node that may learn."""
+        self._recall()
 
     def close(self) -> None:
         """Ends the node and returns when it is gone. What was learning goes on learning at the next start.
@@ -251,11 +271,15 @@ class Control(QObject):
         if first:
             self.insist()
 
+    def _be_willing(self) -> None:
+        self._remember(asked=True, willing=True)
+        self._change(willing=True)
+
     def _launch(self) -> None:
         """Sees to it that a node runs, with the options of now."""
         alone, options = self._choices["company"] == "alone", self._options()
-        secrets = {PRIVATE: self._words.text} if "--private" in options else {}
-        if self._link.runs_with(options, secrets):
+        secret = "" if alone else self._invite or self._words.text
+        if self._link.runs_with(options, secret):
             return
         if (problem := self._obstacle()) is not None:
             self._failed(problem)
@@ -269,7 +293,7 @@ class Control(QObject):
             solo=alone,
             swarm=None if alone else SwarmView(),
         )
-        self._link.start(options, secrets)
+        self._link.start(options, secret)
 
     def _order(self, **command: object) -> None:
         """To a node that runs; one that is about to be tried again is not."""
@@ -279,7 +303,7 @@ class Control(QObject):
             self._link.stop()
 
     def _options(self) -> list[str]:
-        where = ["--relay", self._invite] if self._invite else ["--private"] if self._words.text else []
+        where = ["--relay", PIPED] if self._invite else ["--private"] if self._words.text else []
         engine, model = str(self._choices["engine"]), str(self._choices["model"]) or STARTER
         return [
             *(["--solo"] if self._choices["company"] == "alone" else where),
@@ -338,7 +362,7 @@ class Control(QObject):
         model = str(self._choices["model"])
 
         def work() -> None:
-            found = history.read(self._past_of(model))
+            found = history.read(history_of(self._home, model))
             with contextlib.suppress(RuntimeError):  # the window is gone
                 self._read.emit(found)
 
@@ -346,14 +370,8 @@ class Control(QObject):
         self._readers.append(threading.Thread(target=work, daemon=True))
         self._readers[-1].start()
 
-    def _past_of(self, model: str) -> Path | None:
-        """The chosen model's training; where nobody ever chose one, whatever was written last."""
-        folder = history_of(self._home, model)
-        if model == STARTER and not self._switched and (folder is None or not folder.is_dir()):
-            return history.newest(self._home)
-        return folder
-
     def _recalled(self, found: history.History) -> None:
+        self._fold.change(called=called(found.folder) if found.folder is not None else "")
         if found.curve or found.rounds or found.runs:
             if _last(found.rounds) >= _last(self._fold.view.rounds):
                 self._fold.recall(found)

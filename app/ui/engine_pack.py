@@ -69,4 +69,4 @@ class EnginePack(msgspec.Struct, frozen=True, kw_only=True):
 
 def lacking() -> str:
     """A sentence where a process that computes could not start, because this installed app has no engine."""
-    return tr("The engine is not installed: the overview has a button for that.") if place.missing() else ""
+    return tr("The engine isn't installed. You can install it from Overview.") if place.missing() else ""

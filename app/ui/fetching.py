@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,15 @@ from app.node.library import Library
 from app.ui.child import Child
 from app.ui.choices import Choices
 from app.ui.holdings import Fetch, Holdings
+from app.ui.spoken import spoken
 from app.ui.texts import percent, tr
 from engines.models.gguf_shelf import is_gguf
 
 MAX_LINE = 2**22
 TICK_MS = 250
 """Progress is shown at most this often."""
+NODE_ENDS_S = 20
+"""So long a node that was told to end may take, before what it learned is changed."""
 
 MakeChild = Callable[[], Child]
 
@@ -32,6 +36,12 @@ class Fetching(QObject):
     """`changed` tells the new Holdings."""
 
     changed = Signal(object)
+    resting = Signal()
+    """No node may run now: what a model learned is about to be changed."""
+    past_changed = Signal()
+    awake = Signal()
+    """What ran before `resting` may run again."""
+    named = Signal()
 
     def __init__(self, home: Path, choices: Choices, child: MakeChild = lambda: Child(MAX_LINE)) -> None:
         super().__init__()
@@ -51,6 +61,8 @@ class Fetching(QObject):
         self._told_last: dict[str, Any] = {}
         self._tick = QTimer(self, singleShot=True, interval=TICK_MS)
         self._tick.timeout.connect(lambda: self.changed.emit(self.holdings))
+        self._second = QTimer(self, interval=1000)
+        self._second.timeout.connect(lambda: self.changed.emit(self.holdings))
 
     def refresh(self) -> None:
         """Reads the library anew, in the background."""
@@ -78,6 +90,16 @@ class Fetching(QObject):
         self._change(
             fetch=Fetch(name=name, have=partial.have if partial else 0, total=partial.total if partial else 0)
         )
+        self._fetch(name)
+
+    def retry(self, name: str) -> None:
+        """Tries a download that waits again, now."""
+        fetch = self.holdings.fetch
+        if fetch is not None and fetch.name == name:
+            self._hear(msgspec.structs.replace(fetch, note="", retry_at=None))
+            self._fetch(name)
+
+    def _fetch(self, name: str) -> None:
         mirror = str(self._choices["mirror"])
         self._getter.start(
             ["models", "get", name, "--json", "--attached", "--home", str(self._home)]
@@ -107,6 +129,27 @@ class Fetching(QObject):
         self._do("export", name, ["export", to, "--format", form, "--model", name, "--json"])
         self._change(said=tr("Exporting …"))
 
+    def name(self, model: str, called: str) -> None:
+        """What its owner calls it from now on."""
+        self._do("name", model, ["models", "name", model, called])
+
+    def back(self, model: str, to: str, keep: bool) -> None:
+        """To a round, or to a version that was put by."""
+        self._change_past(model, ["models", "back", model, to, *(["--keep"] if keep else [])])
+
+    def start_over(self, model: str, keep: bool) -> None:
+        self._change_past(model, ["models", "start-over", model, *(["--keep"] if keep else [])])
+
+    def forget(self, model: str, version: str) -> None:
+        """Deletes a version that was put by."""
+        self._change_past(model, ["models", "forget", model, version])
+
+    def _change_past(self, model: str, arguments: list[str]) -> None:
+        if self._doer.running:
+            return
+        self.resting.emit()
+        self._do("past", model, [*arguments, "--yes", "--wait", str(NODE_ENDS_S)])
+
     def keep_token(self, token: str) -> None:
         """Hands the access token to the keyring."""
         self._do("token", "", ["models", "token"], token.strip().encode() + b"\n")
@@ -125,6 +168,7 @@ class Fetching(QObject):
         """For the window's end: returns when every process is gone."""
         self.blockSignals(True)
         self._tick.stop()
+        self._second.stop()
         for one in (self._reader, self._getter, self._doer):
             one.blockSignals(True)
             one.end(wait=True)
@@ -138,7 +182,8 @@ class Fetching(QObject):
             return
         self._doing, self._told_last = (what, name), {}
         self._change(problem="", said="", failed={k: v for k, v in self.holdings.failed.items() if k != name})
-        self._doer.start([*arguments, "--home", str(self._home)], self._log)
+        heard = what in ("past", "name")
+        self._doer.start([*arguments, "--home", str(self._home)], self._log, hear=heard)
         if line:
             self._doer.write(line)
 
@@ -153,8 +198,8 @@ class Fetching(QObject):
         if code == 0:
             self._change(said=tr("Exported to {folder}", folder=self._told_last.get("folder", "")))
         else:
-            ended = tr("The export ended unexpectedly; the log under Settings says why.")
-            self._change(said="", problem=str(self._told_last.get("sentence", ended)))
+            ended = tr("The export failed. The log in Settings says why.")
+            self._change(said="", problem=spoken(str(self._told_last.get("sentence", ended))))
 
     def _did(self, code: int) -> None:
         what, name = self._doing
@@ -165,23 +210,30 @@ class Fetching(QObject):
             if what == "remove" and name == self.holdings.chosen:
                 self.choose("starter")
             self._change(said=said)
+        elif what in ("past", "name"):
+            failed = self._doer.complaint or tr("That didn't work. Nothing was changed.")
+            self._change(failed={**self.holdings.failed, name: failed})
         elif what == "remove":
-            failed = tr("It could not be deleted; the log under Settings says why.")
+            failed = tr("It couldn't be deleted. The log in Settings says why.")
             self._change(failed={**self.holdings.failed, name: failed})
         elif what == "add":
             self._change(
                 problem=tr(
-                    "That folder holds no model that can be trained: it needs config.json and .safetensors "
-                    "files."
+                    "No model that can learn in that folder. It needs config.json and .safetensors files."
                 )
             )
         else:
             self._change(
                 problem=tr(
-                    "The access token was not kept: it is none, or this computer has no keyring. HF_TOKEN "
-                    "does as well."
+                    "That isn't a valid token, or this computer has no keyring. You can set HF_TOKEN instead."
                 )
             )
+        if what == "past":
+            if code == 0 and name == self.holdings.chosen:
+                self.past_changed.emit()
+            self.awake.emit()
+        elif what == "name" and name == self.holdings.chosen:
+            self.named.emit()
         self.refresh()
 
     def _read(self, line: bytes) -> None:
@@ -194,7 +246,7 @@ class Fetching(QObject):
 
     def _has_read(self, code: int) -> None:
         if code != 0 and not self._asked:
-            self._change(problem=tr("The list of models cannot be read; the log under Settings says why."))
+            self._change(problem=tr("The list of models can't be read. The log in Settings says why."))
         if self._again:
             self.refresh()
 
@@ -208,7 +260,9 @@ class Fetching(QObject):
             return
         match event.get("event"):
             case "planned":
-                fetch = msgspec.structs.replace(fetch, have=event["have"], total=event["total"], note="")
+                fetch = msgspec.structs.replace(
+                    fetch, have=event["have"], total=event["total"], note="", retry_at=None
+                )
             case "progress":
                 fetch = msgspec.structs.replace(
                     fetch,
@@ -217,21 +271,29 @@ class Fetching(QObject):
                     per_second=event["per_second"],
                     left_s=event["left_s"],
                     note="",
+                    retry_at=None,
                 )
             case "elsewhere":
-                fetch = msgspec.structs.replace(fetch, note=event["sentence"])
+                fetch = msgspec.structs.replace(fetch, note=spoken(str(event["sentence"])), retry_at=None)
             case "waiting":
-                fetch = msgspec.structs.replace(fetch, note=event["sentence"], per_second=None, left_s=None)
+                at = time.time() + float(event["seconds"])
+                fetch = msgspec.structs.replace(
+                    fetch, note=spoken(str(event["sentence"])), retry_at=at, per_second=None, left_s=None
+                )
             case "failed":
-                self._sentence = str(event["sentence"])
+                self._sentence = spoken(str(event["sentence"]))
+        self._hear(fetch)
+
+    def _hear(self, fetch: Fetch) -> None:
         self.holdings = msgspec.structs.replace(self.holdings, fetch=fetch)
+        self._keep_time()
         if not self._tick.isActive():
             self._tick.start()
 
     def _fetched(self, code: int) -> None:
         fetch = self.holdings.fetch
         if fetch is not None and code != 0:
-            ended = tr("The download ended unexpectedly; what has come is kept.")
+            ended = tr("The download failed. Nothing is lost: it resumes where it stopped.")
             said = self._sentence or ended
             self._change(failed={**self.holdings.failed, fetch.name: said})
             if is_gguf(fetch.name):  # it may have no row of its own to say that in
@@ -247,7 +309,15 @@ class Fetching(QObject):
         if queue:
             self.get(queue[0])
 
+    def _keep_time(self) -> None:
+        """A second's hand, while a download waits."""
+        fetch = self.holdings.fetch
+        waits = fetch is not None and fetch.retry_at is not None
+        if waits != self._second.isActive():
+            self._second.start() if waits else self._second.stop()
+
     def _change(self, **fields: object) -> None:
         self.holdings = msgspec.structs.replace(self.holdings, **fields)
+        self._keep_time()
         self._tick.stop()
         self.changed.emit(self.holdings)

@@ -83,13 +83,11 @@ class Fold:
                 self._probe(msgspec.convert(event, Probe))
             case "decision":
                 self._append(name, event, str(event["sentence"]), now)
-            case "note" | "trainer_restarted" | "refused":
+            case "note" | "trainer_restarted" | "refused" | "flat":
                 self._happened(name, event, str(event["sentence"]), now)
             case "placement":
                 self._levels = dict(event["families"]) or self._levels
-                self._happened(name, event, placed(event["families"], int(event["lesson"])), now)
-            case "flat":
-                self._happened(name, event, flat(str(event["cause"])) or str(event["sentence"]), now)
+                self._happened(name, event, str(event["sentence"]), now)
             case "settings":
                 self.change(rules=dict(event["values"]))
             case "snapshot":
@@ -139,36 +137,6 @@ class Fold:
         if snapshot.answers:
             fields["groups"] = merge_groups(snapshot.answers, before.groups)
         self.change(**fields)
-
-
-def placed(levels: Iterable[str], lesson: int) -> str:
-    """What a placement found."""
-    if not (known := ", ".join(family_titles(levels))):
-        return tr(
-            "Too hard: this model can't solve any of these puzzles yet. A larger one, or the starter, can."
-        )
-    if not lesson:
-        return tr("It can begin with: {families}.", families=known)
-    return tr(
-        "It can begin with: {families}. First it learns from {n} of its own right answers.",
-        families=known,
-        n=lesson,
-    )
-
-
-def flat(cause: str) -> str:
-    """Why nothing was gained and what is done about it; empty for a cause of another version."""
-    return {
-        "unfinished": tr("Its answers don't end in time. They may be longer now."),
-        "formless": tr("Its answers lack the form asked for. It's shown worked examples now."),
-        "failing": tr("Every answer was wrong. It looks for easier puzzles."),
-        "passing": tr("Nearly every answer was right. It gets harder puzzles."),
-        "alike": tr("Its answers to a puzzle are nearly all alike. It tries more puzzles a round."),
-        "spoiled": tr(
-            "It got worse with others' answers. It goes back to its best and learns alone for a while."
-        ),
-        "torn": tr("Learning made it worse. It goes back to its best and learns half as fast."),
-    }.get(cause, "")
 
 
 def families(levels: dict[str, int], rounds: Sequence[Round], curve: Sequence[Probe]) -> tuple[Family, ...]:

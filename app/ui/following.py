@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox, QWidget
 
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 
 
@@ -22,16 +23,16 @@ def follow(parent: QWidget, link: str, join: Callable[[str], None]) -> QMessageB
     try:
         relay = urlsplit(where(link).url).netloc
     except InviteError as error:
-        box.setText(tr("This link leads to no swarm"))
-        box.setInformativeText(str(error))
+        box.setText(tr("This link doesn't lead to a swarm"))
+        box.setInformativeText(spoken(str(error)))
         box.addButton(tr("Close"), QMessageBox.ButtonRole.RejectRole)
         box.open()
         return box
     box.setText(tr("Learn with others at {relay}?", relay=relay))
     box.setInformativeText(
         tr(
-            "A link was opened that invites you there. Answers to generated puzzles are exchanged with them as "
-            "text. Never your files, never the model."
+            "This link invites you there. Only puzzle answers are shared, as plain text. Never your "
+            "files, never what you type, never the model."
         )
     )
     yes = box.addButton(tr("Join"), QMessageBox.ButtonRole.AcceptRole)

@@ -8,7 +8,8 @@ from app.node.library import Library
 
 
 class Fetch(msgspec.Struct, frozen=True, kw_only=True):
-    """A download in this window's charge. `note` is why it waits, `left_s` and `per_second` are None until
+    """A download in this window's charge. `note` is why it waits, `retry_at` when it tries again by itself, in
+    seconds since 1970; `left_s` and `per_second` are None until
     they are known; before `total` is known it is 0."""
 
     name: str
@@ -17,6 +18,7 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
     per_second: float | None = None
     left_s: float | None = None
     note: str = ""
+    retry_at: float | None = None
 
 
 class Holdings(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.ui.child import Child
 from app.ui.persona import Persona
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 
 MAX_LINE = 2**16
@@ -107,7 +108,7 @@ class Identity(QObject):
         self.awake.emit()
 
     def _why(self, child: Child) -> str:
-        return child.complaint or tr("That didn't work: try again.")
+        return spoken(child.complaint) or tr("That didn't work: try again.")
 
     def _change(self, **fields: object) -> None:
         self.persona = msgspec.structs.replace(self.persona, **fields)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
@@ -18,6 +18,7 @@ from app.common.files import log_with_room
 from app.common.retry import wait_s
 from app.ui.child import surroundings
 from app.ui.model import Problem
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 
 NODE = ("-m", "app.cli", "run", "--snapshots", "--rules")
@@ -43,7 +44,7 @@ class Link(QObject):
         super().__init__()
         self._home, self._command, self._program = home, list(command), program
         self._options: list[str] = []
-        self._secrets: Mapping[str, str] = {}
+        self._secret = ""
         self._process: QProcess | None = None
         self._later: list[bytes] = []
         self._wanted = self._closing = False
@@ -65,20 +66,20 @@ class Link(QObject):
         """Whether a node runs, or is about to be started again."""
         return self._wanted
 
-    def runs_with(self, options: Sequence[str], secrets: Mapping[str, str]) -> bool:
-        """Whether a node runs with these options and secrets, and goes on."""
-        same = list(options) == self._options and secrets == self._secrets
+    def runs_with(self, options: Sequence[str], secret: str) -> bool:
+        """Whether a node runs with these options and this secret, and goes on."""
+        same = list(options) == self._options and secret == self._secret
         return self._process is not None and not self._closing and same
 
     @property
     def pid(self) -> int:
         return self._process.processId() if self._process else 0
 
-    def start(self, options: Sequence[str], secrets: Mapping[str, str] | None = None) -> None:
+    def start(self, options: Sequence[str], secret: str = "") -> None:
         """Starts a node with these options, now or as soon as the one before has ended. One that already runs
-        with others gives way. `secrets` go into its environment, which only its owner can read."""
-        other = list(options) != self._options or (secrets or {}) != self._secrets
-        self._options, self._secrets, self._wanted, self._crashes = list(options), secrets or {}, True, 0
+        with others gives way. A `secret` is the first line of its standard input (app.common.secrets)."""
+        other = list(options) != self._options or secret != self._secret
+        self._options, self._secret, self._wanted, self._crashes = list(options), secret, True, 0
         self._restart.stop()
         if self._process is None:
             self._launch()
@@ -142,16 +143,15 @@ class Link(QObject):
         self._last_words, self._reason_of_end = "", None
         self._reached_start = self._closing = False
         process = QProcess(self)
-        environment = surroundings()
-        for name, value in self._secrets.items():
-            environment.insert(name, value)
-        process.setProcessEnvironment(environment)
+        process.setProcessEnvironment(surroundings())
         process.readyReadStandardOutput.connect(self._read)
         process.readyReadStandardError.connect(self._listen)
         process.finished.connect(self._ended)
         process.errorOccurred.connect(self._went_wrong)
         self._process = process
         process.start(self._program, [*self._command, "--home", str(self._home), *self._options])
+        if self._secret:
+            process.write(self._secret.encode() + b"\n")
         for line in self._later:
             process.write(line)
         self._later.clear()
@@ -193,11 +193,11 @@ class Link(QObject):
             self._process = None
             self.failed.emit(
                 Problem(
-                    title=tr("The learner cannot be started"),
+                    title=tr("Learning can't start"),
                     sentence=tr("The system refused to start {program}.", program=self._program),
                     remedy=tr("Install Shoal again.")
                     if remedy.installed()
-                    else tr("Run {setup}, which repairs the installation.", setup=remedy.command("setup")),
+                    else tr("Run {setup}; it repairs the installation.", setup=remedy.command("setup")),
                 )
             )
 
@@ -226,12 +226,12 @@ class Link(QObject):
         refused = status is QProcess.ExitStatus.NormalExit and code in (1, 2) and bool(sentence)
         if (refused and (self._reached_start or self._crashes > 2)) or self._crashes >= CRASHES:
             self._wanted = False
-            self.failed.emit(problem(sentence))
+            self.failed.emit(problem(spoken(sentence)))
             return
         wait = wait_s(self._crashes, first_s=1.0, longest_s=60.0, growth=4.0)
         self._restart.start(int(wait * 1000))
         self.again.emit(
-            sentence or tr("The learner ended unexpectedly; everything up to its last safe point is kept."),
+            spoken(sentence) or tr("Learning crashed. Everything up to the last save is safe."),
             wait,
         )
 
@@ -245,12 +245,12 @@ def problem(sentence: str) -> Problem:
     what, colon, remedy = sentence.partition(": ")
     if not sentence:
         what, remedy = (
-            tr("The learner ended several times in a row."),
-            tr("Look at the log under Settings, and start it again."),
+            tr("Learning keeps crashing. What it learned is safe."),
+            tr("Start it again, or look at the log in Settings."),
         )
     elif not colon:
         what, semicolon, remedy = sentence.partition("; ")
-        remedy = remedy if semicolon else tr("Put that right and start it again.")
+        remedy = remedy if semicolon else tr("Fix that and start it again.")
     return Problem(
         title=tr("Learning stopped"),
         sentence=what.rstrip(".") + ".",

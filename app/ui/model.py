@@ -91,6 +91,8 @@ class View(Value, frozen=True):
     """One sentence: why it learns, waits or stands still."""
     until: float | None = None
     """When that ends by itself."""
+    willing: bool = False
+    """Whether its owner wants it to learn whenever nobody uses the computer. A pause does not change that."""
     ruling: Ruling | None = None
     """What the node's rules say; None while no node runs."""
     questions: Mapping[Coordinates, str] = {}
@@ -105,6 +107,8 @@ class View(Value, frozen=True):
     home: str = ""
     solo: bool = True
     model: str = ""
+    called: str = ""
+    """The name that its owner gave it."""
     recipe: str = ""
     engine: EngineInfo | None = None
     step: Step | None = None

@@ -18,6 +18,7 @@ from app.ui.child import Child
 from app.ui.engine_pack import Doing, EnginePack
 from app.ui.logs import PACK
 from app.ui.model import Problem
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 
 MAX_LINE = 2**20
@@ -92,7 +93,7 @@ class Packing(QObject):
         try:
             place.choose(Path(folder) if not _filled(Path(folder)) else Path(folder) / "shoal-engine")
         except OSError as error:
-            said = tr("The folder could not be remembered ({why}): try another one.", why=error.strerror)
+            said = tr("That folder doesn't work ({why}). Pick another one.", why=error.strerror)
             self._change(failed=said, failed_offline=False)
             return
         again = bool(self.pack.failed)
@@ -112,9 +113,9 @@ class Packing(QObject):
         if self.pack.there:
             return None
         return Problem(
-            title=tr("The engine is not installed"),
-            sentence=tr("Shoal learns with an engine, and there is none on this computer."),
-            remedy=tr("Install it; what was learned so far is kept."),
+            title=tr("The engine isn't installed"),
+            sentence=tr("Shoal needs an engine to learn. There's none on this computer yet."),
+            remedy=tr("Install it. What your model learned is safe."),
         )
 
     def check(self) -> None:
@@ -168,9 +169,11 @@ class Packing(QObject):
                 )
             case events.Waiting():
                 self._speed.restart()
-                doing = msgspec.structs.replace(doing, note=event.sentence, per_second=None, left_s=None)
+                doing = msgspec.structs.replace(
+                    doing, note=spoken(event.sentence), per_second=None, left_s=None
+                )
             case events.Failed():
-                self._sentence = event.sentence
+                self._sentence = spoken(event.sentence)
             case events.Done():
                 doing = msgspec.structs.replace(doing, percent=100)
         self.pack = msgspec.structs.replace(self.pack, doing=doing)
@@ -185,7 +188,7 @@ class Packing(QObject):
             if verb != "remove" or self.pack.there:
                 self.ready.emit()
             return
-        said = self._sentence or tr("It ended unexpectedly: try again; what has come is kept.")
+        said = self._sentence or tr("It stopped halfway. Nothing is lost: try again.")
         self._settle(doing=None, failed=said, failed_offline="--offline" in self._command)
 
     def _checked(self, line: bytes) -> None:
@@ -194,7 +197,7 @@ class Packing(QObject):
         except msgspec.MsgspecError:
             return
         if isinstance(event, events.Failed | events.Done):
-            self._settle(broken=event.sentence if isinstance(event, events.Failed) else "")
+            self._settle(broken=spoken(event.sentence) if isinstance(event, events.Failed) else "")
 
     def _settle(self, **fields: object) -> None:
         """Something has come to its end: the disk may look otherwise now."""

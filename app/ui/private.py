@@ -7,8 +7,6 @@ from pathlib import Path
 
 from app.common import files
 
-PRIVATE = "SHOAL_PRIVATE"
-"""Environment variable in which a node gets them; see app.cli._joining."""
 FILE = "private-swarm.secret"
 _LONGEST = 200
 

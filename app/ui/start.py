@@ -16,12 +16,13 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 
 from app.desktop import links
 from app.desktop.autostart import AutostartError
-from app.node import moving
+from app.node import modes, moving
 from app.node.format import NewerError
 from app.node.format import check as check_format
 from app.packs import place as packs
 from app.stopping import meant
 from app.ui import uprooting
+from app.ui.adopting import adopt
 from app.ui.application import Application
 from app.ui.child import ROOT
 from app.ui.choices import Choices
@@ -38,6 +39,7 @@ from app.ui.packing import Packing
 from app.ui.pages.frame import Actions
 from app.ui.questions import Questions
 from app.ui.single import Single
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.theme.theme import Choice
@@ -67,6 +69,7 @@ class Desktop:
         self._tips = PlainTips()
         application.installEventFilter(self._tips)
         self.choices = Choices(home)
+        adopt(home, self.choices)
         self.theme = Theme(application, theme or self.choices["theme"])
         self._link = link or Link(home)
         self.packing = Packing(home) if packs.installed() else None
@@ -78,6 +81,10 @@ class Desktop:
         self._home = home
         self.fetching = Fetching(home, self.choices)
         self.fetching.changed.connect(self.control.show_models)
+        self.fetching.resting.connect(self.control.rest)
+        self.fetching.past_changed.connect(self.control.change_past)
+        self.fetching.awake.connect(self.control.wake)
+        self.fetching.named.connect(self.control.look_again)
         self.updating = updating or Updating(home, self.choices)
         self.updating.changed.connect(self.control.show_renewal)
         self.updating.resting.connect(self.control.rest)
@@ -95,6 +102,7 @@ class Desktop:
         self._login = Login(home)
         actions = Actions(
             start=self.control.start,
+            contribute=self.control.contribute,
             insist=self.control.insist,
             pause=self.control.pause,
             snooze=self.control.snooze,
@@ -102,7 +110,9 @@ class Desktop:
             go=lambda key: self.window.go(key),
             want_questions=self.questions.want,
             show_family=lambda name: self.window.show_family(name),
+            show_round=lambda round: self.window.show_round(round),
             show_rule=lambda key: self.window.show_rule(key),
+            show_help=lambda key: self.window.show_help(key),
             set_choice=self._set,
             learn=self.control.learn,
             alone=self._leave,
@@ -112,15 +122,21 @@ class Desktop:
             join_private=self.control.join_private,
             set_rule=self.control.set_rule,
             starts_at_login=self._login.on,
+            reopen=lambda: self._renewed("restart"),
             choices=self.choices,
             models=ModelActions(
                 refresh=self.fetching.refresh,
                 get=self.fetching.get,
                 cancel=self.fetching.cancel,
+                retry=self.fetching.retry,
                 remove=self.fetching.remove,
                 choose=self._learn_with,
                 add_folder=self.fetching.add_folder,
                 export=self.fetching.export,
+                name=self.fetching.name,
+                back=self.fetching.back,
+                start_over=self.fetching.start_over,
+                forget=self.fetching.forget,
                 keep_token=self.fetching.keep_token,
                 host=self.fetching.host,
             ),
@@ -232,7 +248,7 @@ class Desktop:
             self.bring(link)
 
     def _renewed(self, then: str) -> None:
-        """Another version is installed, or its installer waits for this one to end."""
+        """Another version is installed, or another language chosen, or an installer waits for this to end."""
         if then == "restart":
             self.again = home_option(self._home)
         self.quit()
@@ -360,12 +376,11 @@ def run(
         check_format(home)
     except NewerError as error:
         print(f"shoal: {error}", file=sys.stderr)
-        QMessageBox.critical(None, "Shoal", str(error))
+        QMessageBox.critical(None, "Shoal", spoken(str(error)))
         return 1
     if not _writable(home):
         why = tr(
-            "Nothing can be kept in the data folder {home}: make it yours to write, or name another one with "
-            "--home.",
+            "Shoal can't save anything in {home}. Make that folder writable, or name another one with --home.",
             home=home,
         )
         print(f"shoal: {why}", file=sys.stderr)
@@ -376,7 +391,7 @@ def run(
         if single.raise_other(join or link or application.first_link()):
             return 0
         print(
-            tr("shoal: Another Shoal uses {home} and does not answer; end it and start again.", home=home),
+            tr("shoal: Another Shoal uses {home} and doesn't answer. Quit it and start again.", home=home),
             file=sys.stderr,
         )
         return 1
@@ -399,7 +414,7 @@ def run(
 def _writable(home: Path) -> bool:
     """Makes the data folder if need be. A disk that only reads says no to everybody."""
     with contextlib.suppress(OSError):
-        home.mkdir(parents=True, exist_ok=True)
+        modes.make(home)
         return os.access(home, os.W_OK)
     return False
 
@@ -407,7 +422,7 @@ def _writable(home: Path) -> bool:
 def _open_again(options: list[str]) -> None:
     """Another window, which finds the data folder where it is now."""
     program = QProcess()
-    words = [sys.executable, "-m", "app.cli"] if installed.form() == "checkout" else installed.program()
+    words = installed.again()
     environment = QProcessEnvironment.systemEnvironment()
     environment.insert("PYINSTALLER_RESET_ENVIRONMENT", "1")  # else a bundle takes it for a process of its own
     program.setProcessEnvironment(environment)

@@ -1,12 +1,15 @@
 """From the source to the translators' files (Qt's .ts, an XML format, and the .qm compiled from it).
 
 Texts are read from the source without running it: every constant given to `tr`, `mark` or `counted`. The rules'
-reasons and settings belong to the node, which knows no translation; they are taken from its tables.
+reasons and settings belong to the node, which knows no translation; they are taken from its tables. What else
+the learner says is found in its source by its look: a sentence there is a text like any other.
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
+import re
 import subprocess
 import sys
 import sysconfig
@@ -16,10 +19,51 @@ from xml.etree import ElementTree
 
 import msgspec
 
+from app.ui.spoken import FILE, UNITS
 from app.ui.texts import CONTEXT
 
 FOLDER = Path(__file__).parents[2] / "resources" / "translations"
 _SOURCE = Path(__file__).parent
+_ROOT = _SOURCE.parents[1]
+_LEARNER = (
+    *(
+        f"app/{room}"
+        for room in ("chat", "common", "desktop", "learning", "models", "node", "packs", "swarm", "updates")
+    ),
+    "engines",
+)
+_UNSEEN = {
+    "app/chat/solving.py": "the terminal's",
+    "app/chat/terminal.py": "the terminal's",
+    "app/common/rate.py": "a fault in the source",
+    "app/node/card.py": "a page for whoever gets an exported model",
+    "app/node/causes.py": "faults in the source",
+    "app/node/fleet.py": "the terminal's",
+    "app/node/fleet_view.py": "the terminal's",
+    "app/node/history.py": "a language of databases",
+    "app/node/messages.py": "faults of the protocol",
+    "app/node/preferences.py": "a table of its own",
+    "app/node/quiet.py": "the terminal's",
+    "app/node/reasons.py": "a table of its own",
+    "app/node/settings.py": "the command line's",
+    "app/node/snapshot.py": "the terminal's",
+    "app/node/store.py": "a language of databases",
+    "app/node/survey.py": "a table of its own",
+    "app/node/swarm_view.py": "the terminal's",
+    "app/node/terminal.py": "the terminal's",
+    "app/swarm/body.py": "what relays answer to programs",
+    "app/swarm/noise.py": "faults of the protocol",
+    "app/swarm/protocol.py": "what relays answer to programs",
+    "app/swarm/signin.py": "what relays answer to programs",
+    "app/swarm/signing.py": "a fault in the source",
+    "engines/models/catalogue.py": "a table of its own",
+}
+"""Files of the learner whose sentences no window shows."""
+_PHRASES = ("app/remedy.py", "engines/remedy.py", "app/node/setting.py")
+"""Files whose texts are parts of sentences."""
+_PARTS = ("{n} days", "name another folder with SHOAL_PACKS", "move the data folder")
+"""Other parts of sentences."""
+_BETWEEN = re.compile(r"(?<=[.!?]) (?=[A-Z{])|(?<=\}) (?=[A-Z][a-z]+ )|(?<=^\{way\}) |(?<=^\{reason\}) ")
 
 
 class Text(msgspec.Struct, frozen=True):
@@ -36,9 +80,119 @@ def collect() -> list[Text]:
         for text in _in_source(path.read_text(encoding="utf-8")):
             if text.source not in found or text.counted:
                 found[text.source] = text
-    for source in _of_the_node():
+    for source in (*_of_the_node(), *sentences(), *phrases()):
         found.setdefault(source, Text(source))
     return [text for text in found.values() if text.source]
+
+
+def id_of(source: str) -> str:
+    """A text's name in lists: it stays as long as the English does.
+
+    >>> id_of("Learning.")
+    'fdf6ea'
+    """
+    return hashlib.sha256(source.encode()).hexdigest()[:6]
+
+
+def sentences() -> list[str]:
+    """Every sentence of the learner that a window can show, with the places of its values, once."""
+    found = dict[str, None]()
+    for room in _LEARNER:
+        for path in sorted((_ROOT / room).rglob("*.py")):
+            if str(path.relative_to(_ROOT)) not in _UNSEEN:
+                found |= dict.fromkeys(said_in(path.read_text(encoding="utf-8")))
+    return list(found)
+
+
+def phrases() -> list[str]:
+    """The parts that sentences are put together from."""
+    found = dict.fromkeys(_PARTS)
+    for name in _PHRASES:
+        for text in _texts((_ROOT / name).read_text(encoding="utf-8")):
+            if _words(text) > 1 and " " in text:
+                found[text.strip()] = None
+    return list(found)
+
+
+def write_learner() -> None:
+    """What the window needs to recognise them: it has no source to look into."""
+    told = msgspec.json.encode({"sentences": sentences(), "phrases": phrases()})
+    FILE.write_bytes(msgspec.json.format(told, indent=1) + b"\n")
+
+
+def said_in(source: str) -> Iterator[str]:
+    """The sentences of a file, one by one.
+
+    >>> list(said_in('say(f"Round {one.round} is safe. {more} All is lost: go back."); sql = "B FROM a"'))
+    ['Round {round} is safe.', 'All is lost:', 'go back.']
+    """
+    for text in _texts(source):
+        parts = _BETWEEN.split(text.strip())
+        if "\n" not in text and all(map(_sentence, parts)):
+            yield from (unit for part in parts for unit in UNITS.split(part) if _words(unit))
+
+
+def _sentence(text: str) -> bool:
+    """Whether it is one, or the place of one: it ends as sentences do, or with a value behind some words."""
+    if re.fullmatch(r"\{\w+\}", text):
+        return True
+    ended = re.search(r"[.!?]$", text) or re.match(r"[A-Z{].*[a-z:] \{\w+\}$", text)
+    words = (
+        re.match(r"[A-Za-z{]", text)
+        and text.count(" ") > 1
+        and not re.search(r"\b(SET|FROM|PARAMETER)\b", text)
+    )
+    return bool(ended and words) and _words(text) > 1
+
+
+def _words(text: str) -> int:
+    return len(re.findall(r"[a-z]{2,}", re.sub(r"\{\w+\}", "", text)))
+
+
+def _texts(source: str) -> Iterator[str]:
+    """Every string of a file, but for documentation; values stand as {name}."""
+    tree = ast.parse(source)
+    inside: set[ast.AST] = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            inside |= {part for part in ast.walk(node) if isinstance(part, ast.Constant) or part is not node}
+    for node in ast.walk(tree):
+        if node in inside:
+            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.JoinedStr):
+            yield _with_places(node)
+
+
+def _with_places(text: ast.JoinedStr) -> str:
+    said, names = "", list[str]()
+    for part in text.values:
+        if isinstance(part, ast.FormattedValue):
+            name = _name(part.value)
+            names.append(name)
+            said += f"{{{name}{names.count(name) if names.count(name) > 1 else ''}}}"
+        else:
+            assert isinstance(part, ast.Constant)
+            said += str(part.value)
+    return said
+
+
+def _name(value: ast.expr) -> str:
+    """What a translator reads in place of the value.
+
+    >>> [_name(ast.parse(text, mode="eval").body) for text in ("n", "error.strerror", "in_bytes(size)", "1")]
+    ['n', 'strerror', 'size', 'value']
+    """
+    match value:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name.strip("_")
+        case ast.Call(args=[first, *_]) if not isinstance(first, ast.Constant):
+            return _name(first)
+        case ast.Call(func=ast.Attribute(value=of)):
+            return _name(of)
+    found = (_name(node) for node in ast.walk(value) if isinstance(node, ast.Attribute | ast.Name))
+    return next(found, "value")
 
 
 def files() -> list[Path]:

@@ -32,15 +32,14 @@ def icon_name(state: State) -> str:
     return "tray-waiting" if state in (State.WAITING, State.STOPPING) else "tray-paused"
 
 
-def pauses(menu: QMenu, pause: Callable[[], None], snooze: Callable[[float | None], None]) -> None:
-    """Fills a menu with how long a pause can be."""
+def pauses(menu: QMenu, snooze: Callable[[float | None], None]) -> None:
+    """Fills a menu with how long a pause can be that ends by itself."""
     for text, seconds in (
         (tr("For 1 hour"), HOUR_S),
         (tr("For 3 hours"), 3 * HOUR_S),
         (tr("Until tomorrow morning"), None),
     ):
         menu.addAction(text).triggered.connect(lambda _=False, seconds=seconds: snooze(seconds))
-    menu.addAction(tr("Until I resume")).triggered.connect(lambda _=False: pause())
 
 
 class Tray(QObject):
@@ -58,9 +57,9 @@ class Tray(QObject):
         self.menu = QMenu()
         self._state = QAction(self.menu)
         self._state.setEnabled(False)
-        self._contribute = QAction(tr("Contribute when idle"), self.menu)
+        self._contribute = QAction(tr("Learn while I'm away"), self.menu)
         self._contribute.setCheckable(True)
-        self._contribute.triggered.connect(lambda on: (actions.start if on else actions.pause)())
+        self._contribute.triggered.connect(lambda on: actions.contribute(on))
         self._also = QAction(tr("Also while I use this computer"), self.menu)
         self._also.setCheckable(True)
         self._also.triggered.connect(self._also_in_use)
@@ -68,8 +67,10 @@ class Tray(QObject):
         self._resume.triggered.connect(lambda: actions.start())
         self._anyway = QAction(tr("Learn now anyway"), self.menu)
         self._anyway.triggered.connect(lambda: actions.insist())
-        self._pause = QMenu(tr("Pause"), self.menu)
-        pauses(self._pause, actions.pause, actions.snooze)
+        self._pause = QAction(tr("Pause"), self.menu)
+        self._pause.triggered.connect(lambda: actions.pause())
+        self._longer = QMenu(tr("Pause for a while"), self.menu)
+        pauses(self._longer, actions.snooze)
         self._finish = QAction(tr("Finish this round, then stop"), self.menu)
         self._finish.triggered.connect(lambda: actions.finish())
         self.menu.addAction(self._state)
@@ -80,7 +81,8 @@ class Tray(QObject):
         self.menu.addAction(self._also)
         self.menu.addAction(self._resume)
         self.menu.addAction(self._anyway)
-        self.menu.addMenu(self._pause)
+        self.menu.addAction(self._pause)
+        self.menu.addMenu(self._longer)
         self.menu.addAction(self._finish)
         self.menu.addSeparator()
         self.menu.addAction(tr("Quit"), leave)
@@ -116,11 +118,12 @@ class Tray(QObject):
         round = f"  ·  {words.round_line(view)}" if learning else ""
         self._state.setText(f"{words.state_name(view.state)}{round}" if learning else sentence)
         wanted = words.contributes(view)
-        self._contribute.setChecked(wanted)
+        self._contribute.setChecked(view.willing)
         self._contribute.setEnabled(view.state not in (State.NEW, State.STOPPING))
         self._also.setChecked(not view.rules.get("contribute_when_idle", True))
-        self._also.setEnabled(wanted)
-        self._pause.menuAction().setVisible(wanted)
+        self._also.setEnabled(view.willing)
+        self._pause.setVisible(wanted)
+        self._longer.menuAction().setVisible(wanted)
         self._resume.setVisible(view.state is State.PAUSED)
         self._anyway.setVisible(view.state is State.WAITING and words.held(view))
         self._finish.setVisible(view.state is State.LEARNING)

@@ -14,7 +14,8 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.ui.child import Child
 from app.ui.logs import tail
-from app.ui.texts import counted, size, span, tr
+from app.ui.spoken import spoken
+from app.ui.texts import counted, span, tr
 
 MOST = 2**20
 """Bytes of its one line."""
@@ -37,8 +38,6 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     engine: str
     reason: str = ""
     rounds_per_hour: float | None = None
-    memory_mb: int | None = None
-    memory_free_mb: int | None = None
     engines: list[Engine] = []
 
     @property
@@ -57,16 +56,6 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         if rate < 1:
             return tr("about {span} a round", span=span(3600 / rate))
         return counted("about {n} round an hour", "about {n} rounds an hour", _rough(rate))
-
-    @property
-    def memory(self) -> str:
-        if self.memory_mb is None:
-            return ""
-        needed = size(1e6 * self.memory_mb)
-        if self.memory_free_mb is None:
-            return tr("It takes {needed} of memory.", needed=needed)
-        free = size(1e6 * self.memory_free_mb)
-        return tr("It takes {needed} of memory; {free} are free.", needed=needed, free=free)
 
 
 class Stage(Enum):
@@ -132,13 +121,13 @@ class Trial(QObject):
             self._go(Stage.DONE)
             return
         said = _last_words(self._log) if code in (1, 2) else ""
-        self.sentence = said or tr("The measurement ended unexpectedly. Learning works without it.")
+        self.sentence = said or tr("The speed test failed. Learning works without it.")
         self._go(Stage.FAILED)
 
     def _pass_time(self) -> None:
         if self.seconds > PATIENCE_S:
             self.stop()
-            self.sentence = tr("The measurement took too long. Learning works without it.")
+            self.sentence = tr("The speed test took too long. Learning works without it.")
             self._go(Stage.FAILED)
         else:
             self.changed.emit()
@@ -162,4 +151,4 @@ def _last_words(log: Path | None) -> str:
     """The last sentence that the command said for people."""
     lines = tail(log, _TAIL).splitlines() if log is not None else []
     said = next((line for line in reversed(lines) if line.startswith("shoal")), "")
-    return said.partition(": ")[2]
+    return spoken(said.partition(": ")[2])

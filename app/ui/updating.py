@@ -18,6 +18,7 @@ from app.common.rate import Speed
 from app.ui.child import Child
 from app.ui.choices import Choices
 from app.ui.renewal import Renewal, Stage
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 from app.updates import installed, known
 from app.updates.errors import UpdateError
@@ -156,21 +157,21 @@ class Updating(QObject):
                 have = int(event["have"])
                 self._set(have=have, per_second=self._speed.at(have, int(event["total"]))[0], note="")
             case "waiting":
-                self._set(note=str(event["sentence"]), per_second=None)
+                self._set(note=spoken(str(event["sentence"])), per_second=None)
             case "installing":
-                self._set(note=str(event["sentence"]))
+                self._set(note=spoken(str(event["sentence"])))
             case "handed":
                 self._then = str(event["then"])
-                self._set(said=str(event["sentence"]), command=str(event["command"]))
+                self._set(said=spoken(str(event["sentence"])), command=str(event["command"]))
             case "failed":
-                self._failure = str(event["sentence"])
+                self._failure = spoken(str(event["sentence"]))
         if not self._tick.isActive():
             self._tick.start()
 
     def _ended(self, code: int) -> None:
         stage = self.renewal.stage
         if code != 0 and not self._failure:
-            self._failure = tr("It ended unexpectedly; the log under Settings says why.")
+            self._failure = tr("That didn't work. The log in Settings says why.")
         quiet = stage is Stage.ASKING and not self._by_person  # nobody waits for this answer
         self._change(
             stage=Stage.IDLE,

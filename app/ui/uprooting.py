@@ -66,14 +66,14 @@ def move(parent: QWidget, home: Path, to: Path) -> bool:
     dialog.close()
     if isinstance(result, Exception):
         if not isinstance(result, Stopped):
-            QMessageBox.warning(parent, tr("The data folder was not moved"), str(result))
+            QMessageBox.warning(parent, tr("The data folder wasn't moved"), str(result))
         return False
     return True
 
 
 def remove_everything(parent: QWidget, home: Path) -> None:
     """Removes it, and says what could not be."""
-    dialog = _dialog(parent, tr("Removing everything …"))
+    dialog = _dialog(parent, tr("Deleting everything …"))
     dialog.setCancelButton(None)
     dialog.setRange(0, 0)
     result = _aside(lambda _: leaving.remove(home), dialog)
@@ -82,9 +82,7 @@ def remove_everything(parent: QWidget, home: Path) -> None:
         return
     failed = result.failed if isinstance(result, leaving.Removed) else (str(result),)
     stays = result.stays if isinstance(result, leaving.Removed) else ()
-    said = "\n".join(
-        [*failed, *(tr("Left there, because it is not Shoal's: {path}", path=path) for path in stays)]
-    )
+    said = "\n".join([*failed, *(tr("Left there, not created by Shoal: {path}", path=path) for path in stays)])
     QMessageBox.information(parent, tr("Some of it is left"), said)
 
 

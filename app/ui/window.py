@@ -29,6 +29,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.node.memory import give_back
 from app.ui.model import State, View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions, Page
@@ -40,11 +41,15 @@ from app.ui.widgets.pieces import row
 from engines.models.gguf_shelf import is_gguf
 
 SECOND_MS = 1000
+TIDY_MS = 2000
+"""So long after the last change of page, memory that pages have freed goes back to the system."""
 LEAST = (760, 520)
 """The smallest window in which every page works."""
 _FIRST = (1180, 780)
 _SHARE = 0.92
 """Of the screen, that the window takes at most when it opens: its frame and a panel need the rest."""
+_TITLE_BAR = 40
+"""The highest that window managers put above a window, in pixels."""
 _FOLDS = 1000
 """Narrower than this the side bar shows drawings only."""
 
@@ -52,6 +57,7 @@ _FOLDS = 1000
 def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], Page]]]:
     """Every page: its key, its drawing, its title, and how it is made. Pages are made when they are first
     seen."""
+    from app.ui.pages.help import Help
     from app.ui.pages.history import History
     from app.ui.pages.live import Live
     from app.ui.pages.models import Models
@@ -72,6 +78,7 @@ def pages(theme: Theme) -> list[tuple[str, str, str, Callable[[Theme, Actions], 
         ("tryit", "tryit", tr("Try it"), TryIt),
         ("privacy", "privacy", tr("Privacy"), Privacy),
         ("settings", "settings", tr("Settings"), SettingsPage),
+        ("help", "help", tr("Help"), Help),
     ]
 
 
@@ -98,14 +105,17 @@ class Window(QMainWindow):
         inside.setProperty("look", "ground")
         inside.setLayout(row(self._sidebar, self._stack, gap=0, fill=1))
         self.setCentralWidget(inside)
-        for at, key in enumerate(self._makers, start=1):
+        for at, key in zip(range(1, 10), self._makers, strict=False):
             QShortcut(QKeySequence(f"Ctrl+{at}"), self, partial(self.go, key))
+        QShortcut(QKeySequence("F1"), self, partial(self.go, "help"))
         QShortcut(QKeySequence.StandardKey.Quit, self, self.quit_asked.emit)
         QShortcut(QKeySequence("Ctrl+P"), self, self._toggle)
         QShortcut(QKeySequence("Ctrl+,"), self, partial(self.go, "settings"))
         QShortcut(QKeySequence.StandardKey.Find, self, self._search)
         self._second = QTimer(self, interval=SECOND_MS)
         self._second.timeout.connect(self._pass_time)
+        self._tidy = QTimer(self, interval=TIDY_MS, singleShot=True)
+        self._tidy.timeout.connect(give_back)
         self.setAcceptDrops(True)
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.setFocus()  # else Qt marks the first button, as if somebody had gone there
@@ -130,17 +140,38 @@ class Window(QMainWindow):
         if self.isVisible() and before is not page:
             if isinstance(before, Page):
                 before.left()
+                self._let_go(before)
             page.arrived()
+            self._tidy.start()
+
+    def _let_go(self, page: Page) -> None:
+        """A page that keeps nothing of its own is made anew when it is wanted: its widgets are megabytes."""
+        if page.lasting:
+            return
+        self._pages = {key: one for key, one in self._pages.items() if one is not page}
+        page.close_down()
+        self._stack.removeWidget(page)
+        page.deleteLater()
 
     def show_family(self, name: str) -> None:
         """Its answers, as far as they are known."""
         self.go("live")
         self._pages["live"].show_family(name)  # type: ignore[attr-defined]
 
+    def show_round(self, round: int) -> None:
+        """Its answers, as far as they are kept."""
+        self.go("live")
+        self._pages["live"].show_round(round)  # type: ignore[attr-defined]
+
     def show_rule(self, key: str) -> None:
         """The settings, at one of them."""
         self.go("settings")
         self._pages["settings"].show_setting(key)  # type: ignore[attr-defined]
+
+    def show_help(self, key: str) -> None:
+        """The help, at one of its pages."""
+        self.go("help")
+        self._pages["help"].show_topic(key)  # type: ignore[attr-defined]
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if _dropped(event):
@@ -178,9 +209,11 @@ class Window(QMainWindow):
         room = self._room()
         self.resize(first_size(self.size(), room.size()))
         at = self.frameGeometry()
+        if at == self.geometry():  # not shown yet, so its frame is still to come
+            at.setHeight(at.height() + _TITLE_BAR)
         at.moveLeft(max(room.left(), min(at.left(), room.right() - at.width())))
         at.moveTop(max(room.top(), min(at.top(), room.bottom() - at.height())))
-        if text:
+        if text and at.topLeft() != self.frameGeometry().topLeft():  # else a frame not yet known would move it
             self.move(at.topLeft())
 
     def bring(self) -> None:
@@ -195,9 +228,7 @@ class Window(QMainWindow):
         box = QMessageBox(self)
         box.setWindowTitle("Shoal")
         box.setText(tr("Close Shoal?"))
-        box.setInformativeText(
-            tr("This desktop has no tray where Shoal could stay. Everything learned so far is kept.")
-        )
+        box.setInformativeText(tr("This desktop has no tray to stay in. Everything it learned is safe."))
         leave = box.addButton(tr("Stop learning and quit"), QMessageBox.ButtonRole.DestructiveRole)
         keep = box.addButton(tr("Keep learning, minimised"), QMessageBox.ButtonRole.AcceptRole)
         box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)

@@ -53,11 +53,11 @@ def offer(feed: Feed, form: str, version: str) -> Offer | None:
     if ordered(feed.version) <= ordered(version):
         return None
     file, obstacle = chosen(feed, form), ""
-    page = f"fetch it from {feed.page}" if feed.page else "fetch it where you got this one"
+    page = f"download it from {feed.page}" if feed.page else "download it where you got this one"
     if ordered(version) < ordered(feed.least):
-        obstacle = f"Version {version} is too old to be updated by itself: {page} and install it over this one."
+        obstacle = f"Version {version} is too old to update itself: {page}, and install it over this one."
     elif file is None:
-        obstacle = f"Version {feed.version} is not made for this kind of installation: {page}."
+        obstacle = f"Version {feed.version} isn't made for this kind of installation: {page}."
     return Offer(
         version=feed.version,
         date=feed.date.isoformat(),
@@ -113,7 +113,7 @@ def _load(home: Path, where: str, patience: Patience) -> tuple[bytes, bytes]:
         return path.read_bytes()[: feeds.FEED + 1], path.with_name(f"{path.name}.sig").read_bytes()
     except OSError as error:
         raise UpdateError(
-            f"{error.filename} cannot be read ({error.strerror}): name the list with --feed, with its "
+            f"{error.filename} can't be read ({error.strerror}): name the list with --feed, with its "
             "signature beside it."
         ) from error
 

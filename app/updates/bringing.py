@@ -46,12 +46,12 @@ def bring(
         return folder / file.file
     except Fault as caught:
         if caught.gone:
-            sentence = f"{file.file} is not there any more: look for new versions again, then fetch it."
+            sentence = f"{file.file} isn't there any more: look for new versions again, then download it."
             raise UpdateError(sentence) from caught
         raise UpdateError(str(caught)) from caught
     except FileNotFoundError as error:
         raise UpdateError(
-            f"{error.filename} is not there: copy all files of the release beside the list."
+            f"{error.filename} isn't there: copy all files of the release beside the list."
         ) from error
     except OSError as error:
         raise disk(error, folder) from error
@@ -92,5 +92,5 @@ def _check_room(folder: Path, file: File) -> None:
     if (free := files.free(folder)) < missing + SPARE:
         raise UpdateError(
             f"The disk that holds {folder} has {in_bytes(free)} free, and {in_bytes(missing + SPARE)} "
-            "are needed: make some room, then try again."
+            "are needed: free up some space, then try again."
         )

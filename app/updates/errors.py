@@ -17,7 +17,7 @@ class Checkout(UpdateError):
 
     def __init__(self) -> None:
         super().__init__(
-            "This copy of Shoal is a checkout: git pull brings what is new, then start "
+            "This is a developer copy of Shoal: git pull brings what is new, then start "
             f"{remedy.command()} again."
         )
 

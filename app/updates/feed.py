@@ -122,7 +122,7 @@ def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetim
         signed = b""
     if len(content) > FEED or not any(verifies(bytes.fromhex(key), content, signed) for key in keys):
         raise UpdateError(
-            "The list of new versions is not signed by the makers of this Shoal, so nothing is taken from "
+            "The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from "
             "it: try again later, or on another network."
         )
     feed = read(content)
@@ -133,8 +133,8 @@ def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetim
         )
     if feed.expires < now:
         raise UpdateError(
-            f"The list of new versions held until {feed.expires:%Y-%m-%d} and was not renewed, so nothing is "
-            "taken from it: check this computer's clock, or try again later. Shoal goes on as it is."
+            f"The list of new versions held until {feed.expires:%Y-%m-%d} and wasn't renewed, so nothing is "
+            "taken from it: check this computer's clock, or try again later. Shoal stays as it is."
         )
     return feed
 
@@ -145,7 +145,7 @@ def read(content: bytes) -> Feed:
         return msgspec.json.decode(content, type=Feed)
     except msgspec.MsgspecError as error:
         raise UpdateError(
-            f"The list of new versions cannot be understood ({error}): fetch the newest Shoal where you got "
+            f"The list of new versions can't be understood ({error}): download the newest Shoal where you got "
             "this one."
         ) from error
 

@@ -1,5 +1,5 @@
-"""Handing a verified file to the system's own installer. Nothing here runs as root: where root is needed, the
-system asks its owner (polkit), and its package manager installs.
+"""Handing a verified file to the system's own installer. Shoal itself does not run as root: where root is
+needed, the system asks its owner (polkit), and after one more look at the file its package manager installs.
 
 A one-file Shoal is replaced where it lies, by a rename; the one before stays beside it as NAME.previous."""
 
@@ -38,6 +38,18 @@ fi
 exit "$code"
 """
 
+_CHANGED = 61
+_AS_ROOT = f"""
+kept=$(mktemp -d /var/tmp/shoal-update.XXXXXXXX) || exit
+trap 'rm -rf "$kept"' EXIT
+head -c "$2" -- "$1" >"$kept/shoal.deb" || exit
+echo "$3  $kept/shoal.deb" | sha256sum --check --status || exit {_CHANGED}
+chmod 755 "$kept" && chmod 644 "$kept/shoal.deb" || exit
+"$4" install --yes -- "$kept/shoal.deb"
+"""
+"""What runs once the password was given: the file is the owner's, whose other programs may have changed it
+since it was checked. So root takes a copy that nobody else can write, and checks that one."""
+
 Say = Callable[[str], None]
 
 
@@ -74,10 +86,10 @@ def hand(path: Path, file: File, program: Path, say: Say, system: Installer | No
     system = system or Installer()
     try:
         if not fetch.right(path, file):
-            raise UpdateError(f"{path} is not what was fetched any more: fetch it again.")
+            raise UpdateError(f"{path} isn't what was downloaded any more: download it again.")
         match file.form:
             case "deb":
-                return _debian(path, say, system)
+                return _debian(path, file, say, system)
             case "elf" | "appimage":
                 return _replaced(path, file, program, say)
             case "nsis":
@@ -91,13 +103,13 @@ def hand(path: Path, file: File, program: Path, say: Say, system: Installer | No
         raise disk(error, path) from error
 
 
-def _debian(path: Path, say: Say, system: Installer) -> Handed:
+def _debian(path: Path, file: File, say: Say, system: Installer) -> Handed:
     """apt-get, started by pkexec, which asks for the owner's password in a window of the system's. A shell
     does it: the package ends every running Shoal, so none could wait for the end and open the new one."""
     command = f"sudo apt install {shlex.quote(str(path))}"
     by_hand = Handed(
         then=Then.STAY,
-        sentence=f"This system does not let Shoal ask for its owner's password: install it with {command}",
+        sentence=f"This system doesn't let Shoal ask for its owner's password: install it with {command}",
         command=command,
     )
     if os.geteuid() == 0:
@@ -109,7 +121,17 @@ def _debian(path: Path, say: Say, system: Installer) -> Handed:
     say("The system asks for your password, then installs it.")
     said = path.with_name(SAID)
     words = ["/bin/sh", "-c", _INSTALL, "shoal", str(said), str(os.getpid()), system.reopen, system.home]
-    words += [system.pkexec, system.apt, "install", "--yes", "--", str(path)]
+    words += [
+        system.pkexec,
+        "/bin/sh",
+        "-c",
+        _AS_ROOT,
+        "shoal",
+        str(path),
+        str(file.size),
+        file.sha256,
+        system.apt,
+    ]
     running = subprocess.Popen(
         words,
         stdin=None if sys.stdin.isatty() else subprocess.DEVNULL,  # pkexec asks there where no desktop does
@@ -122,9 +144,11 @@ def _debian(path: Path, say: Say, system: Installer) -> Handed:
     if code == 0:
         return Handed(then=Then.RESTART, sentence="It is installed.")
     if code == _DISMISSED:
-        raise UpdateError("Nothing was installed: the system's question for the password was not answered.")
+        raise UpdateError("Nothing was installed: the system's question for the password wasn't answered.")
     if code == _REFUSED:
         return by_hand
+    if code == _CHANGED:
+        raise UpdateError(f"Nothing was installed: {path} was changed after it was checked. Download it again.")
     last = _last_line(said.read_bytes()) or code
     raise UpdateError(f"The system's package manager refused ({last}): try {command} in a terminal.")
 
@@ -140,7 +164,7 @@ def _replaced(path: Path, file: File, program: Path, say: Say) -> Handed:
         with files.staged(program) as fresh:
             shutil.copyfile(path, fresh)
             if not fetch.right(fresh, file):
-                raise UpdateError(f"{fresh} could not be written as it should: try again.")
+                raise UpdateError(f"{fresh} couldn't be written as it should: try again.")
             fresh.chmod(program.stat().st_mode | 0o500)
             shutil.copy2(program, previous)
     except OSError as error:
@@ -167,7 +191,7 @@ def _run(command: list[str]) -> tuple[int, str]:
         )
     except OSError as error:
         raise UpdateError(
-            f"{command[0]} cannot be started ({error.strerror}): open the file yourself, {command[-1]}."
+            f"{command[0]} can't be started ({error.strerror}): open the file yourself, {command[-1]}."
         ) from error
     return done.returncode, _last_line(done.stderr or done.stdout)
 

@@ -60,6 +60,11 @@ def program(environment: Mapping[str, str] = os.environ) -> list[str]:
             return [sys.executable]
 
 
+def again() -> list[str]:
+    """The words that start this very installation from within it."""
+    return [sys.executable, "-m", "app.cli"] if form() == "checkout" else program()
+
+
 def typed(environment: Mapping[str, str] = os.environ) -> str:
     """What its owner types in a terminal to start it; a command and its options follow."""
     match form(environment):

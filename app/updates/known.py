@@ -26,7 +26,7 @@ DAY_S = 24 * 3600.0
 AGAIN_S = 4 * 3600.0
 """After an attempt that failed."""
 _KEPT = ("feed.json", "feed.json.sig", "installer.log", ".lock")
-_BUSY = "Another Shoal is just fetching or installing the new version: wait for it, then try again."
+_BUSY = "Another Shoal is downloading or installing the new version: wait for it, then try again."
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):

@@ -44,7 +44,7 @@ def trust(path: Path | None = None) -> Trust:
     except FileNotFoundError:
         raise Checkout from None
     except (OSError, msgspec.MsgspecError) as error:
-        raise UpdateError(f"{path} cannot be read ({error}): install Shoal again.") from error
+        raise UpdateError(f"{path} can't be read ({error}): install Shoal again.") from error
 
 
 def trust_file(keys: tuple[str, ...], feeds: tuple[str, ...]) -> bytes:

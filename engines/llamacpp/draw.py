@@ -41,7 +41,7 @@ class Drawer:
         total_R = ends_RB[:, -1]
         if not np.isfinite(total_R).all():
             raise EngineError(
-                "The model produced numbers that are not finite: go back to an earlier checkpoint."
+                "The model produced numbers that aren't finite: go back to an earlier checkpoint."
             )
         wanted_R = uniforms_R * total_R
         block_R = np.minimum((ends_RB <= wanted_R[:, None]).sum(1), len(self._starts) - 1)

@@ -66,7 +66,7 @@ class LlamaEngine(TorchEngine):
         fitting = free_memory(self._base.placement.device) // 2 // self._follower.row_bytes(tokens)
         if fitting < 1:
             raise EngineError(
-                f"An answer of {tokens} tokens does not fit into the free memory: choose a smaller model "
+                f"An answer of {tokens} tokens doesn't fit into the free memory: choose a smaller model "
                 "or shorter answers."
             )
         if fitting < most:

@@ -38,11 +38,11 @@ def available() -> str:
         library()
     except ImportError:
         how = repair("llamacpp", ", which needs a C++ compiler")
-        return f"llama.cpp is not installed: {how}, or choose the torch engine."
+        return f"llama.cpp isn't installed: {how}, or choose the torch engine."
     except (OSError, RuntimeError, FileNotFoundError, AttributeError) as error:
         said = " ".join(str(error).split())[:200]
         how = command("pack repair" if installed() else "setup --engine llamacpp")
-        return f"llama.cpp does not load here ({said}): install it again with {how}."
+        return f"llama.cpp doesn't load here ({said}): install it again with {how}."
     return ""
 
 

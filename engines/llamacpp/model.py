@@ -49,7 +49,7 @@ class Model:
             params.use_extra_bufts = False
         pointer = llama.llama_model_load_from_file(str(path).encode(), params)
         if not pointer:
-            raise EngineError(f"llama.cpp cannot open {path.name}: delete it, and it is made again.")
+            raise EngineError(f"llama.cpp can't open {path.name}: delete it, and it is made again.")
         self.pointer = pointer
         self.close = weakref.finalize(self, llama.llama_model_free, pointer)
         self.vocabulary = int(llama.llama_vocab_n_tokens(llama.llama_model_get_vocab(pointer)))
@@ -63,7 +63,7 @@ class LoadedAdapter:
         pointer = llama.llama_adapter_lora_init(model.pointer, str(path).encode())
         if not pointer:
             raise AdapterError(
-                f"llama.cpp cannot read the adapter {path.name}: start with the model it was made for, or go "
+                f"llama.cpp can't read the adapter {path.name}: start with the model it was made for, or go "
                 "back to an earlier checkpoint."
             )
         self.pointer = pointer
@@ -208,7 +208,7 @@ class Context:
             raise EngineError("llama.cpp ran out of room for its key-value cache: choose shorter answers.")
         if code:
             raise EngineError(
-                f"llama.cpp could not compute a batch (code {code}): close other programs, or choose the "
+                f"llama.cpp couldn't compute a batch (code {code}): close other programs, or choose the "
                 "torch engine."
             )
 

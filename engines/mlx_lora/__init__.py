@@ -30,14 +30,14 @@ def available() -> str:
         return "MLX runs on Macs with Apple Silicon, and for tests on Linux: choose another engine."
     for package in ("mlx", "mlx_lm"):
         if importlib.util.find_spec(package) is None:
-            return f"MLX is not installed: {repair('mlx')}."
+            return f"MLX isn't installed: {repair('mlx')}."
     try:
         import mlx.core as mx
 
         mx.eval(mx.ones(1) + 1)
     except (ImportError, OSError, RuntimeError) as error:
         said = " ".join(str(error).split())[:200]
-        return f"MLX does not load ({said}): {repair('mlx')}, or choose another engine."
+        return f"MLX doesn't load ({said}): {repair('mlx')}, or choose another engine."
     return ""
 
 

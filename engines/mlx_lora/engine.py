@@ -44,9 +44,9 @@ class MlxEngine:
         self._folder = open_folder(path)
         shape = read_architecture(self._folder.config)
         if shape is None:
-            kind = self._folder.config.get("model_type", "unknown")
+            kind = str(self._folder.config.get("model_type", "unknown"))[:40]
             raise EngineError(
-                f"The MLX engine does not know the architecture {kind!r} of {self._folder.name} "
+                f"The MLX engine doesn't know the architecture {kind!r} of {self._folder.name} "
                 f"(it knows {', '.join(KNOWN)}): choose the torch engine."
             )
         parameters = count_parameters(self._folder)
@@ -71,7 +71,7 @@ class MlxEngine:
         limits = measured(self._network, free_memory(self._on_gpu), self._on_gpu)
         limits.tokens = max(1, round(limits.tokens * options.get("batch_share", 1.0)))
         if limits.checkpointing:
-            self.notes.append("Memory is short: the learner computes layers twice instead of keeping them.")
+            self.notes.append("Memory is short: it computes layers twice instead of keeping them.")
         self._merges = True
         self._learner = Learner(self._network, limits, self.notes.append)
         self._adapter = Adapter(self._network.places, rank, seed)
@@ -171,5 +171,5 @@ def _load(folder: Folder, shape: Architecture, dtype: mx.Dtype, rank: int) -> Ne
         if not is_out_of_memory(error):
             raise
         raise EngineError(
-            f"{folder.name} does not fit into memory: close other programs or choose a smaller model."
+            f"{folder.name} doesn't fit into memory: close other programs or choose a smaller model."
         ) from error

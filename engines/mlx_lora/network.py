@@ -46,7 +46,7 @@ class Network:
         except ValueError as error:
             said = " ".join(str(error).split())[:200]
             raise EngineError(
-                f"{folder.name} has other weights than its config.json says ({said}): fetch the model again."
+                f"{folder.name} has other weights than its config.json says ({said}): download the model again."
             ) from error
         mx.eval(self.plain.parameters())
         _check_rope(self.plain, shape, folder.name)
@@ -138,7 +138,7 @@ def _read(folder: Folder, dtype: mx.Dtype) -> dict[str, mx.array]:
             read: Any = mx.load(str(file))
             weights.update(read)
     except RuntimeError as error:
-        raise EngineError(f"The weights of {folder.name} are damaged: fetch the model again.") from error
+        raise EngineError(f"The weights of {folder.name} are damaged: download the model again.") from error
     return {
         name: array.astype(dtype) if mx.issubdtype(array.dtype, mx.floating) else array
         for name, array in weights.items()

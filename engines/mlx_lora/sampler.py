@@ -92,7 +92,7 @@ def _run(
                 token_R, place_R = token_R[mx.array(going)], place_R[going]
         logits_RV = rollout.advance(token_R)
     if not np.isfinite(logps_RT).all():
-        raise EngineError("The model produced numbers that are not finite: go back to an earlier checkpoint.")
+        raise EngineError("The model produced numbers that aren't finite: go back to an earlier checkpoint.")
     seen = slice(step + 1)
     found = [_cut(ids[seen], logps[seen], stops) for ids, logps in zip(tokens_RT, logps_RT, strict=True)]
     return [found[first : first + request.n] for first in range(0, rows, request.n)]

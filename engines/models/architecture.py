@@ -5,6 +5,7 @@ Rotary settings have two spellings: `rope_parameters` (transformers 5), `rope_th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,11 @@ from engines.contract import EngineError
 
 KNOWN = ("qwen2", "qwen3", "llama")
 """Model types of our own decoder. They differ only in biases and in norms on queries and keys."""
+
+
+_MOST = 2**24
+"""No size of a decoder is larger: the longest contexts and largest vocabularies are far below."""
+_LONGEST = 120
 
 
 class Rope(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +53,31 @@ class Architecture(msgspec.Struct, frozen=True, kw_only=True):
 def read_architecture(config: Mapping[str, Any]) -> Architecture | None:
     """The decoder that config.json describes, or None where only transformers can run it.
 
-    Raises EngineError when a known family lacks a size."""
+    Raises EngineError where a known family lacks a size, or has one that no decoder has."""
+    try:
+        found = _read(config)
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
+        said = f"{type(error).__name__}: {error}"[:_LONGEST]
+        raise EngineError(f"The model's config.json is damaged ({said}): download the model again.") from error
+    if found is not None and not _possible(found):
+        raise EngineError("The model's config.json has sizes that no model has: download the model again.")
+    return found
+
+
+def _possible(shape: Architecture) -> bool:
+    sizes = ("hidden", "layers", "heads", "kv_heads", "head_dim", "inner", "vocabulary", "context")
+    rope = shape.rope
+    numbers = (rope.theta, rope.factor, rope.low_freq_factor, rope.high_freq_factor, rope.original_context)
+    return (
+        all(0 < getattr(shape, size) <= _MOST for size in sizes)
+        and shape.heads % shape.kv_heads == 0
+        and shape.head_dim % 2 == 0
+        and 0 <= shape.eps < 1
+        and all(0 < number < math.inf for number in numbers)
+    )
+
+
+def _read(config: Mapping[str, Any]) -> Architecture | None:
     family = config.get("model_type")
     if family not in KNOWN or config.get("hidden_act", "silu") != "silu":
         return None
@@ -58,25 +88,22 @@ def read_architecture(config: Mapping[str, Any]) -> Architecture | None:
     rope = _read_rope(config)
     if rope is None or config.get("partial_rotary_factor", 1.0) != 1.0:
         return None
-    try:
-        heads = int(config["num_attention_heads"])
-        hidden = int(config["hidden_size"])
-        return Architecture(
-            family=family,
-            hidden=hidden,
-            layers=int(config["num_hidden_layers"]),
-            heads=heads,
-            kv_heads=int(config.get("num_key_value_heads") or heads),
-            head_dim=int(config.get("head_dim") or (128 if family == "qwen3" else hidden // heads)),
-            inner=int(config["intermediate_size"]),
-            vocabulary=int(config["vocab_size"]),
-            context=int(config.get("max_position_embeddings") or 2048),
-            eps=float(config.get("rms_norm_eps", 1e-6)),
-            tied=bool(config.get("tie_word_embeddings", False)),
-            rope=rope,
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise EngineError(f"The model's config.json is damaged ({error!r}): fetch the model again.") from error
+    heads = int(config["num_attention_heads"])
+    hidden = int(config["hidden_size"])
+    return Architecture(
+        family=family,
+        hidden=hidden,
+        layers=int(config["num_hidden_layers"]),
+        heads=heads,
+        kv_heads=int(config.get("num_key_value_heads") or heads),
+        head_dim=int(config.get("head_dim") or (128 if family == "qwen3" else hidden // heads)),
+        inner=int(config["intermediate_size"]),
+        vocabulary=int(config["vocab_size"]),
+        context=int(config.get("max_position_embeddings") or 2048),
+        eps=float(config.get("rms_norm_eps", 1e-6)),
+        tied=bool(config.get("tie_word_embeddings", False)),
+        rope=rope,
+    )
 
 
 def _read_rope(config: Mapping[str, Any]) -> Rope | None:

@@ -6,6 +6,7 @@ Nothing here asks the hub. What the file says of a revision, a size or a digest 
 from __future__ import annotations
 
 import functools
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Annotated
 
@@ -99,6 +100,20 @@ def find(id: str) -> Entry | None:
     return next(
         (one for one in catalogue().models if wanted and wanted in (one.id.casefold(), one.short)), None
     )
+
+
+def nearest(name: str) -> Entry:
+    """The entry whose name is most like what was typed.
+
+    >>> nearest("smolm2-360").id, nearest("qwen-0.5b").id
+    ('HuggingFaceTB/SmolLM2-360M-Instruct', 'Qwen/Qwen2.5-0.5B-Instruct')
+    """
+
+    def alike(entry: Entry) -> float:
+        names = (entry.short, entry.id, entry.id.split("/")[1], entry.title)
+        return max(SequenceMatcher(None, name.casefold(), one.casefold()).ratio() for one in names)
+
+    return max(catalogue().models, key=alike)
 
 
 def full_name(model: str) -> str:

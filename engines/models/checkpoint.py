@@ -59,7 +59,7 @@ def save(
         flush(folder)
     except OSError as error:
         raise EngineError(
-            f"The adapter could not be saved in {folder} ({error.strerror}): free some space."
+            f"The adapter couldn't be saved in {folder} ({error.strerror}): free some space."
         ) from error
 
 

@@ -52,7 +52,7 @@ def check_target(to: Path) -> None:
     if to.is_dir() and not any(to.iterdir()):
         return
     if to.exists() or to.is_symlink():
-        raise EngineError(f"{to} is there already: choose a folder that does not exist or is empty.")
+        raise EngineError(f"{to} is there already: choose a folder that doesn't exist or is empty.")
 
 
 def write(order: Order, to: Path, progress: Callable[[float], None] | None = None) -> None:

@@ -36,7 +36,7 @@ def open_folder(path: Path) -> Folder:
         raise EngineError(f"There is no model folder at {path}: check the path or give the name of a model.")
     if not (path / "config.json").is_file():
         raise EngineError(
-            f"{path} has no config.json, so it is not a model folder: give the one with the model's files."
+            f"{path} has no config.json, so it isn't a model folder: give the one with the model's files."
         )
     config = read_json(path / "config.json")
     files = tuple(sorted(path.glob("model*.safetensors"))) or tuple(
@@ -50,10 +50,10 @@ def open_folder(path: Path) -> Folder:
                 f"{path.name} holds its weights only as pickle files, which can run code and are never opened: "
                 "take a version of the model with .safetensors files."
             )
-        raise EngineError(f"{path.name} has no .safetensors weights: fetch the model again.")
+        raise EngineError(f"{path.name} has no .safetensors weights: download the model again.")
     if "quantization_config" in config:
         raise EngineError(
-            f"{path.name} is quantised, and that cannot be trained here: take the unquantised model."
+            f"{path.name} is quantised, and that can't be trained here: take the unquantised model."
         )
     return Folder(path=path, name=_name(path), config=config, files=files)
 
@@ -69,9 +69,9 @@ def read_json(path: Path) -> dict[str, Any]:
     """A JSON object, or EngineError when the file is damaged."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise EngineError(
-            f"{path.name} of the model in {path.parent} cannot be read: fetch the model again."
+            f"{path.name} of the model in {path.parent} can't be read: download the model again."
         ) from error
 
 
@@ -112,4 +112,4 @@ def open_weights(file: Path, framework: str = "pt") -> Iterator[Any]:
         with safe_open(str(file), framework=framework) as tensors:
             yield tensors
     except (SafetensorError, OSError) as error:
-        raise EngineError(f"The weights in {file.name} are damaged: fetch the model again.") from error
+        raise EngineError(f"The weights in {file.name} are damaged: download the model again.") from error

@@ -154,7 +154,7 @@ def _file(path: Path, program: str, title: str = "") -> Found | None:
     except FileNotFoundError:
         return None
     except (OSError, EngineError) as error:
-        shape, problem = None, str(error) if isinstance(error, EngineError) else f"{path.name} cannot be read."
+        shape, problem = None, str(error) if isinstance(error, EngineError) else f"{path.name} can't be read."
         size = 0 if isinstance(error, OSError) else size
     return Found(
         name=str(path),

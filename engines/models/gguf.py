@@ -103,7 +103,7 @@ def _told(to: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise EngineError(
-            f"{to.name} could not be written to {to.parent} ({error.strerror}): free some space or choose "
+            f"{to.name} couldn't be written to {to.parent} ({error.strerror}): free some space or choose "
             "another folder."
         ) from error
 
@@ -140,7 +140,7 @@ def architecture(model: Folder) -> Architecture:
     shape = read_architecture(model.config)
     if shape is None and model.config.get("model_type") in KNOWN:
         raise EngineError(
-            f"{model.name} attends or turns positions in a way that is not converted here (a sliding window, a "
+            f"{model.name} attends or turns positions in a way that isn't converted here (a sliding window, a "
             "rotary scaling): use the torch engine, or export it as peft or merged."
         )
     if shape is None:
@@ -220,7 +220,7 @@ class _Plan:
         stray = [name for name in self._holders if name not in known and "rotary_emb" not in name]
         if stray:
             raise EngineError(
-                f"{model.name} has weights that llama.cpp does not know ({min(stray)}): use the torch engine."
+                f"{model.name} has weights that llama.cpp doesn't know ({min(stray)}): use the torch engine."
             )
         self._types = {tensor.name: self._type(tensor) for tensor in self._tensors}
         self.bytes = sum(self._bytes(tensor) for tensor in self._tensors)
@@ -229,11 +229,11 @@ class _Plan:
         if tensor.name not in self._holders:
             if tensor.optional:
                 return False
-            raise EngineError(f"{self._model.name} lacks the weights {tensor.name}: fetch the model again.")
+            raise EngineError(f"{self._model.name} lacks the weights {tensor.name}: download the model again.")
         if tuple(self._holders[tensor.name].get_slice(tensor.name).get_shape()) != tensor.shape:
             raise EngineError(
-                f"{self._model.name} has {tensor.name} in another shape than its config.json says: fetch the "
-                "model again."
+                f"{self._model.name} has {tensor.name} in another shape than its config.json says: "
+                "download the model again."
             )
         return True
 
@@ -275,7 +275,7 @@ class _Plan:
         read: Any = self._holders[tensor.name].get_tensor(tensor.name)
         if not read.is_floating_point():
             raise EngineError(
-                f"{self._model.name} is quantised ({tensor.name}), and that cannot be converted: take the "
+                f"{self._model.name} is quantised ({tensor.name}), and that can't be converted: take the "
                 "unquantised model."
             )
         layer = tensor.name.removesuffix(".weight")
@@ -300,6 +300,6 @@ def _check_space(to: Path, needed: int) -> None:
     free = shutil.disk_usage(to.parent).free
     if free < needed + _SPARE:
         raise EngineError(
-            f"{to.name} needs {(needed + _SPARE) >> 20} MB and {free >> 20} MB are free in {to.parent}: make "
-            "some room or choose another folder."
+            f"{to.name} needs {(needed + _SPARE) >> 20} MB and {free >> 20} MB are free in {to.parent}: "
+            "free up some space or choose another folder."
         )

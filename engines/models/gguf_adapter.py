@@ -53,5 +53,5 @@ def write_state(
             writer.close()
     except OSError as error:
         raise EngineError(
-            f"The adapter could not be written to {to} ({error.strerror}): free some space."
+            f"The adapter couldn't be written to {to} ({error.strerror}): free some space."
         ) from error

@@ -118,12 +118,12 @@ def architecture(settings: Mapping[str, Any], header: Header, name: str) -> Arch
     for target, tensor in wanted.items():
         if target not in header.tensors:
             if not tensor.optional:
-                raise EngineError(f"{name} lacks the weights {target}: fetch the file again.")
+                raise EngineError(f"{name} lacks the weights {target}: download the file again.")
         elif header.tensors[target][0] != tensor.shape:
-            raise EngineError(f"{name} has {target} in another shape than its header says: fetch it again.")
+            raise EngineError(f"{name} has {target} in another shape than its header says: download it again.")
     if stray := set(header.tensors) - set(wanted) - {ROPE_FACTORS}:
         raise EngineError(
-            f"{name} has weights that are not known here ({min(stray)[:80]!a}): choose another model."
+            f"{name} has weights that aren't known here ({min(stray)[:80]!a}): choose another model."
         )
     return shape
 
@@ -150,7 +150,7 @@ def _rope(values: _Values, settings: Mapping[str, Any], factors: np.ndarray[Any,
         known = rope_factors(shape) if shape is not None else None
         if known is not None and known.shape == factors.shape and np.allclose(known, factors, rtol=1e-3):
             return {**plain, **stretched}
-    raise EngineError(f"{values.name} turns positions in a way that is not known here: choose another model.")
+    raise EngineError(f"{values.name} turns positions in a way that isn't known here: choose another model.")
 
 
 class _Values:
@@ -176,13 +176,13 @@ class _Values:
 
     def refuse(self, key: str) -> NoReturn:
         raise EngineError(
-            f"{self.name} cannot be read here, because of what it says of {self.family}.{key}: choose another "
+            f"{self.name} can't be read here, because of what it says of {self.family}.{key}: choose another "
             "model."
         )
 
 
 def _unlike(name: str) -> EngineError:
-    return EngineError(f"{name} computes in a way that is not known here: choose another model.")
+    return EngineError(f"{name} computes in a way that isn't known here: choose another model.")
 
 
 def title(header: Header, path: Path) -> str:

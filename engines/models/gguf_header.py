@@ -57,7 +57,7 @@ def read(path: Path, arrays: Collection[str] = ()) -> Header:
         raise _damaged(path) from error
     if header.bytes > size:
         raise EngineError(
-            f"{path.name} is cut off ({size} of {header.bytes} bytes): delete it, and it is made or fetched "
+            f"{path.name} is cut off ({size} of {header.bytes} bytes): delete it, and it is made or downloaded "
             "again."
         )
     return header
@@ -77,7 +77,7 @@ def glimpse(path: Path) -> Header:
 
 def _damaged(path: Path) -> EngineError:
     return EngineError(
-        f"{path.name} is no GGUF file or is damaged: delete it, and it is made or fetched again."
+        f"{path.name} is no GGUF file or is damaged: delete it, and it is made or downloaded again."
     )
 
 

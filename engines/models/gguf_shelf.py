@@ -101,7 +101,7 @@ class GgufShelf:
             return self._take(path, plan, tell)
         except OSError as error:
             raise EngineError(
-                f"{path.name} could not be taken over into {self.root} ({error.strerror or error}): free some "
+                f"{path.name} couldn't be added into {self.root} ({error.strerror or error}): free some "
                 "space, or check that it can be read."
             ) from error
 
@@ -169,7 +169,7 @@ class GgufShelf:
         if needed + DISK_SPARE > free:
             raise EngineError(
                 f"{name} takes {in_bytes(needed)} to learn with, and {in_bytes(free)} are free on the disk "
-                f"that holds {self.root}: make some room, or move the data folder."
+                f"that holds {self.root}: free up some space, or move the data folder."
             )
 
 

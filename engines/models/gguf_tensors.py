@@ -71,7 +71,7 @@ def check(shape: Architecture, model: str) -> None:
 
 def _unsupported(model: str, why: str) -> EngineError:
     return EngineError(
-        f"{model} cannot become a GGUF file ({why}): use the torch engine, or export it as peft or merged."
+        f"{model} can't become a GGUF file ({why}): use the torch engine, or export it as peft or merged."
     )
 
 

@@ -162,7 +162,7 @@ def _tokens(settings: Mapping[str, Any], rows: int, name: str) -> tuple[list[str
         words[token["id"]] = (token["content"], int(kind))
     texts = {word for word, _ in words.values()}
     if not words or max(words) >= rows or len(texts) != len(words) or "" in texts:
-        raise EngineError(f"The tokenizer of {name} belongs to another model: fetch the model again.")
+        raise EngineError(f"The tokenizer of {name} belongs to another model: download the model again.")
     unused = int(gguf.TokenType.UNUSED)
     found = [words.get(id) or (f"[PAD{id}]", unused) for id in range(rows)]
     if len({word for word, _ in found}) != rows:

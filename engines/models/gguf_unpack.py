@@ -58,7 +58,7 @@ class Plan:
         self.shape: Architecture = gguf_config.architecture(self.config, self.header, name)
         for kind in {kind for _, kind in self.header.tensors.values()} - READABLE:
             raise EngineError(
-                f"{name} holds weights in the format {kind.name}, which is not read here: choose the same "
+                f"{name} holds weights in the format {kind.name}, which isn't read here: choose the same "
                 "model in Q8_0, Q4_K_M or F16."
             )
         self.words = gguf_words.read(self.header, self.shape.vocabulary, name)
@@ -79,7 +79,7 @@ class Plan:
             return None
         shape, kind = found
         if kind is not GGMLQuantizationType.F32 or len(shape) != 1 or shape[0] > 2**12:
-            raise EngineError(f"{self.path.name} has damaged rope_freqs: fetch the file again.")
+            raise EngineError(f"{self.path.name} has damaged rope_freqs: download the file again.")
         start, length = self.header.places[ROPE_FACTORS]
         with self.path.open("rb") as file:
             file.seek(start)
@@ -150,7 +150,7 @@ class Plan:
 
     def _damaged(self, tensor: Expected) -> EngineError:
         return EngineError(
-            f"The weights {tensor.target} in {self.path.name} are damaged: fetch the file again."
+            f"The weights {tensor.target} in {self.path.name} are damaged: download the file again."
         )
 
 

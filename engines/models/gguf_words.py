@@ -48,7 +48,7 @@ def read(header: Header, rows: int, name: str) -> Words:
     pre = _SAME.get(str(said), said)
     if pre not in CUTS:
         raise EngineError(
-            f"{name} cuts text in a way that is not known here ({str(said)[:40]!a}): take the model as a "
+            f"{name} cuts text in a way that isn't known here ({str(said)[:40]!a}): take the model as a "
             "folder with a tokenizer.json."
         )
     tokens, merges = _texts(header, TOKENS), _texts(header, MERGES)
@@ -178,4 +178,4 @@ def _id(header: Header, key: str, rows: int) -> int | None:
 
 
 def _damaged(name: str) -> EngineError:
-    return EngineError(f"The tokenizer of {name} is damaged: fetch the file again, or choose another model.")
+    return EngineError(f"The tokenizer of {name} is damaged: download the file again, or choose another model.")

@@ -88,10 +88,10 @@ def read(host: str, id: str, description: bytes) -> Plan:
         found = msgspec.json.decode(description, type=_Description)
     except (msgspec.MsgspecError, UnicodeError) as error:
         raise HubError(
-            f"What {host} says about {id} cannot be understood: check the mirror, or try later."
+            f"What {host} says about {id} can't be understood: check the mirror, or try later."
         ) from error
     if not re.fullmatch(r"[0-9a-f]{40}", found.sha):
-        raise HubError(f"{host} does not say which version of {id} it has: check the mirror.")
+        raise HubError(f"{host} doesn't say which version of {id} it has: check the mirror.")
     names = [one.rfilename for one in found.siblings]
     wanted = needed(names)
     pieces = [one.piece for one in found.siblings if one.rfilename in wanted]
@@ -120,8 +120,8 @@ def check(id: str, names: list[str], pieces: list[Piece]) -> None:
     if not any(name.endswith(".safetensors") for name in chosen):
         if any(name.endswith(PICKLES) for name in names):
             raise HubError(
-                f"{id} has its weights only as pickle files, which can run code and are never fetched: take a "
-                "version of the model with .safetensors files."
+                f"{id} has its weights only as pickle files, which can run code and are never downloaded: "
+                "take a version of the model with .safetensors files."
             )
         if any(name.endswith(".gguf") for name in names):
             raise HubError(
@@ -151,16 +151,16 @@ def refusal(host: str, id: str, status: int, code: str, signed_in: bool) -> str:
     own word for it."""
     gated, page = code == "GatedRepo", f"huggingface.co/{id}"
     if status == 401 and signed_in:
-        return f"{host} does not know the access token: make a new one and save it again."
+        return f"{host} doesn't know the access token: make a new one and save it again."
     if gated and signed_in:
-        return f"Your account has not been given {id} yet: accept its licence at {page} and try again."
+        return f"Your account hasn't been given {id} yet: accept its licence at {page} and try again."
     if gated or status == 401:
         return (
             f"{host} gives {id} only to those who sign in, or has no such model: check the name, accept the "
             f"licence at {page}, and save an access token ({command('models token')}, or HF_TOKEN)."
         )
     if status == 403:
-        return f"{host} refuses {id}: your access token has not the right to read it; make one that has."
+        return f"{host} refuses {id}: your access token hasn't the right to read it; make one that has."
     if status == 404:
         return f"{host} has no model {id} in that version: check its name."
     return ""

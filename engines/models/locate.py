@@ -57,7 +57,7 @@ def _of_file(file: Path, home: Path | None, tell: Callable[[float], None] | None
     if not file.is_file():
         raise EngineError(f"There is no file {file}: check its name.")
     if not make:
-        raise EngineError(f"{file.name} has not been taken over yet: run {command(f'models get {file}')}.")
+        raise EngineError(f"{file.name} hasn't been added yet: run {command(f'models get {file}')}.")
     return shelf.take(file, tell)
 
 
@@ -75,6 +75,6 @@ def _cached(name: str) -> Path:
         folder = Path(snapshot_download(name, local_files_only=True))
     except (LocalEntryNotFoundError, ValueError, OSError) as error:
         raise EngineError(
-            f"The model {name} is not on this computer: run {command(f'models get {name}')}, or choose starter."
+            f"The model {name} isn't on this computer: run {command(f'models get {name}')}, or choose starter."
         ) from error
     return folder

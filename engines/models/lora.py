@@ -59,7 +59,7 @@ class Lora:
             shape = shapes.get(layer)
             if shape is None:
                 raise AdapterError(
-                    f"The adapter has {layer}, which this model has not: start with its own model."
+                    f"The adapter has {layer}, which this model hasn't: start with its own model."
                 )
             if (pair.b.shape[0], pair.a.shape[1]) != tuple(shape):
                 raise AdapterError(f"The adapter's {layer} is of another model: start with its own.")
@@ -98,7 +98,7 @@ def read_state(folder: Path) -> tuple[dict[str, Array], float]:
     for key in _UNKNOWN:
         if config.get(key):
             raise AdapterError(
-                f"The adapter in {folder} uses {key}, which is not known here: take a plain LoRA."
+                f"The adapter in {folder} uses {key}, which isn't known here: take a plain LoRA."
             )
     if config.get("peft_type") != "LORA" or config.get("bias", "none") != "none":
         raise AdapterError(f"The adapter in {folder} is no plain LoRA: take one of that kind.")

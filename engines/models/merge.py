@@ -74,7 +74,7 @@ def check_room(folder: Path, needed: int) -> None:
     if there < needed:
         raise EngineError(
             f"{folder.name} needs {-(-needed // 2**20)} MB and {there >> 20} MB are free in {folder.parent}: "
-            "make some room or choose another folder."
+            "free up some space or choose another folder."
         )
 
 
@@ -86,7 +86,7 @@ def saying(to: Path) -> Iterator[None]:
     except (OSError, SafetensorError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise EngineError(
-            f"{to.name} could not be written to {to.parent} ({why}): free some space or choose another folder."
+            f"{to.name} couldn't be written to {to.parent} ({why}): free some space or choose another folder."
         ) from error
 
 

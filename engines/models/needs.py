@@ -166,7 +166,9 @@ def fits(model: Needs, memory: Memory, disk_free: int) -> Fit:
         )
     elif model.disk and model.disk + DISK_SPARE > disk_free:
         verdict = Verdict.NO_DISK
-        said = f"It takes {in_bytes(model.disk)} of disk, and {in_bytes(disk_free)} are free: make some room."
+        said = (
+            f"It takes {in_bytes(model.disk)} of disk, and {in_bytes(disk_free)} are free: free up some space."
+        )
     elif model.least > memory.free:
         verdict = Verdict.CROWDED
         said = (

@@ -169,9 +169,9 @@ class Shelf:
             return self._forget(folder)
         place, partial = self.place(name), self.partial(name)
         if not place.is_dir() and not partial.is_dir():
-            raise EngineError(f"{name} is not on this computer: {command('models')} lists what is.")
+            raise EngineError(f"{name} isn't on this computer: {command('models')} lists what is.")
         if busy(partial):
-            raise EngineError(f"{name} is being fetched right now: cancel that first.")
+            raise EngineError(f"{name} is being downloaded right now: cancel that first.")
         freed = 0
         for path in (place, partial):
             freed += size(path)

@@ -20,16 +20,22 @@ from tokenizers import Tokenizer
 
 from engines.contract import EngineError, Messages
 from engines.models.folder import Folder, read_json
+from engines.sound import within
 
 _OLDER_TOKENIZERS = ("vocab.json", "tokenizer.model", "spiece.model", "vocab.txt", "tiktoken.model")
 """Without any of these, transformers would make up an empty tokenizer instead of failing."""
+
+TRIAL_S = 20.0
+"""A template that takes longer for one short prompt would stop every round."""
+_LONGEST = 120
 
 _SPECIALS = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token")
 
 
 class ChatTokenizer:
     """`stops` are the tokens that end a sampled completion, `end` the one put behind finished foreign text;
-    `template` is the chat template's text, None without one."""
+    `template` is the chat template's text, None without one; `talks` says whether it shows the model what was
+    said before, so that there is a conversation."""
 
     def __init__(self, folder: Folder) -> None:
         settings = _optional(folder, "tokenizer_config.json")
@@ -43,6 +49,7 @@ class ChatTokenizer:
         self.template = template or _choose(settings.get("chat_template"))
         self._template = _compile(self.template, folder.name)
         self._merges_system = False
+        self.talks = self._try()
         self._controls = {
             id for id, token in self._tokenizer.get_added_tokens_decoder().items() if token.special
         }
@@ -63,9 +70,19 @@ class ChatTokenizer:
             )
         return frozenset(stops), stops[0]
 
-    @property
-    def talks(self) -> bool:
-        """Whether the chat template shows the model what was said before, so that there is a conversation."""
+    def _try(self) -> bool:
+        """Raises EngineError for a template that takes too long, or refuses every prompt."""
+        trial = [{"role": "system", "content": "ping"}, {"role": "user", "content": "pong"}]
+        try:
+            within(TRIAL_S, lambda: self.prompt(trial))
+            return within(TRIAL_S, self._shows_what_was_said)
+        except TimeoutError as error:
+            raise EngineError(
+                f"The chat template of {self._name} takes longer than {TRIAL_S:.0f} seconds for one prompt: "
+                "choose another model."
+            ) from error
+
+    def _shows_what_was_said(self) -> bool:
         said = [("user", "ping"), ("assistant", "pong"), ("user", "pang")]
         try:
             text = self.render([{"role": role, "content": words} for role, words in said], answering=True)
@@ -90,7 +107,7 @@ class ChatTokenizer:
             text = self._render(plain)
         except jinja2.TemplateError as error:
             raise EngineError(
-                f"The chat template of {self._name} refuses the prompt ({error}): choose another model."
+                f"The chat template of {self._name} refuses the prompt ({_line(error)}): choose another model."
             ) from error
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         if not ids:
@@ -120,9 +137,14 @@ class ChatTokenizer:
     def render(self, messages: list[dict[str, str]], answering: bool) -> str:
         """The chat template filled in; `answering` ends it where the model's answer begins. Raises
         jinja2.TemplateError."""
-        return self._template.render(
-            messages=messages, tools=None, documents=None, add_generation_prompt=answering, **self._special
-        )
+        try:
+            return self._template.render(
+                messages=messages, tools=None, documents=None, add_generation_prompt=answering, **self._special
+            )
+        except jinja2.TemplateError:
+            raise
+        except Exception as error:  # a template is a program of somebody else's
+            raise jinja2.TemplateError(f"{type(error).__name__}: {str(error)[:_LONGEST]}") from error
 
     def completion(self, text: str, finished: bool) -> list[int]:
         """Foreign text as token ids. Whatever spells a control token in it stays mere text, or is left out by
@@ -147,9 +169,11 @@ def _open_tokenizer(folder: Folder) -> tuple[Tokenizer, str | None]:
         try:
             return Tokenizer.from_file(str(file)), None
         except Exception as error:  # the library raises nothing narrower
-            raise EngineError(f"tokenizer.json of {folder.name} is damaged: fetch the model again.") from error
+            raise EngineError(
+                f"tokenizer.json of {folder.name} is damaged: download the model again."
+            ) from error
     if not any((folder.path / older).is_file() for older in _OLDER_TOKENIZERS):
-        raise EngineError(f"{folder.name} has no tokenizer: fetch the model again.")
+        raise EngineError(f"{folder.name} has no tokenizer: download the model again.")
     try:  # only here: it converts older formats, and takes a second to import
         from transformers import AutoTokenizer
     except ModuleNotFoundError as error:
@@ -161,7 +185,9 @@ def _open_tokenizer(folder: Folder) -> tuple[Tokenizer, str | None]:
         loaded: Any = AutoTokenizer.from_pretrained(folder.path, local_files_only=True, trust_remote_code=False)
         return loaded.backend_tokenizer, _choose(loaded.chat_template)
     except (OSError, ValueError, AttributeError, ImportError) as error:
-        raise EngineError(f"{folder.name} has no tokenizer that can be read: fetch the model again.") from error
+        raise EngineError(
+            f"{folder.name} has no tokenizer that can be read: download the model again."
+        ) from error
 
 
 def _optional(folder: Folder, name: str) -> dict[str, Any]:
@@ -233,7 +259,11 @@ def _compile(template: str | None, name: str) -> jinja2.Template:
     environment.globals["dict"] = lambda *args, **kwargs: dict(*args, **kwargs)
     try:
         return environment.from_string(template or _PLAIN)
-    except jinja2.TemplateError as error:
+    except (jinja2.TemplateError, RecursionError, ValueError, SyntaxError, MemoryError, OverflowError) as error:
         raise EngineError(
-            f"The chat template of {name} is damaged ({error}): fetch the model again."
+            f"The chat template of {name} is damaged ({_line(error)}): download the model again."
         ) from error
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:_LONGEST].rstrip(".") or type(error).__name__

@@ -62,6 +62,6 @@ def _digest(file: Path) -> str:
 
 def _other(package: Package) -> EngineError:
     return EngineError(
-        f"The package {package.name} on offer is not the one that Shoal's catalogue names, so nothing of it "
+        f"The package {package.name} on offer isn't the one that Shoal's catalogue names, so nothing of it "
         "was used: try again later, or from another network."
     )

@@ -44,7 +44,7 @@ def place(
     chosen = choose_device(device)
     count = threads if threads is not None else default_threads(parameters, thread_share)
     if count < 1:
-        raise EngineError(f"An engine cannot run on {count} threads: give a number of at least 1.")
+        raise EngineError(f"An engine can't run on {count} threads: give a number of at least 1.")
     torch.set_num_threads(count)
     if chosen.type == "cuda":
         dtype = torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float32

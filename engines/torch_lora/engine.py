@@ -62,7 +62,7 @@ class Base:
         self.limits = learner.measured(self.network, free_memory(self.placement.device))
         self.limits.tokens = max(1, round(self.limits.tokens * batch_share))
         if self.limits.checkpointing:
-            self.note("Memory is short: the learner computes layers twice instead of keeping them.")
+            self.note("Memory is short: it computes layers twice instead of keeping them.")
         self.parameters = parameters
 
     def _check_memory(self, parameters: int, sampler_bytes: int | None) -> None:
@@ -87,16 +87,16 @@ class Base:
 
             return TransformersNetwork(self.folder, device, dtype, self.rank)
         except ModuleNotFoundError as error:
-            kind = self.folder.config.get("model_type", "of an unknown kind")
+            kind = str(self.folder.config.get("model_type", "of an unknown kind"))[:40]
             raise EngineError(
-                f"{self.folder.name} ({kind}) needs the package {error.name}, which is not installed here: "
+                f"{self.folder.name} ({kind}) needs the package {error.name}, which isn't installed here: "
                 "choose another model."
             ) from error
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
             raise EngineError(
-                f"{self.folder.name} does not fit into memory: close other programs or choose a smaller model."
+                f"{self.folder.name} doesn't fit into memory: close other programs or choose a smaller model."
             ) from error
 
     def new_adapter(self, seed: int) -> Adapter:

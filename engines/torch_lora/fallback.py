@@ -127,7 +127,7 @@ class TransformersRollout:
         logits = self._run(torch.tensor(tokens, device=self._device), positions)
         if not hasattr(self._cache, "batch_repeat_interleave"):
             raise EngineError(
-                "This model's architecture cannot answer several times from one prompt: choose another."
+                "This model's architecture can't answer several times from one prompt: choose another."
             )
         self._cache.batch_repeat_interleave(n)
         self._mask = self._mask.repeat_interleave(n, 0)
@@ -171,14 +171,14 @@ def _load(folder: Folder, dtype: torch.dtype) -> Any:
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    family = folder.config.get("model_type", "unknown")
+    family = str(folder.config.get("model_type", "unknown"))[:40]
     try:
         model: Any = AutoModelForCausalLM.from_pretrained(
             folder.path, local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype=dtype
         )
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         raise EngineError(
-            f"{folder.name} cannot be opened: its architecture {family!r} is unknown or its files are damaged: "
+            f"{folder.name} can't be opened: its architecture {family!r} is unknown or its files are damaged: "
             "choose a Qwen2, Qwen3 or Llama model."
         ) from error
     module: Any

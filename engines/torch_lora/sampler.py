@@ -154,7 +154,7 @@ def _collect(
     logps = logps_TNR.permute(1, 2, 0).tolist()
     lengths = length_NR.tolist()
     if not bool(torch.isfinite(logps_TNR).all()):
-        raise EngineError("The model produced numbers that are not finite: go back to an earlier checkpoint.")
+        raise EngineError("The model produced numbers that aren't finite: go back to an earlier checkpoint.")
     stops = set(request.stops)
 
     def row(node: int, index: int) -> Sampled:

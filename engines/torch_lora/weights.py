@@ -95,4 +95,4 @@ class _Reader:
         return out
 
     def _refuse(self, what: str) -> NoReturn:
-        raise EngineError(f"{self._model} {what}: fetch the model again.")
+        raise EngineError(f"{self._model} {what}: download the model again.")

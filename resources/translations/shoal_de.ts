@@ -4,12 +4,52 @@
  <context>
   <name>shoal</name>
   <message>
+   <source>About Shoal</source>
+   <translation>Über Shoal</translation>
+  </message>
+  <message>
+   <source>Version {version}. Data folder: {home}</source>
+   <translation>Version {version}. Datenordner: {home}</translation>
+  </message>
+  <message>
+   <source>Licence: [Apache 2.0]({address}). Free to use, change and share.</source>
+   <translation>Lizenz: [Apache 2.0]({address}). Du darfst Shoal frei benutzen, ändern und weitergeben.</translation>
+  </message>
+  <message>
+   <source>The typeface is Inter (OFL-1.1). Each model has a licence of its own, shown on the page Models.</source>
+   <translation>Die Schrift ist Inter (OFL-1.1). Jedes Modell hat seine eigene Lizenz, sie steht auf der Seite Modelle.</translation>
+  </message>
+  <message>
+   <source>Keys</source>
+   <translation>Tasten</translation>
+  </message>
+  <message>
+   <source>Made with</source>
+   <translation>Gemacht mit</translation>
+  </message>
+  <message>
+   <source>Key</source>
+   <translation>Taste</translation>
+  </message>
+  <message>
+   <source>Package</source>
+   <translation>Paket</translation>
+  </message>
+  <message>
+   <source>Version</source>
+   <translation>Version</translation>
+  </message>
+  <message>
+   <source>Licence</source>
+   <translation>Lizenz</translation>
+  </message>
+  <message>
    <source>Stopped.</source>
    <translation>Angehalten.</translation>
   </message>
   <message>
-   <source>The process with the model ended unexpectedly, most likely because memory ran short: close other programs and ask again.</source>
-   <translation>Der Prozess mit dem Modell ist unerwartet ausgefallen, wahrscheinlich weil der Speicher knapp wurde: Schließe andere Programme und frage noch einmal.</translation>
+   <source>The model stopped, most likely because memory ran short. Close other apps and ask again.</source>
+   <translation>Das Modell ist ausgefallen, wahrscheinlich fehlte Speicher. Schließ andere Programme und frag noch einmal.</translation>
   </message>
   <message>
    <source>Appearance</source>
@@ -20,8 +60,8 @@
    <translation>Farben</translation>
   </message>
   <message>
-   <source>Light, dark, or as the rest of your desktop.</source>
-   <translation>Hell, dunkel oder wie der Rest deines Schreibtischs.</translation>
+   <source>Light, dark, or like the rest of your desktop.</source>
+   <translation>Hell, dunkel oder wie der Rest deines Desktops.</translation>
   </message>
   <message>
    <source>dark mode theme night</source>
@@ -32,8 +72,8 @@
    <translation>Sprache</translation>
   </message>
   <message>
-   <source>Of the window and its tray. Holds when Shoal is opened the next time.</source>
-   <translation>Von Fenster und Symbol in der Leiste. Gilt, wenn Shoal das nächste Mal geöffnet wird.</translation>
+   <source>For the window and the tray. Applies when you reopen Shoal.</source>
+   <translation>Für Fenster und Leiste. Gilt, sobald du Shoal neu öffnest.</translation>
   </message>
   <message>
    <source>translation english german deutsch sprache</source>
@@ -48,8 +88,8 @@
    <translation>Lernen, sobald Shoal geöffnet wird</translation>
   </message>
   <message>
-   <source>Off: it waits until you press Start. A pause is kept either way.</source>
-   <translation>Aus: Es wartet, bis du auf Start drückst. Eine Pause bleibt so oder so bestehen.</translation>
+   <source>Off: it waits until you start it. A pause stays a pause.</source>
+   <translation>Aus: Es wartet, bis du es startest. Eine Pause bleibt Pause.</translation>
   </message>
   <message>
    <source>autostart begin automatic</source>
@@ -57,11 +97,11 @@
   </message>
   <message>
    <source>Company</source>
-   <translation>Mit wem</translation>
+   <translation>Alleine oder zusammen</translation>
   </message>
   <message>
-   <source>Alone, nothing leaves this computer. With others, answers to generated puzzles are exchanged as text.</source>
-   <translation>Allein verlässt nichts diesen Computer. Mit anderen werden Antworten auf erzeugte Rätsel als Text ausgetauscht.</translation>
+   <source>Alone, nothing leaves this computer. With others, only puzzle answers are shared, as plain text.</source>
+   <translation>Allein verlässt nichts diesen Computer. Mit anderen werden nur Rätselantworten geteilt, als Text.</translation>
   </message>
   <message>
    <source>swarm solo peers relay network share offline</source>
@@ -72,8 +112,8 @@
    <translation>Rezept</translation>
   </message>
   <message>
-   <source>How answers become a step. Recommended is what Shoal was tuned with; Paper follows SAPO to the letter.</source>
-   <translation>Wie aus Antworten ein Lernschritt wird. Mit „Empfohlen“ ist Shoal abgestimmt; „Aufsatz“ folgt SAPO aufs Wort.</translation>
+   <source>How your model learns from answers. Recommended is what Shoal is tuned for; Paper follows SAPO exactly.</source>
+   <translation>Wie dein Modell aus Antworten lernt. Auf „Empfohlen“ ist Shoal abgestimmt; „Aufsatz“ folgt genau SAPO.</translation>
   </message>
   <message>
    <source>algorithm sapo grpo loss</source>
@@ -84,8 +124,8 @@
    <translation>Modell</translation>
   </message>
   <message>
-   <source>Which one learns: starter, a name from the page Models, or the path of a model's folder.</source>
-   <translation>Welches lernt: starter, ein Name von der Seite Modelle oder der Pfad eines Modellordners.</translation>
+   <source>The model that learns: starter, a name from Models, or a model's folder.</source>
+   <translation>Das Modell, das lernt: starter, ein Name aus Modelle oder ein Modellordner.</translation>
   </message>
   <message>
    <source>base weights qwen llama smollm choose</source>
@@ -93,11 +133,11 @@
   </message>
   <message>
    <source>Engine</source>
-   <translation>Rechenwerk</translation>
+   <translation>Engine</translation>
   </message>
   <message>
-   <source>The program that computes answers and learns. Shoal takes the fastest that runs on this computer; {doctor} gives the reasons.</source>
-   <translation>Das Programm, das Antworten berechnet und lernt. Shoal nimmt das schnellste, das auf diesem Computer läuft; {doctor} nennt die Gründe.</translation>
+   <source>The program that answers and learns. Shoal picks the fastest one here; {doctor} says why.</source>
+   <translation>Das Programm, das antwortet und lernt. Shoal nimmt das schnellste hier; {doctor} sagt, warum.</translation>
   </message>
   <message>
    <source>torch pytorch llama llamacpp mlx gpu cuda metal speed</source>
@@ -108,20 +148,20 @@
    <translation>Runden zwischen zwei Messungen</translation>
   </message>
   <message>
-   <source>The curve gets a point this often, and two before the first. Each takes about as long as a round.</source>
-   <translation>So oft bekommt die Kurve einen Punkt, und vor dem ersten noch zwei. Jeder kostet etwa so viel Zeit wie eine Runde.</translation>
+   <source>How often the curve gets a new point. Each takes about as long as a round.</source>
+   <translation>Wie oft die Kurve einen neuen Punkt bekommt. Jeder dauert etwa so lang wie eine Runde.</translation>
   </message>
   <message>
    <source>probe held-out curve points</source>
    <translation>messung prüffragen kurve punkte</translation>
   </message>
   <message>
-   <source>Fetch models from</source>
-   <translation>Modelle holen von</translation>
+   <source>Download models from</source>
+   <translation>Modelle herunterladen von</translation>
   </message>
   <message>
-   <source>The address of a mirror. Empty: huggingface.co. A proxy is taken from HTTPS_PROXY, as your other programs do.</source>
-   <translation>Die Adresse eines Spiegels. Leer: huggingface.co. Ein Proxy wird aus HTTPS_PROXY genommen, wie es deine anderen Programme tun.</translation>
+   <source>A mirror's address; empty means huggingface.co. Shoal uses the proxy in HTTPS_PROXY.</source>
+   <translation>Die Adresse eines Spiegels; leer heißt huggingface.co. Shoal nutzt den Proxy aus HTTPS_PROXY.</translation>
   </message>
   <message>
    <source>download hub hugging face endpoint proxy</source>
@@ -136,8 +176,8 @@
    <translation>Weiterlernen, wenn das Fenster geschlossen ist</translation>
   </message>
   <message>
-   <source>The icon in the system tray stays. Where there is no tray, closing asks instead.</source>
-   <translation>Das Symbol in der Leiste bleibt. Wo es keine Leiste gibt, wird beim Schließen gefragt.</translation>
+   <source>Shoal stays in the tray. Without a tray, it asks before closing.</source>
+   <translation>Shoal bleibt in der Leiste. Ohne Leiste fragt es vor dem Schließen.</translation>
   </message>
   <message>
    <source>tray background quit hide close</source>
@@ -148,36 +188,36 @@
    <translation>Shoal starten, wenn ich mich anmelde</translation>
   </message>
   <message>
-   <source>It starts in the tray, without its window.</source>
-   <translation>Es startet in der Leiste, ohne Fenster.</translation>
+   <source>Starts in the tray, without a window.</source>
+   <translation>Startet in der Leiste, ohne Fenster.</translation>
   </message>
   <message>
    <source>autostart login boot session automatic</source>
    <translation>autostart anmeldung hochfahren sitzung automatisch</translation>
   </message>
   <message>
-   <source>New versions</source>
-   <translation>Neue Versionen</translation>
+   <source>Updates</source>
+   <translation>Updates</translation>
   </message>
   <message>
-   <source>Look for new versions once a day</source>
-   <translation>Einmal am Tag nach neuen Versionen sehen</translation>
+   <source>Check for updates once a day</source>
+   <translation>Einmal am Tag nach Updates suchen</translation>
   </message>
   <message>
-   <source>Off: Shoal never looks by itself. On: it asks while this window is open, but not while it learns alone. The page Privacy shows the request. Nothing is downloaded or installed without you.</source>
-   <translation>Aus: Shoal sieht nie von selbst nach. An: Es fragt, solange dieses Fenster offen ist, aber nicht, während es allein lernt. Die Seite Privatsphäre zeigt die Anfrage. Ohne dich wird nichts geladen oder installiert.</translation>
+   <source>Off: Shoal never checks on its own. On: only while this window is open and it doesn't learn alone. Nothing is downloaded or installed without you.</source>
+   <translation>Aus: Shoal sucht nie von selbst. An: nur bei offenem Fenster und nicht, während es allein lernt. Nichts wird ohne dich geladen oder installiert.</translation>
   </message>
   <message>
    <source>update upgrade release version check download</source>
    <translation>Update Aktualisierung Version Nachsehen Herunterladen Upgrade</translation>
   </message>
   <message>
-   <source>Tell me when learning stops because of a problem</source>
-   <translation>Melden, wenn das Lernen an einem Problem endet</translation>
+   <source>Tell me when a problem stops learning</source>
+   <translation>Bescheid geben, wenn ein Problem das Lernen stoppt</translation>
   </message>
   <message>
-   <source>One notification from the tray; there are no others.</source>
-   <translation>Eine einzige Mitteilung aus der Leiste; andere gibt es nicht.</translation>
+   <source>The only notification there is.</source>
+   <translation>Die einzige Mitteilung, die es gibt.</translation>
   </message>
   <message>
    <source>notifications alerts messages</source>
@@ -220,20 +260,20 @@
    <translation>Shoal wartet, bis du es startest.</translation>
   </message>
   <message>
-   <source>The engine is not installed: the overview has a button for that.</source>
-   <translation>Die Engine ist nicht installiert: In der Übersicht gibt es dafür einen Knopf.</translation>
+   <source>The engine isn't installed. You can install it from Overview.</source>
+   <translation>Die Engine ist nicht installiert. Installieren kannst du sie in der Übersicht.</translation>
   </message>
   <message>
    <source>Reading {name}.</source>
    <translation>Liest {name}.</translation>
   </message>
   <message>
-   <source>The export ended unexpectedly; the log under Settings says why.</source>
-   <translation>Der Export brach ab; das Protokoll unter Einstellungen sagt, warum.</translation>
+   <source>The export failed. The log in Settings says why.</source>
+   <translation>Der Export hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
-   <source>The download ended unexpectedly; what has come is kept.</source>
-   <translation>Das Herunterladen brach unerwartet ab; was schon da ist, bleibt.</translation>
+   <source>The download failed. Nothing is lost: it resumes where it stopped.</source>
+   <translation>Der Download ist abgebrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
   </message>
   <message>
    <source>Exporting …</source>
@@ -252,72 +292,36 @@
    <translation>Das Zugangstoken liegt im Schlüsselbund.</translation>
   </message>
   <message>
-   <source>It could not be deleted; the log under Settings says why.</source>
-   <translation>Es ließ sich nicht löschen; das Protokoll unter Einstellungen sagt, warum.</translation>
+   <source>The list of models can't be read. The log in Settings says why.</source>
+   <translation>Die Modellliste lässt sich nicht lesen. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
-   <source>The list of models cannot be read; the log under Settings says why.</source>
-   <translation>Die Liste der Modelle lässt sich nicht lesen; das Protokoll unter Einstellungen sagt, warum.</translation>
+   <source>That didn't work. Nothing was changed.</source>
+   <translation>Das hat nicht geklappt. Es ist alles wie vorher.</translation>
+  </message>
+  <message>
+   <source>It couldn't be deleted. The log in Settings says why.</source>
+   <translation>Es ließ sich nicht löschen. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
    <source>{name} is in your list now.</source>
    <translation>{name} ist jetzt in deiner Liste.</translation>
   </message>
   <message>
-   <source>That folder holds no model that can be trained: it needs config.json and .safetensors files.</source>
-   <translation>In diesem Ordner ist kein Modell, das lernen kann: Es braucht config.json und .safetensors-Dateien.</translation>
+   <source>No model that can learn in that folder. It needs config.json and .safetensors files.</source>
+   <translation>In dem Ordner ist kein Modell, das lernen kann. Es braucht config.json und .safetensors-Dateien.</translation>
   </message>
   <message>
-   <source>The access token was not kept: it is none, or this computer has no keyring. HF_TOKEN does as well.</source>
-   <translation>Das Zugangstoken wurde nicht behalten: Es ist keines, oder dieser Computer hat keinen Schlüsselbund. HF_TOKEN tut es auch.</translation>
-  </message>
-  <message>
-   <source>It can begin with: {families}. First it learns from {n} of its own right answers.</source>
-   <translation>Damit kann es anfangen: {families}. Zuerst lernt es aus {n} eigenen richtigen Antworten.</translation>
-  </message>
-  <message>
-   <source>Too hard: this model can't solve any of these puzzles yet. A larger one, or the starter, can.</source>
-   <translation>Zu schwer: Dieses Modell löst noch keins dieser Rätsel. Ein größeres oder das Startmodell kann es.</translation>
-  </message>
-  <message>
-   <source>It can begin with: {families}.</source>
-   <translation>Damit kann es anfangen: {families}.</translation>
-  </message>
-  <message>
-   <source>Its answers don't end in time. They may be longer now.</source>
-   <translation>Seine Antworten kommen nicht rechtzeitig zum Ende. Sie dürfen jetzt länger sein.</translation>
-  </message>
-  <message>
-   <source>Its answers lack the form asked for. It's shown worked examples now.</source>
-   <translation>Seinen Antworten fehlt die verlangte Form. Es bekommt jetzt vorgerechnete Beispiele.</translation>
-  </message>
-  <message>
-   <source>Every answer was wrong. It looks for easier puzzles.</source>
-   <translation>Jede Antwort war falsch. Es sucht leichtere Rätsel.</translation>
-  </message>
-  <message>
-   <source>Nearly every answer was right. It gets harder puzzles.</source>
-   <translation>Fast jede Antwort war richtig. Es bekommt schwerere Rätsel.</translation>
-  </message>
-  <message>
-   <source>Its answers to a puzzle are nearly all alike. It tries more puzzles a round.</source>
-   <translation>Seine Antworten auf ein Rätsel sind fast alle gleich. Es probiert mehr Rätsel pro Runde.</translation>
-  </message>
-  <message>
-   <source>It got worse with others' answers. It goes back to its best and learns alone for a while.</source>
-   <translation>Mit den Antworten anderer wurde es schlechter. Es kehrt zu seinem besten Stand zurück und lernt eine Weile allein.</translation>
-  </message>
-  <message>
-   <source>Learning made it worse. It goes back to its best and learns half as fast.</source>
-   <translation>Das Lernen hat geschadet. Es kehrt zu seinem besten Stand zurück und lernt halb so schnell.</translation>
+   <source>That isn't a valid token, or this computer has no keyring. You can set HF_TOKEN instead.</source>
+   <translation>Das ist kein gültiges Token, oder dieser Computer hat keinen Schlüsselbund. Du kannst stattdessen HF_TOKEN setzen.</translation>
   </message>
   <message>
    <source>Learn with others at {relay}?</source>
    <translation>Mit anderen lernen, bei {relay}?</translation>
   </message>
   <message>
-   <source>A link was opened that invites you there. Answers to generated puzzles are exchanged with them as text. Never your files, never the model.</source>
-   <translation>Es wurde ein Link geöffnet, der dich dorthin einlädt. Mit ihnen werden Antworten auf erzeugte Rätsel als Text ausgetauscht. Nie deine Dateien, nie das Modell.</translation>
+   <source>This link invites you there. Only puzzle answers are shared, as plain text. Never your files, never what you type, never the model.</source>
+   <translation>Dieser Link lädt dich dorthin ein. Geteilt werden nur Rätselantworten, als Text. Nie deine Dateien, nie was du tippst, nie das Modell.</translation>
   </message>
   <message>
    <source>Join</source>
@@ -328,7 +332,7 @@
    <translation>Abbrechen</translation>
   </message>
   <message>
-   <source>This link leads to no swarm</source>
+   <source>This link doesn't lead to a swarm</source>
    <translation>Dieser Link führt zu keinem Schwarm</translation>
   </message>
   <message>
@@ -344,60 +348,60 @@
    <translation>Es hat eine zu lange Nachricht geschickt.</translation>
   </message>
   <message>
-   <source>The learner ended several times in a row.</source>
-   <translation>Der Lernende ist mehrmals hintereinander ausgefallen.</translation>
+   <source>Learning keeps crashing. What it learned is safe.</source>
+   <translation>Das Lernen stürzt immer wieder ab. Das Gelernte ist sicher.</translation>
   </message>
   <message>
-   <source>Look at the log under Settings, and start it again.</source>
-   <translation>Sieh unter Einstellungen ins Protokoll und starte ihn neu.</translation>
+   <source>Start it again, or look at the log in Settings.</source>
+   <translation>Starte es neu oder sieh in den Einstellungen ins Protokoll.</translation>
   </message>
   <message>
    <source>Learning stopped</source>
-   <translation>Lernen angehalten</translation>
+   <translation>Das Lernen hat angehalten</translation>
   </message>
   <message>
-   <source>The learner ended unexpectedly; everything up to its last safe point is kept.</source>
-   <translation>Der Lernende ist unerwartet ausgefallen; alles bis zu seinem letzten sicheren Punkt ist erhalten.</translation>
+   <source>Learning crashed. Everything up to the last save is safe.</source>
+   <translation>Das Lernen ist abgestürzt. Alles bis zum letzten Speichern ist sicher.</translation>
   </message>
   <message>
-   <source>Put that right and start it again.</source>
-   <translation>Behebe das und starte ihn neu.</translation>
+   <source>Fix that and start it again.</source>
+   <translation>Behebe das und starte es neu.</translation>
   </message>
   <message>
-   <source>The learner cannot be started</source>
-   <translation>Der Lernende lässt sich nicht starten</translation>
+   <source>Learning can't start</source>
+   <translation>Das Lernen startet nicht</translation>
   </message>
   <message>
    <source>The system refused to start {program}.</source>
-   <translation>Das System hat sich geweigert, {program} zu starten.</translation>
+   <translation>Das System wollte {program} nicht starten.</translation>
   </message>
   <message>
    <source>Install Shoal again.</source>
    <translation>Installiere Shoal neu.</translation>
   </message>
   <message>
-   <source>Run {setup}, which repairs the installation.</source>
-   <translation>Führe {setup} aus, das die Installation repariert.</translation>
+   <source>Run {setup}; it repairs the installation.</source>
+   <translation>Führ {setup} aus; das repariert die Installation.</translation>
   </message>
   <message>
-   <source>It ended unexpectedly: try again; what has come is kept.</source>
-   <translation>Es wurde unerwartet beendet: Versuche es noch einmal; was schon da ist, bleibt.</translation>
+   <source>It stopped halfway. Nothing is lost: try again.</source>
+   <translation>Es hat auf halbem Weg angehalten. Nichts ist verloren: Versuch es noch einmal.</translation>
   </message>
   <message>
-   <source>The folder could not be remembered ({why}): try another one.</source>
-   <translation>Der Ordner konnte nicht gemerkt werden ({why}): Versuche einen anderen.</translation>
+   <source>That folder doesn't work ({why}). Pick another one.</source>
+   <translation>Der Ordner geht nicht ({why}). Wähle einen anderen.</translation>
   </message>
   <message>
-   <source>The engine is not installed</source>
+   <source>The engine isn't installed</source>
    <translation>Die Engine ist nicht installiert</translation>
   </message>
   <message>
-   <source>Shoal learns with an engine, and there is none on this computer.</source>
-   <translation>Shoal lernt mit einer Engine, und auf diesem Computer ist keine.</translation>
+   <source>Shoal needs an engine to learn. There's none on this computer yet.</source>
+   <translation>Shoal braucht zum Lernen eine Engine. Auf diesem Computer ist noch keine.</translation>
   </message>
   <message>
-   <source>Install it; what was learned so far is kept.</source>
-   <translation>Installiere sie; was bisher gelernt wurde, bleibt erhalten.</translation>
+   <source>Install it. What your model learned is safe.</source>
+   <translation>Installier sie. Was dein Modell gelernt hat, ist sicher.</translation>
   </message>
   <message>
    <source>Diagnostics</source>
@@ -412,15 +416,15 @@
    <translation>Was in dieser Datei steht</translation>
   </message>
   <message>
-   <source>Save all of it …</source>
-   <translation>Alles sichern …</translation>
+   <source>Save …</source>
+   <translation>Sichern …</translation>
   </message>
   <message>
-   <source>This is all that would be saved, to the letter. Keys, invites and tokens are taken out, and so is your name in paths; answers are not in it. Nothing is sent.</source>
-   <translation>Das ist alles, was gesichert würde, Buchstabe für Buchstabe. Schlüssel, Einladungen und Token sind entfernt, ebenso dein Name in Pfaden; Antworten sind nicht dabei. Nichts wird gesendet.</translation>
+   <source>This is exactly what gets saved. Keys, invites, tokens, answers and your name are left out. Nothing is sent.</source>
+   <translation>Genau das wird gesichert. Schlüssel, Einladungen, Token, Antworten und dein Name fehlen. Nichts wird gesendet.</translation>
   </message>
   <message>
-   <source>Still being looked for.</source>
+   <source>Still looking.</source>
    <translation>Wird noch gesucht.</translation>
   </message>
   <message>
@@ -444,8 +448,8 @@
    <translation>Gesichert als {path}.</translation>
   </message>
   <message>
-   <source>{path} cannot be written ({why}): choose another place.</source>
-   <translation>{path} lässt sich nicht schreiben ({why}): Wähle einen anderen Ort.</translation>
+   <source>{path} can't be written ({why}). Pick another place.</source>
+   <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
   </message>
   <message>
    <source>none</source>
@@ -456,8 +460,8 @@
    <translation>Installation der Engine</translation>
   </message>
   <message>
-   <source>What has come is kept: it can be cancelled, and goes on another time.</source>
-   <translation>Was schon da ist, bleibt: Es lässt sich abbrechen und ein andermal fortsetzen.</translation>
+   <source>Cancel any time: it resumes where it stopped.</source>
+   <translation>Du kannst jederzeit abbrechen: Es macht dort weiter, wo es war.</translation>
   </message>
   <message>
    <source>Repair</source>
@@ -468,24 +472,24 @@
    <translation>Noch einmal</translation>
   </message>
   <message>
-   <source>What has come is kept</source>
-   <translation>Was schon da ist, bleibt</translation>
+   <source>Nothing is lost</source>
+   <translation>Nichts ist verloren</translation>
   </message>
   <message>
-   <source>Choose a folder with the engine …</source>
-   <translation>Ordner mit der Engine wählen …</translation>
+   <source>From a folder …</source>
+   <translation>Aus einem Ordner …</translation>
   </message>
   <message>
-   <source>Put it elsewhere …</source>
-   <translation>Anderswohin legen …</translation>
+   <source>Other place …</source>
+   <translation>Anderer Ort …</translation>
   </message>
   <message>
-   <source>Looking what there is for this computer.</source>
-   <translation>Sieht nach, was es für diesen Computer gibt.</translation>
+   <source>Looking for the right engine.</source>
+   <translation>Sucht die passende Engine.</translation>
   </message>
   <message>
-   <source>The folder that the engine goes into</source>
-   <translation>Der Ordner, in den die Engine kommt</translation>
+   <source>Where to put the engine</source>
+   <translation>Wohin die Engine soll</translation>
   </message>
   <message>
    <source>The folder with the engine's files</source>
@@ -496,8 +500,8 @@
    <translation>Ein Ordner</translation>
   </message>
   <message>
-   <source>holds it, which can be removed as a whole</source>
-   <translation>enthält sie ganz und lässt sich als Ganzes entfernen</translation>
+   <source>holds all of it; delete it any time</source>
+   <translation>enthält alles; du kannst ihn jederzeit löschen</translation>
   </message>
   <message>
    <source>Install it</source>
@@ -508,12 +512,12 @@
    <translation>Nicht jetzt</translation>
   </message>
   <message>
-   <source>For computers without a network: the files of an offline pack</source>
-   <translation>Für Computer ohne Netz: die Dateien eines Offline-Pakets</translation>
+   <source>For computers without internet: the files of an offline pack</source>
+   <translation>Für Computer ohne Internet: die Dateien eines Offline-Pakets</translation>
   </message>
   <message>
-   <source>Into another folder, for example on another disk</source>
-   <translation>In einen anderen Ordner, zum Beispiel auf einer anderen Platte</translation>
+   <source>Put it in another folder or on another disk</source>
+   <translation>In einen anderen Ordner oder auf eine andere Platte</translation>
   </message>
   <message>
    <source>{n} %</source>
@@ -528,24 +532,20 @@
    <translation>{what}: {line}</translation>
   </message>
   <message>
-   <source>This Shoal names no engine for this computer: choose a folder that holds one.</source>
-   <translation>Dieses Shoal nennt keine Engine für diesen Computer: Wähle einen Ordner, der eine enthält.</translation>
+   <source>There's no engine for this computer to download. Pick a folder that has one.</source>
+   <translation>Für diesen Computer gibt es keine Engine zum Herunterladen. Wähle einen Ordner, der eine enthält.</translation>
   </message>
   <message>
-   <source>This Shoal has a newer engine, {version}.</source>
-   <translation>Dieses Shoal hat eine neuere Engine, {version}.</translation>
+   <source>A newer engine is available: {version}.</source>
+   <translation>Es gibt eine neuere Engine: {version}.</translation>
   </message>
   <message>
-   <source>No engine is installed; learning needs one.</source>
-   <translation>Es ist keine Engine installiert; zum Lernen wird eine gebraucht.</translation>
+   <source>No engine is installed. Learning needs one.</source>
+   <translation>Keine Engine installiert. Zum Lernen braucht es eine.</translation>
   </message>
   <message>
-   <source>Go back to the one before</source>
-   <translation>Zur vorherigen zurückgehen</translation>
-  </message>
-  <message>
-   <source>From a folder …</source>
-   <translation>Aus einem Ordner …</translation>
+   <source>Go back to the previous one</source>
+   <translation>Zur vorherigen zurück</translation>
   </message>
   <message>
    <source>Remove …</source>
@@ -560,12 +560,12 @@
    <translation>Installieren: {title}</translation>
   </message>
   <message>
-   <source>Remove the engine? {size} are free again.</source>
-   <translation>Die Engine entfernen? {size} werden wieder frei.</translation>
+   <source>Remove the engine? That frees {size}.</source>
+   <translation>Engine entfernen? Das macht {size} frei.</translation>
   </message>
   <message>
-   <source>Learning stops until an engine is installed again, which has to be fetched then. What the model learned is kept.</source>
-   <translation>Das Lernen hält an, bis wieder eine Engine installiert ist, die dann geladen werden muss. Was das Modell gelernt hat, bleibt erhalten.</translation>
+   <source>Learning stops until you download an engine again. What your model learned stays.</source>
+   <translation>Das Lernen ruht, bis du wieder eine Engine herunterlädst. Was dein Modell gelernt hat, bleibt.</translation>
   </message>
   <message>
    <source>Only the one before</source>
@@ -580,12 +580,12 @@
    <translation>Arbeit an der Engine</translation>
   </message>
   <message>
-   <source>Looks at every file, and makes the engine anew</source>
-   <translation>Prüft jede Datei und stellt die Engine neu her</translation>
+   <source>Checks every file and sets the engine up again</source>
+   <translation>Prüft jede Datei und richtet die Engine neu ein</translation>
   </message>
   <message>
-   <source>Kept for going back: {title}</source>
-   <translation>Aufgehoben, um zurückzugehen: {title}</translation>
+   <source>Previous engine, kept: {title}</source>
+   <translation>Vorherige Engine, aufgehoben: {title}</translation>
   </message>
   <message>
    <source>{n} %  ·  {line}</source>
@@ -631,8 +631,8 @@
    <translation>angehalten</translation>
   </message>
   <message>
-   <source>cut off at the longest answer</source>
-   <translation>an der längsten Antwort abgeschnitten</translation>
+   <source>cut off: too long</source>
+   <translation>abgeschnitten: zu lang</translation>
   </message>
   <message>
    <source>right</source>
@@ -658,8 +658,8 @@
    </translation>
   </message>
   <message>
-   <source>After, nothing learned yet</source>
-   <translation>Nachher, noch nichts gelernt</translation>
+   <source>After (nothing learned yet)</source>
+   <translation>Nachher (noch nichts gelernt)</translation>
   </message>
   <message>
    <source>(empty)</source>
@@ -668,6 +668,41 @@
   <message>
    <source>You</source>
    <translation>Du</translation>
+  </message>
+  <message>
+   <source>Help page</source>
+   <translation>Hilfeseite</translation>
+  </message>
+  <message>
+   <source>Help</source>
+   <translation>Hilfe</translation>
+  </message>
+  <message>
+   <source>Search help</source>
+   <translation>Hilfe durchsuchen</translation>
+  </message>
+  <message>
+   <source>Help pages</source>
+   <translation>Hilfeseiten</translation>
+  </message>
+  <message>
+   <source>Nothing found</source>
+   <translation>Nichts gefunden</translation>
+  </message>
+  <message>
+   <source>Try another word.</source>
+   <translation>Versuch es mit einem anderen Wort.</translation>
+  </message>
+  <message>
+   <source>{n} row</source>
+   <translation>{n} Zeile</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} rows</source>
+   <translation>
+    <numerusform>{n} Zeile</numerusform>
+    <numerusform>{n} Zeilen</numerusform>
+   </translation>
   </message>
   <message>
    <source>{share} of {n}</source>
@@ -690,8 +725,8 @@
    <translation>Verlauf</translation>
   </message>
   <message>
-   <source>What to list</source>
-   <translation>Was aufgelistet wird</translation>
+   <source>What to show</source>
+   <translation>Was gezeigt wird</translation>
   </message>
   <message>
    <source>Search</source>
@@ -722,23 +757,12 @@
    <translation>Alles als JSON …</translation>
   </message>
   <message>
-   <source>{n} row</source>
-   <translation>{n} Zeile</translation>
-  </message>
-  <message numerus="yes">
-   <source>{n} rows</source>
-   <translation>
-    <numerusform>{n} Zeile</numerusform>
-    <numerusform>{n} Zeilen</numerusform>
-   </translation>
-  </message>
-  <message>
    <source>Save the history</source>
    <translation>Verlauf sichern</translation>
   </message>
   <message>
-   <source>lesson from {n} of its own answers</source>
-   <translation>Lektion aus {n} eigenen Antworten</translation>
+   <source>first lesson: {n} of its own answers</source>
+   <translation>erste Lektion: {n} eigene Antworten</translation>
   </message>
   <message>
    <source>Round</source>
@@ -753,12 +777,12 @@
    <translation>Übungsantworten richtig</translation>
   </message>
   <message>
-   <source>Own groups used</source>
-   <translation>Eigene Gruppen genutzt</translation>
+   <source>Own puzzles used</source>
+   <translation>Eigene genutzt</translation>
   </message>
   <message>
-   <source>Peers' groups</source>
-   <translation>Gruppen anderer</translation>
+   <source>Peers' puzzles</source>
+   <translation>Rätsel anderer</translation>
   </message>
   <message>
    <source>Took</source>
@@ -773,8 +797,8 @@
    <translation>an einem Problem beendet</translation>
   </message>
   <message>
-   <source>ended without a word, or still running</source>
-   <translation>wortlos beendet, oder läuft noch</translation>
+   <source>crashed, or still running</source>
+   <translation>abgestürzt, oder läuft noch</translation>
   </message>
   <message>
    <source>none finished</source>
@@ -801,12 +825,24 @@
    <translation>Was geschah</translation>
   </message>
   <message>
+   <source>Click a round to see its answers.</source>
+   <translation>Ein Klick auf eine Runde zeigt ihre Antworten.</translation>
+  </message>
+  <message>
+   <source>Click a run to see its rounds.</source>
+   <translation>Ein Klick auf einen Lauf zeigt seine Runden.</translation>
+  </message>
+  <message>
+   <source>Click an event to see the answers of its round.</source>
+   <translation>Ein Klick auf ein Ereignis zeigt die Antworten seiner Runde.</translation>
+  </message>
+  <message>
    <source>Nothing has happened yet</source>
    <translation>Noch ist nichts geschehen</translation>
   </message>
   <message>
-   <source>Finished rounds are listed here, and stay until you delete them.</source>
-   <translation>Fertige Runden stehen hier, bis du sie löschst.</translation>
+   <source>Finished rounds appear here.</source>
+   <translation>Hier erscheinen fertige Runden.</translation>
   </message>
   <message>
    <source>Clear</source>
@@ -825,12 +861,12 @@
    <translation>{day} auf alle Tage übertragen</translation>
   </message>
   <message>
-   <source>Other Shoals won't know you as {name} any more, and trust has to grow again. Your model keeps what it learned. Only the recovery words of {name} bring it back: write them down first.</source>
-   <translation>Andere Shoals kennen dich dann nicht mehr als {name}, und Vertrauen muss neu wachsen. Dein Modell behält, was es gelernt hat. Nur die Wiederherstellungswörter von {name} bringen den Namen zurück: Schreib sie vorher auf.</translation>
+   <source>Other Shoals won't know you as {name} any more, and trust starts over. Your model keeps what it learned. Only its recovery words bring {name} back: write them down first.</source>
+   <translation>Andere Shoals kennen dich dann nicht mehr als {name}, Vertrauen beginnt von vorn. Dein Modell behält, was es gelernt hat. Nur die Wiederherstellungswörter bringen {name} zurück: Schreib sie vorher auf.</translation>
   </message>
   <message>
-   <source>Write them down in this order and keep the paper safe. They bring your name back on any computer.</source>
-   <translation>Schreib sie in dieser Reihenfolge auf und bewahre das Blatt gut auf. Sie bringen deinen Namen auf jedem Computer zurück.</translation>
+   <source>Write them down in this order and keep them safe. They bring your name back on any computer.</source>
+   <translation>Schreib sie in dieser Reihenfolge auf und bewahre sie gut auf. Sie bringen deinen Namen auf jedem Computer zurück.</translation>
   </message>
   <message>
    <source>Changing your identity …</source>
@@ -861,7 +897,7 @@
    <translation>Die Wiederherstellungswörter von {name} zeigen?</translation>
   </message>
   <message>
-   <source>Anyone who reads them can be you. Make sure nobody is looking over your shoulder.</source>
+   <source>Anyone who reads them can be you. Make sure no one is looking over your shoulder.</source>
    <translation>Wer sie liest, kann als du auftreten. Achte darauf, dass dir niemand über die Schulter schaut.</translation>
   </message>
   <message>
@@ -873,8 +909,8 @@
    <translation>Wiederherstellungswörter verbergen</translation>
   </message>
   <message>
-   <source>Take a new identity?</source>
-   <translation>Eine neue Identität annehmen?</translation>
+   <source>Start over with a new identity?</source>
+   <translation>Mit einer neuen Identität anfangen?</translation>
   </message>
   <message>
    <source>New identity</source>
@@ -889,15 +925,15 @@
    <translation>Wiederherstellungswörter</translation>
   </message>
   <message>
-   <source>All {n} words in their order, with blanks between them</source>
-   <translation>Alle {n} Wörter in ihrer Reihenfolge, mit Leerzeichen dazwischen</translation>
+   <source>All {n} words in order, separated by spaces</source>
+   <translation>Alle {n} Wörter der Reihe nach, mit Leerzeichen</translation>
   </message>
   <message>
    <source>Restore</source>
    <translation>Wiederherstellen</translation>
   </message>
   <message>
-   <source>You get back the name that these words belong to.</source>
+   <source>You get back the name these words belong to.</source>
    <translation>Du bekommst den Namen zurück, zu dem diese Wörter gehören.</translation>
   </message>
   <message>
@@ -913,12 +949,12 @@
    <translation>Andere Shoals kennen dich unter diesem Namen. Sein Schlüssel liegt im Schlüsselbund dieses Computers.</translation>
   </message>
   <message>
-   <source>Other Shoals know you by this name. Its key is in a file under your passphrase:</source>
-   <translation>Andere Shoals kennen dich unter diesem Namen. Sein Schlüssel liegt in einer Datei unter deinem Passwortsatz:</translation>
+   <source>Other Shoals know you by this name. Its key is in a file, locked with your passphrase:</source>
+   <translation>Andere Shoals kennen dich unter diesem Namen. Sein Schlüssel liegt in einer Datei, gesichert mit deiner Passphrase:</translation>
   </message>
   <message>
-   <source>Other Shoals know you by this name. This computer has no keyring, so the key is in a file that only you can read:</source>
-   <translation>Andere Shoals kennen dich unter diesem Namen. Dieser Computer hat keinen Schlüsselbund, darum liegt der Schlüssel in einer Datei, die nur du lesen kannst:</translation>
+   <source>Other Shoals know you by this name. This computer has no keyring, so the key is in a file only you can read:</source>
+   <translation>Andere Shoals kennen dich unter diesem Namen. Ohne Schlüsselbund liegt der Schlüssel in einer Datei, die nur du lesen kannst:</translation>
   </message>
   <message>
    <source>Your identity</source>
@@ -940,6 +976,10 @@
    <translation>Runde {n}</translation>
   </message>
   <message>
+   <source>A puzzle of another version of Shoal: its text cannot be made again.</source>
+   <translation>Ein Rätsel einer anderen Shoal-Version: Sein Text lässt sich nicht mehr erzeugen.</translation>
+  </message>
+  <message>
    <source>this computer</source>
    <translation>dieser Computer</translation>
   </message>
@@ -952,39 +992,67 @@
    <translation>Wessen Antworten</translation>
   </message>
   <message>
-   <source>Family of puzzles</source>
+   <source>Kind of puzzle</source>
    <translation>Art der Rätsel</translation>
   </message>
   <message>
-   <source>All families</source>
+   <source>All kinds</source>
    <translation>Alle Arten</translation>
   </message>
   <message>
-   <source>Questions, newest first</source>
-   <translation>Fragen, neueste zuerst</translation>
+   <source>Show the answers of every round</source>
+   <translation>Antworten aller Runden zeigen</translation>
+  </message>
+  <message>
+   <source>Puzzles, newest first</source>
+   <translation>Rätsel, neueste zuerst</translation>
   </message>
   <message>
    <source>No answers yet</source>
    <translation>Noch keine Antworten</translation>
   </message>
   <message>
-   <source>After the first round, every question appears here with all the answers your model gave to it.</source>
-   <translation>Nach der ersten Runde erscheint hier jede Frage mit allen Antworten, die dein Modell darauf gab.</translation>
+   <source>After the first round, every puzzle appears here with all of your model's answers.</source>
+   <translation>Nach der ersten Runde erscheint hier jedes Rätsel mit allen Antworten deines Modells.</translation>
   </message>
   <message>
-   <source>Nothing of this kind yet</source>
-   <translation>Davon gibt es noch nichts</translation>
+   <source>Round {n}  ✕</source>
+   <translation>Runde {n}  ✕</translation>
   </message>
   <message>
-   <source>Choose other families, or answers of everyone.</source>
-   <translation>Wähle andere Arten oder die Antworten aller.</translation>
+   <source>Round {n} only. Show all rounds.</source>
+   <translation>Nur Runde {n}. Alle Runden zeigen.</translation>
+  </message>
+  <message>
+   <source>Grey: its working. Framed: its answer.</source>
+   <translation>Grau: der Rechenweg. Umrahmt: die Antwort.</translation>
   </message>
   <message>
    <source>Level {n} of {all}</source>
    <translation>Stufe {n} von {all}</translation>
   </message>
   <message>
-   <source>{verdict}. Right is {answer}.</source>
+   <source>Show everything</source>
+   <translation>Alles zeigen</translation>
+  </message>
+  <message>
+   <source>These answers are gone</source>
+   <translation>Diese Antworten sind nicht mehr da</translation>
+  </message>
+  <message>
+   <source>Shoal keeps the answers of the latest rounds.</source>
+   <translation>Shoal hebt die Antworten der letzten Runden auf.</translation>
+  </message>
+  <message>
+   <source>Nothing here yet</source>
+   <translation>Noch nichts da</translation>
+  </message>
+  <message>
+   <source>Pick another kind of puzzle, or answers from everyone.</source>
+   <translation>Wähle eine andere Art von Rätsel oder die Antworten von allen.</translation>
+  </message>
+  <message>
+   <source>{verdict}. The answer is {answer}.</source>
    <translation>{verdict}. Richtig ist {answer}.</translation>
   </message>
   <message>
@@ -998,10 +1066,6 @@
   <message>
    <source>Peers</source>
    <translation>Andere</translation>
-  </message>
-  <message>
-   <source>Learner</source>
-   <translation>Lernender</translation>
   </message>
   <message>
    <source>Trainer</source>
@@ -1083,8 +1147,8 @@
    <translation>Datei öffnen</translation>
   </message>
   <message>
-   <source>Looking at what is here.</source>
-   <translation>Sieht nach, was da ist.</translation>
+   <source>Looking at what you have.</source>
+   <translation>Sieht nach, was du hast.</translation>
   </message>
   <message>
    <source>Downloaded by other apps</source>
@@ -1102,8 +1166,8 @@
    </translation>
   </message>
   <message>
-   <source>Shoal checks every downloaded file against its checksum. It only takes weights that can't run code: .safetensors and .gguf.</source>
-   <translation>Shoal prüft jede heruntergeladene Datei anhand ihrer Prüfsumme. Es nimmt nur Gewichte, die keinen Code ausführen können: .safetensors und .gguf.</translation>
+   <source>Shoal checks every download and only opens weights that can't run code: .safetensors and .gguf.</source>
+   <translation>Shoal prüft jeden Download und öffnet nur Gewichte, die keinen Code ausführen: .safetensors und .gguf.</translation>
   </message>
   <message numerus="yes">
    <source>{n} on this computer</source>
@@ -1125,8 +1189,8 @@
    <translation>Frei auf der Platte</translation>
   </message>
   <message>
-   <source>where the data folder is</source>
-   <translation>wo der Datenordner liegt</translation>
+   <source>where your data is</source>
+   <translation>wo deine Daten liegen</translation>
   </message>
   <message>
    <source>Memory for a model</source>
@@ -1177,6 +1241,10 @@
    <translation>Pause</translation>
   </message>
   <message>
+   <source>Frees the memory until you resume (Ctrl+P)</source>
+   <translation>Gibt den Speicher frei, bis du weitermachst (Strg+P)</translation>
+  </message>
+  <message>
    <source>Pause for a while, or after this round</source>
    <translation>Eine Weile oder nach dieser Runde pausieren</translation>
   </message>
@@ -1185,12 +1253,12 @@
    <translation>Diese Runde beenden, dann anhalten</translation>
   </message>
   <message>
-   <source>Nothing is lost; it starts over next time</source>
-   <translation>Nichts geht verloren; beim nächsten Mal fängt es neu an</translation>
+   <source>Nothing is lost; this round starts over next time</source>
+   <translation>Nichts geht verloren; diese Runde beginnt beim nächsten Mal neu</translation>
   </message>
   <message>
-   <source>Contribute when idle</source>
-   <translation>Bei Leerlauf mitmachen</translation>
+   <source>Learn while I'm away</source>
+   <translation>Lernen, wenn ich weg bin</translation>
   </message>
   <message>
    <source>Also while I use this computer</source>
@@ -1201,16 +1269,20 @@
    <translation>Einsatz</translation>
   </message>
   <message>
-   <source>A minute or two, once for each model: it tries a few puzzles of every kind.</source>
+   <source>A minute or two, once per model: it tries a few puzzles of every kind.</source>
    <translation>Ein, zwei Minuten, einmal je Modell: Es probiert von jeder Art ein paar Rätsel.</translation>
   </message>
   <message>
-   <source>Memory is free; everything learned is kept.</source>
-   <translation>Der Speicher ist frei; alles Gelernte bleibt.</translation>
+   <source>The memory is free again. Everything it learned is safe.</source>
+   <translation>Der Speicher ist wieder frei. Alles Gelernte ist sicher.</translation>
   </message>
   <message>
    <source>Resume</source>
    <translation>Weiter</translation>
+  </message>
+  <message>
+   <source>The first start with a model can take a minute.</source>
+   <translation>Der erste Start mit einem Modell kann eine Minute dauern.</translation>
   </message>
   <message>
    <source>It resumes by itself.</source>
@@ -1245,8 +1317,8 @@
    <translation>Runde {n}</translation>
   </message>
   <message>
-   <source>Last safe point</source>
-   <translation>Letzter sicherer Punkt</translation>
+   <source>Last saved</source>
+   <translation>Zuletzt gespeichert</translation>
   </message>
   <message>
    <source>Try again</source>
@@ -1280,12 +1352,12 @@
    </translation>
   </message>
   <message>
-   <source>groups of answers</source>
-   <translation>Gruppen von Antworten</translation>
+   <source>puzzles with their answers</source>
+   <translation>Rätsel mit ihren Antworten</translation>
   </message>
   <message>
-   <source>Given / taken</source>
-   <translation>Gegeben / genommen</translation>
+   <source>Shared / learned from</source>
+   <translation>Geteilt / gelernt aus</translation>
   </message>
   <message>
    <source>after the first round</source>
@@ -1296,8 +1368,8 @@
    <translation>je etwa {span}</translation>
   </message>
   <message>
-   <source>none yet</source>
-   <translation>noch keine</translation>
+   <source>not yet</source>
+   <translation>noch nicht</translation>
   </message>
   <message>
    <source>Speed</source>
@@ -1387,40 +1459,40 @@
    <translation>{n} noch zu senden</translation>
   </message>
   <message>
-   <source>all handed over</source>
-   <translation>alle übergeben</translation>
+   <source>all sent</source>
+   <translation>alles gesendet</translation>
   </message>
   <message>
    <source>Puzzles whose answers were shared</source>
    <translation>Rätsel, deren Antworten geteilt wurden</translation>
   </message>
   <message>
-   <source>No message yet since learning was started.</source>
-   <translation>Seit dem Start des Lernens noch keine Nachricht.</translation>
+   <source>No messages yet since you started learning.</source>
+   <translation>Seit dem Start des Lernens noch keine Nachrichten.</translation>
   </message>
   <message>
    <source>Requests for the engine's files</source>
    <translation>Anfragen nach den Dateien der Engine</translation>
   </message>
   <message>
-   <source>The engine is being fetched, as you asked for. Whoever gives it out sees this computer's network address, and nothing of yours.</source>
-   <translation>Die Engine wird geladen, wie du es wolltest. Wer sie ausgibt, sieht die Netzadresse dieses Computers und nichts von dir.</translation>
+   <source>You're downloading the engine. The server sees your IP address and what you download.</source>
+   <translation>Du lädst gerade die Engine. Der Server sieht deine IP-Adresse und was du lädst.</translation>
   </message>
   <message>
    <source>Nothing</source>
    <translation>Nichts</translation>
   </message>
   <message>
-   <source>Your model learns alone, and the process that runs it refuses to open any network connection.</source>
-   <translation>Dein Modell lernt allein, und der Prozess, in dem es läuft, verweigert jede Netzverbindung.</translation>
+   <source>Your model learns alone. Its process can't open a network connection.</source>
+   <translation>Dein Modell lernt allein. Sein Prozess kann keine Netzverbindung öffnen.</translation>
   </message>
   <message>
-   <source>Nothing at the moment</source>
-   <translation>Im Augenblick nichts</translation>
+   <source>Nothing right now</source>
+   <translation>Gerade nichts</translation>
   </message>
   <message>
-   <source>Nothing runs. When your model learns with others, answers to puzzles that Shoal made up go out as text.</source>
-   <translation>Nichts läuft. Wenn dein Modell mit anderen lernt, gehen Antworten auf Rätsel, die Shoal sich ausdenkt, als Text hinaus.</translation>
+   <source>Nothing runs. When you learn with others, only puzzle answers go out, as text.</source>
+   <translation>Nichts läuft. Lernst du mit anderen, gehen nur Rätselantworten hinaus, als Text.</translation>
   </message>
   <message>
    <source>What is never sent</source>
@@ -1431,24 +1503,24 @@
    <translation>Deine Dateien und was du tippst</translation>
   </message>
   <message>
-   <source>Shoal reads nothing but its own folder. It trains on puzzles that it makes up itself.</source>
-   <translation>Shoal liest nichts als seinen eigenen Ordner. Es übt an Rätseln, die es sich selbst ausdenkt.</translation>
+   <source>Shoal only reads its own folder. It practises on puzzles it makes up itself.</source>
+   <translation>Shoal liest nur seinen eigenen Ordner. Es übt an Rätseln, die es sich selbst ausdenkt.</translation>
   </message>
   <message>
    <source>The model's weights</source>
    <translation>Die Gewichte des Modells</translation>
   </message>
   <message>
-   <source>Neither weights nor gradients travel, not even in a swarm: only answers to generated puzzles would, as text.</source>
-   <translation>Weder Gewichte noch Gradienten reisen, auch im Schwarm nicht: nur Antworten auf erzeugte Rätsel, als Text.</translation>
+   <source>The model stays here, in a swarm too. Only puzzle answers travel, as text.</source>
+   <translation>Das Modell bleibt hier, auch im Schwarm. Nur Rätselantworten reisen, als Text.</translation>
   </message>
   <message>
    <source>Usage data</source>
    <translation>Nutzungsdaten</translation>
   </message>
   <message>
-   <source>There is no telemetry and no account. Whether there is a newer Shoal is asked only if you want it.</source>
-   <translation>Es gibt keine Telemetrie und kein Konto. Ob es ein neueres Shoal gibt, wird nur gefragt, wenn du es willst.</translation>
+   <source>No telemetry, no account. Shoal checks for updates only if you want it to.</source>
+   <translation>Keine Telemetrie, kein Konto. Nach Updates sucht Shoal nur, wenn du es willst.</translation>
   </message>
   <message>
    <source>Show the answers</source>
@@ -1475,8 +1547,8 @@
    <translation>Sucht einen Schwarm.</translation>
   </message>
   <message>
-   <source>This copy of Shoal is a checkout: it asks nobody.</source>
-   <translation>Diese Kopie von Shoal ist ein Arbeitsverzeichnis: Sie fragt niemanden.</translation>
+   <source>Developer copy: updates come with git pull.</source>
+   <translation>Entwicklerkopie: Updates kommen mit git pull.</translation>
   </message>
   <message>
    <source>the relay introduces itself</source>
@@ -1507,8 +1579,8 @@
    <translation>Rätsel und Antworten anderer</translation>
   </message>
   <message>
-   <source>tells of answers that were no good</source>
-   <translation>meldet Antworten, die nichts taugten</translation>
+   <source>reports bad answers</source>
+   <translation>meldet schlechte Antworten</translation>
   </message>
   <message>
    <source>a word from the relay</source>
@@ -1519,7 +1591,7 @@
    <translation>das Relay sagt, was falsch war</translation>
   </message>
   <message>
-   <source>the relay says good-bye</source>
+   <source>the relay says goodbye</source>
    <translation>das Relay verabschiedet sich</translation>
   </message>
   <message>
@@ -1531,12 +1603,12 @@
    <translation>Wo alles liegt</translation>
   </message>
   <message>
-   <source>Looking for new versions</source>
-   <translation>Nach neuen Versionen sehen</translation>
+   <source>Checking for updates</source>
+   <translation>Nach Updates suchen</translation>
   </message>
   <message>
-   <source>Off. {host} is asked only when you press a button that says so.</source>
-   <translation>Aus. {host} wird nur gefragt, wenn du einen Knopf drückst, auf dem das steht.</translation>
+   <source>Off. Shoal asks {host} only when you press the button.</source>
+   <translation>Aus. Shoal fragt {host} nur, wenn du den Knopf drückst.</translation>
   </message>
   <message>
    <source>asks how the swarm is doing</source>
@@ -1555,12 +1627,12 @@
    <translation>empfangen</translation>
   </message>
   <message>
-   <source>On, but never while Shoal learns alone.</source>
-   <translation>An, aber nie, während Shoal allein lernt.</translation>
+   <source>On, but never while it learns alone.</source>
+   <translation>An, aber nie, während es allein lernt.</translation>
   </message>
   <message>
-   <source>On. {host} is asked once a day, while this window is open.</source>
-   <translation>An. {host} wird einmal am Tag gefragt, solange dieses Fenster offen ist.</translation>
+   <source>On. Shoal asks {host} once a day while this window is open.</source>
+   <translation>An. Shoal fragt {host} einmal am Tag, solange dieses Fenster offen ist.</translation>
   </message>
   <message>
    <source>Settings</source>
@@ -1571,8 +1643,8 @@
    <translation>Einstellungen durchsuchen</translation>
   </message>
   <message>
-   <source>No setting of that name</source>
-   <translation>Keine Einstellung dieses Namens</translation>
+   <source>No such setting</source>
+   <translation>Keine solche Einstellung</translation>
   </message>
   <message>
    <source>Try another word, for example colours or tray.</source>
@@ -1587,28 +1659,32 @@
    <translation>Protokolle zeigen</translation>
   </message>
   <message>
-   <source>{help} Holds from the next start of learning.</source>
-   <translation>{help} Gilt ab dem nächsten Start des Lernens.</translation>
+   <source>{help} Applies the next time it starts learning.</source>
+   <translation>{help} Gilt, sobald das Lernen neu startet.</translation>
   </message>
   <message>
    <source>your identity name key recovery words restore new keyring passphrase</source>
    <translation>deine identität name schlüssel wiederherstellungswörter wiederherstellen neu schlüsselbund passwort passphrase</translation>
   </message>
   <message>
-   <source>Help</source>
-   <translation>Hilfe</translation>
-  </message>
-  <message>
-   <source>The diagnostics hold versions, settings, events and logs, for whoever looks for a fault. Every file is shown before anything is saved, and nothing is sent.</source>
-   <translation>Die Diagnose enthält Versionen, Einstellungen, Ereignisse und Protokolle, für alle, die einen Fehler suchen. Jede Datei wird gezeigt, bevor etwas gesichert wird, und nichts wird gesendet.</translation>
+   <source>Versions, settings, events and logs, to help find a fault. You see every file before you save it. Nothing is sent.</source>
+   <translation>Versionen, Einstellungen, Ereignisse und Protokolle, um Fehler zu finden. Du siehst jede Datei, bevor du sie sicherst. Nichts wird gesendet.</translation>
   </message>
   <message>
    <source>Hide the logs</source>
    <translation>Protokolle verbergen</translation>
   </message>
   <message>
+   <source>Reopen now</source>
+   <translation>Jetzt neu öffnen</translation>
+  </message>
+  <message>
    <source>Diagnostics …</source>
    <translation>Diagnose …</translation>
+  </message>
+  <message>
+   <source>About Shoal and its keys</source>
+   <translation>Über Shoal und die Tasten</translation>
   </message>
   <message>
    <source>Level {n} since {day}</source>
@@ -1623,16 +1699,20 @@
    <translation>Beim Üben zuerst gelöst am {day}</translation>
   </message>
   <message>
-   <source>Reached level {n} on {day}</source>
-   <translation>Stufe {n} erreicht am {day}</translation>
+   <source>Level {n} now</source>
+   <translation>Jetzt Stufe {n}</translation>
+  </message>
+  <message>
+   <source>{now}, reached {n} on {day}</source>
+   <translation>{now}, am {day} war es {n}</translation>
   </message>
   <message>
    <source>Skills</source>
    <translation>Können</translation>
   </message>
   <message>
-   <source>Share of held-out questions solved. The shaded part is where the true share plausibly lies, the tick is where it began.</source>
-   <translation>Anteil der gelösten Prüffragen. Im schattierten Teil liegt der wahre Anteil vermutlich, am Strich fing es an.</translation>
+   <source>How many new puzzles it solves. The shaded part shows how sure that is, the tick where it started.</source>
+   <translation>Wie viele neue Rätsel es löst. Die Schattierung zeigt, wie sicher das ist, der Strich den Anfang.</translation>
   </message>
   <message>
    <source>Too hard yet: {families}.</source>
@@ -1643,20 +1723,20 @@
    <translation>Noch kein Können gemessen</translation>
   </message>
   <message>
-   <source>One tile for every family of puzzles appears with the first measurement.</source>
+   <source>The first measurement brings a tile for every kind of puzzle.</source>
    <translation>Mit der ersten Messung erscheint für jede Art von Rätseln eine Kachel.</translation>
   </message>
   <message>
-   <source>What the model learned, and its history</source>
-   <translation>Was das Modell lernte, und sein Verlauf</translation>
+   <source>What your model learned, and its history</source>
+   <translation>Was dein Modell gelernt hat, und sein Verlauf</translation>
   </message>
   <message>
    <source>Downloaded models</source>
    <translation>Heruntergeladene Modelle</translation>
   </message>
   <message>
-   <source>What can be made again</source>
-   <translation>Was neu gemacht werden kann</translation>
+   <source>Files Shoal can make again</source>
+   <translation>Dateien, die Shoal neu machen kann</translation>
   </message>
   <message>
    <source>What the swarm needs</source>
@@ -1671,44 +1751,44 @@
    <translation>Einstellungen und der Name dieses Computers</translation>
   </message>
   <message>
-   <source>an access token for models in the system's keyring, if you gave one</source>
-   <translation>ein Zugangsschlüssel für Modelle im Schlüsselbund des Systems, falls du einen angegeben hast</translation>
+   <source>the access token for models in the keyring, if there is one</source>
+   <translation>das Zugangstoken für Modelle im Schlüsselbund, falls es eins gibt</translation>
   </message>
   <message>
-   <source>{name}, which is not Shoal's</source>
-   <translation>{name}, das nicht von Shoal ist</translation>
+   <source>{name} (not created by Shoal; it stays)</source>
+   <translation>{name} (nicht von Shoal; bleibt)</translation>
   </message>
   <message>
-   <source>models and exports that you keep in other folders</source>
-   <translation>Modelle und Ausgaben, die du in anderen Ordnern hast</translation>
+   <source>models and exports in other folders</source>
+   <translation>Modelle und Exporte in anderen Ordnern</translation>
   </message>
   <message>
    <source>Move the data folder to</source>
-   <translation>Datenordner verlegen nach</translation>
+   <translation>Datenordner verschieben nach</translation>
   </message>
   <message>
    <source>Move the data folder to {folder}?</source>
-   <translation>Datenordner nach {folder} verlegen?</translation>
+   <translation>Datenordner nach {folder} verschieben?</translation>
   </message>
   <message>
-   <source>Learning stops. Everything is copied and checked first, and deleted here only then; until then nothing has changed. Shoal opens again by itself.</source>
-   <translation>Das Lernen hält an. Erst wird alles kopiert und geprüft und dann erst hier gelöscht; bis dahin hat sich nichts geändert. Shoal öffnet sich von selbst wieder.</translation>
+   <source>Learning stops. Shoal copies and checks everything, deletes it here and reopens by itself.</source>
+   <translation>Das Lernen hält an. Shoal kopiert und prüft alles, löscht es hier und öffnet sich von selbst wieder.</translation>
   </message>
   <message>
    <source>Move it</source>
-   <translation>Verlegen</translation>
+   <translation>Verschieben</translation>
   </message>
   <message>
-   <source>Remove everything that Shoal keeps, {size}?</source>
-   <translation>Alles entfernen, was Shoal aufbewahrt, {size}?</translation>
+   <source>Delete everything Shoal keeps, {size}?</source>
+   <translation>Alles löschen, was Shoal aufbewahrt, {size}?</translation>
   </message>
   <message>
-   <source>Remove everything</source>
-   <translation>Alles entfernen</translation>
+   <source>Delete everything</source>
+   <translation>Alles löschen</translation>
   </message>
   <message>
-   <source>the key of {name} in the system's keyring</source>
-   <translation>der Schlüssel von {name} im Schlüsselbund des Systems</translation>
+   <source>the key of {name} in the keyring</source>
+   <translation>der Schlüssel von {name} im Schlüsselbund</translation>
   </message>
   <message>
    <source>the entry that starts Shoal at login</source>
@@ -1723,19 +1803,19 @@
    <translation>was die einzelne Datei in {folder} entpackt hat: {size}</translation>
   </message>
   <message>
-   <source>the entry by which links and menus find Shoal</source>
+   <source>the entry that lets links and menus find Shoal</source>
    <translation>der Eintrag, über den Links und Menüs Shoal finden</translation>
   </message>
   <message>
-   <source>This goes, and cannot be had back:</source>
-   <translation>Das wird gelöscht und kommt nicht wieder:</translation>
+   <source>This will be deleted for good:</source>
+   <translation>Das wird endgültig gelöscht:</translation>
   </message>
   <message>
    <source>This stays:</source>
    <translation>Das bleibt:</translation>
   </message>
   <message>
-   <source>Shoal then ends.</source>
+   <source>Then Shoal quits.</source>
    <translation>Danach beendet sich Shoal.</translation>
   </message>
   <message>
@@ -1751,16 +1831,16 @@
    <translation>das Programm selbst; lege es in den Papierkorb: {path}</translation>
   </message>
   <message>
-   <source>the program itself; delete it to be rid of it: {path}</source>
-   <translation>das Programm selbst; lösche es, um es loszuwerden: {path}</translation>
+   <source>the program itself; delete it here: {path}</source>
+   <translation>das Programm selbst; lösch es hier: {path}</translation>
   </message>
   <message>
    <source>Move …</source>
-   <translation>Verlegen …</translation>
+   <translation>Verschieben …</translation>
   </message>
   <message>
-   <source>Remove everything …</source>
-   <translation>Alles entfernen …</translation>
+   <source>Delete everything …</source>
+   <translation>Alles löschen …</translation>
   </message>
   <message>
    <source>Swarm</source>
@@ -1775,12 +1855,12 @@
    <translation>Andere suchen</translation>
   </message>
   <message>
-   <source>Nobody else is here yet</source>
+   <source>No one else is here yet</source>
    <translation>Noch ist niemand sonst da</translation>
   </message>
   <message>
-   <source>Share the invite above, and those who use it appear in this list.</source>
-   <translation>Gib die Einladung oben weiter; wer sie benutzt, erscheint in dieser Liste.</translation>
+   <source>Share the invite above. Everyone who joins appears here.</source>
+   <translation>Gib die Einladung oben weiter. Wer beitritt, erscheint hier.</translation>
   </message>
   <message>
    <source>{n} peer</source>
@@ -1802,12 +1882,12 @@
    <translation>andere in diesem Schwarm</translation>
   </message>
   <message>
-   <source>all acknowledged</source>
-   <translation>alle bestätigt</translation>
+   <source>all arrived</source>
+   <translation>alle angekommen</translation>
   </message>
   <message>
-   <source>Given</source>
-   <translation>Gegeben</translation>
+   <source>Shared</source>
+   <translation>Geteilt</translation>
   </message>
   <message numerus="yes">
    <source>{n} turned away after checking</source>
@@ -1817,28 +1897,28 @@
    </translation>
   </message>
   <message>
-   <source>every one checked here</source>
+   <source>each one checked here</source>
    <translation>jede hier geprüft</translation>
   </message>
   <message>
-   <source>Taken</source>
-   <translation>Genommen</translation>
+   <source>Learned from</source>
+   <translation>Gelernt aus</translation>
   </message>
   <message>
-   <source>Traffic</source>
-   <translation>Datenverkehr</translation>
+   <source>Data used</source>
+   <translation>Datenverbrauch</translation>
   </message>
   <message>
-   <source>Find one on this network, or host one here</source>
-   <translation>Im Netz suchen oder hier einen eröffnen</translation>
+   <source>Find or start a swarm on this network</source>
+   <translation>Schwarm in diesem Netz finden oder starten</translation>
   </message>
   <message>
-   <source>You are learning alone</source>
-   <translation>Du lernst allein</translation>
+   <source>Your model learns alone</source>
+   <translation>Dein Modell lernt allein</translation>
   </message>
   <message>
-   <source>Nothing leaves this computer. In a swarm your model also learns from what other people's models found out: answers to generated puzzles go to and fro, as text.</source>
-   <translation>Nichts verlässt diesen Computer. In einem Schwarm lernt dein Modell auch aus dem, was die Modelle anderer herausfanden: Antworten auf erzeugte Rätsel gehen hin und her, als Text.</translation>
+   <source>Nothing leaves this computer. In a swarm, your model also learns from other people's models. They swap puzzle answers, as plain text.</source>
+   <translation>Nichts verlässt diesen Computer. Im Schwarm lernt dein Modell auch von den Modellen anderer. Sie tauschen Rätselantworten, als Text.</translation>
   </message>
   <message>
    <source>Invite</source>
@@ -1849,12 +1929,12 @@
    <translation>Einladung kopieren</translation>
   </message>
   <message>
-   <source>You are {name} here.</source>
-   <translation>Du heißt hier {name}.</translation>
+   <source>Others see you as {name}.</source>
+   <translation>Andere sehen dich als {name}.</translation>
   </message>
   <message>
-   <source>Leaves the swarm; nothing learned is lost</source>
-   <translation>Verlässt den Schwarm; nichts Gelerntes geht verloren</translation>
+   <source>Leaves the swarm. What it learned stays.</source>
+   <translation>Verlässt den Schwarm. Das Gelernte bleibt.</translation>
   </message>
   <message>
    <source>an hour</source>
@@ -1881,10 +1961,6 @@
    <translation>Gesehen</translation>
   </message>
   <message>
-   <source>Learned from</source>
-   <translation>Gelernt aus</translation>
-  </message>
-  <message>
    <source>Try it</source>
    <translation>Ausprobieren</translation>
   </message>
@@ -1897,12 +1973,12 @@
    <translation>Noch nichts gefragt</translation>
   </message>
   <message>
-   <source>Draw a puzzle of a kind that the model practises, or ask something of your own. It answers twice: as it came, and with what it has learned.</source>
-   <translation>Zieh ein Rätsel einer Art, die das Modell übt, oder frag etwas Eigenes. Es antwortet zweimal: so, wie es kam, und mit dem, was es gelernt hat.</translation>
+   <source>Draw a puzzle, or ask something of your own. It answers twice: as it came, and as it is now.</source>
+   <translation>Zieh ein Rätsel oder frag etwas Eigenes. Es antwortet zweimal: so, wie es kam, und so, wie es jetzt ist.</translation>
   </message>
   <message>
-   <source>Any that it practises</source>
-   <translation>Irgendeines, das es übt</translation>
+   <source>Any it practises</source>
+   <translation>Irgendeins, das es übt</translation>
   </message>
   <message>
    <source>Level</source>
@@ -1957,16 +2033,16 @@
    <translation>Vergisst jede Frage und Antwort auf dieser Seite</translation>
   </message>
   <message>
-   <source>a text it never trained on</source>
-   <translation>ein Text, an dem es nie übte</translation>
+   <source>a puzzle it never trained on</source>
+   <translation>ein Rätsel, an dem es nie geübt hat</translation>
   </message>
   <message>
    <source>Level {n}</source>
    <translation>Stufe {n}</translation>
   </message>
   <message>
-   <source>A question has at most {n} characters: make it shorter.</source>
-   <translation>Eine Frage hat höchstens {n} Zeichen: Kürze sie.</translation>
+   <source>That's too long: {n} characters at most.</source>
+   <translation>Das ist zu lang: höchstens {n} Zeichen.</translation>
   </message>
   <message>
    <source>Ask</source>
@@ -1989,8 +2065,8 @@
    <translation>Beide</translation>
   </message>
   <message>
-   <source>This model only speaks puzzle: draw one, or pick a model that talks.</source>
-   <translation>Dieses Modell kann nur Rätsel: Zieh eins oder wähl ein Modell, das sich unterhält.</translation>
+   <source>This model only solves puzzles: draw one, or pick a model that talks.</source>
+   <translation>Dieses Modell löst nur Rätsel: Zieh eins oder wähl ein Modell, das sich unterhält.</translation>
   </message>
   <message>
    <source>See the models</source>
@@ -2005,8 +2081,8 @@
    <translation>Ein Rätsel wird gezogen</translation>
   </message>
   <message>
-   <source>The model is not in memory; the first question loads it.</source>
-   <translation>Das Modell ist nicht im Speicher; die erste Frage lädt es.</translation>
+   <source>The first question loads the model.</source>
+   <translation>Die erste Frage lädt das Modell.</translation>
   </message>
   <message>
    <source>In memory until a minute after you leave this page.</source>
@@ -2044,20 +2120,20 @@
    <translation>Beginnt sofort mit dem eingebauten Modell</translation>
   </message>
   <message>
-   <source>Progress of the measurement</source>
-   <translation>Fortschritt der Messung</translation>
+   <source>Progress of the speed test</source>
+   <translation>Fortschritt des Tests</translation>
   </message>
   <message>
-   <source>Measure again</source>
-   <translation>Neu messen</translation>
+   <source>Test again</source>
+   <translation>Noch einmal testen</translation>
   </message>
   <message>
    <source>Starter (recommended)</source>
-   <translation>Starter (empfohlen)</translation>
+   <translation>Startmodell (empfohlen)</translation>
   </message>
   <message>
-   <source>Built in. Only speaks puzzle, and gets visibly better within minutes on any computer.</source>
-   <translation>Eingebaut. Kann nur Rätsel und wird auf jedem Computer in Minuten sichtbar besser.</translation>
+   <source>Built in. Only solves puzzles. Gets visibly better within minutes, on any computer.</source>
+   <translation>Eingebaut. Löst nur Rätsel. Wird in Minuten sichtbar besser, auf jedem Computer.</translation>
   </message>
   <message>
    <source>A bigger model</source>
@@ -2100,8 +2176,8 @@
    <translation>Was es aufbewahrt</translation>
   </message>
   <message>
-   <source>Everything is in one folder that you can move or delete. No account, and no one is told that you use it.</source>
-   <translation>Alles liegt in einem Ordner, den du verschieben oder löschen kannst. Kein Konto, und niemand erfährt davon.</translation>
+   <source>Everything is in one folder. Move or delete it any time. No account; no one knows you use it.</source>
+   <translation>Alles liegt in einem Ordner. Du kannst ihn jederzeit verschieben oder löschen. Kein Konto; niemand erfährt davon.</translation>
   </message>
   <message>
    <source>First the engine is installed: {size}, once.</source>
@@ -2116,8 +2192,8 @@
    <translation>Zuerst die Engine</translation>
   </message>
   <message>
-   <source>Shoal learns with PyTorch, which is large and no part of the app itself. It is installed once, into a folder of your own, and can be removed at any time.</source>
-   <translation>Shoal lernt mit PyTorch, das groß ist und nicht zur App selbst gehört. Es wird einmal installiert, in einen Ordner von dir, und lässt sich jederzeit entfernen.</translation>
+   <source>Shoal learns with PyTorch, a large program that is installed once. Remove it any time.</source>
+   <translation>Shoal lernt mit PyTorch, einem großen Programm, das einmal installiert wird. Entfernen kannst du es jederzeit.</translation>
   </message>
   <message>
    <source>What this computer can do</source>
@@ -2128,24 +2204,24 @@
    <translation>Ein kurzer Geschwindigkeitstest. Du musst nicht warten.</translation>
   </message>
   <message>
-   <source>Nothing leaves this computer. You can change your mind at any time.</source>
-   <translation>Nichts verlässt diesen Computer. Du kannst es dir jederzeit anders überlegen.</translation>
+   <source>Nothing leaves this computer. You can change that any time.</source>
+   <translation>Nichts verlässt diesen Computer. Du kannst das jederzeit ändern.</translation>
   </message>
   <message>
    <source>With others on this network</source>
    <translation>Mit anderen in diesem Netz</translation>
   </message>
   <message>
-   <source>Finds other Shoals on this network, or starts a swarm you can invite people to. Only puzzle answers are shared, as plain text.</source>
-   <translation>Findet andere Shoals in diesem Netz oder startet einen Schwarm, in den du einlädst. Geteilt werden nur Rätselantworten, als Text.</translation>
+   <source>Finds Shoals on this network, or starts a swarm you can invite people to. They swap puzzle answers, as plain text.</source>
+   <translation>Findet Shoals in diesem Netz oder startet einen Schwarm, in den du einlädst. Sie tauschen Rätselantworten, als Text.</translation>
   </message>
   <message>
    <source>Learn alone or together?</source>
    <translation>Allein oder zusammen lernen?</translation>
   </message>
   <message>
-   <source>A swarm swaps what its models find out. You can change this any time.</source>
-   <translation>Ein Schwarm tauscht, was seine Modelle herausfinden. Du kannst das jederzeit ändern.</translation>
+   <source>You can change this any time.</source>
+   <translation>Du kannst das jederzeit ändern.</translation>
   </message>
   <message>
    <source>No estimate</source>
@@ -2156,20 +2232,20 @@
    <translation>Zurück</translation>
   </message>
   <message>
-   <source>Measuring …</source>
-   <translation>Misst …</translation>
+   <source>Testing …</source>
+   <translation>Testet …</translation>
   </message>
   <message>
-   <source>{span} so far: a few answers, and a step of learning from them.</source>
-   <translation>Bisher {span}: ein paar Antworten und ein Lernschritt daraus.</translation>
+   <source>{span} so far: a few answers, and one step of learning.</source>
+   <translation>Bisher {span}: ein paar Antworten und ein Lernschritt.</translation>
   </message>
   <message>
-   <source>Not measured yet</source>
-   <translation>Noch nicht gemessen</translation>
+   <source>Not tested yet</source>
+   <translation>Noch nicht getestet</translation>
   </message>
   <message>
-   <source>The graphics card learns, because it is quickest.</source>
-   <translation>Die Grafikkarte lernt, weil sie am schnellsten ist.</translation>
+   <source>{name} on {device}, {dtype}</source>
+   <translation>{name} auf {device}, {dtype}</translation>
   </message>
   <message>
    <source>d MMM yyyy</source>
@@ -2196,28 +2272,28 @@
    <translation>etwa {span} je Runde</translation>
   </message>
   <message>
+   <source>on the processor</source>
+   <translation>auf dem Prozessor</translation>
+  </message>
+  <message>
+   <source>on the graphics card</source>
+   <translation>auf der Grafikkarte</translation>
+  </message>
+  <message>
    <source>, {n} threads</source>
    <translation>, {n} Threads</translation>
   </message>
   <message>
-   <source>{name} on {device}, {dtype}</source>
-   <translation>{name} auf {device}, {dtype}</translation>
+   <source>It learns on the processor: Shoal found no graphics card it can use.</source>
+   <translation>Es lernt auf dem Prozessor: Shoal fand keine nutzbare Grafikkarte.</translation>
   </message>
   <message>
-   <source>The processor learns: no graphics card that it could use was found.</source>
-   <translation>Der Prozessor lernt: Eine Grafikkarte, die er nutzen könnte, wurde nicht gefunden.</translation>
+   <source>It learns on the graphics card, the fastest here.</source>
+   <translation>Es lernt auf der Grafikkarte, hier am schnellsten.</translation>
   </message>
   <message>
-   <source>everyday replies surprise it {n} % less</source>
-   <translation>Alltägliche Antworten überraschen es {n} % weniger</translation>
-  </message>
-  <message>
-   <source>everyday replies surprise it {n} % more</source>
-   <translation>Alltägliche Antworten überraschen es {n} % mehr</translation>
-  </message>
-  <message>
-   <source>Ready</source>
-   <translation>Bereit</translation>
+   <source>Not started</source>
+   <translation>Nicht gestartet</translation>
   </message>
   <message>
    <source>Starting</source>
@@ -2229,7 +2305,7 @@
   </message>
   <message>
    <source>Paused</source>
-   <translation>Angehalten</translation>
+   <translation>Pausiert</translation>
   </message>
   <message>
    <source>Stopping</source>
@@ -2256,12 +2332,12 @@
    <translation>Lernt mit anderen.</translation>
   </message>
   <message>
-   <source>{sentence} It is started again in {span}.</source>
-   <translation>{sentence} In {span} wird neu gestartet.</translation>
+   <source>{sentence} It restarts in {span}.</source>
+   <translation>{sentence} Neustart in {span}.</translation>
   </message>
   <message>
-   <source>Saving what was learned.</source>
-   <translation>Das Gelernte wird gesichert.</translation>
+   <source>Saving what it learned.</source>
+   <translation>Speichert das Gelernte.</translation>
   </message>
   <message>
    <source>HH:mm</source>
@@ -2276,6 +2352,10 @@
    <translation>d. MMM yyyy HH:mm</translation>
   </message>
   <message>
+   <source>Before round 1</source>
+   <translation>Vor Runde 1</translation>
+  </message>
+  <message>
    <source>, about {span}</source>
    <translation>, etwa {span}</translation>
   </message>
@@ -2288,20 +2368,20 @@
    <translation>lädt das Modell</translation>
   </message>
   <message>
-   <source>finding out what it can begin with</source>
-   <translation>findet heraus, womit es anfangen kann</translation>
+   <source>finding where to begin</source>
+   <translation>sucht den Anfang</translation>
   </message>
   <message>
-   <source>measuring on held-out questions</source>
-   <translation>misst an Prüffragen</translation>
+   <source>measuring on new puzzles</source>
+   <translation>misst an neuen Rätseln</translation>
   </message>
   <message>
    <source>waiting for the others</source>
    <translation>wartet auf die anderen</translation>
   </message>
   <message>
-   <source>answering questions</source>
-   <translation>beantwortet Fragen</translation>
+   <source>solving puzzles</source>
+   <translation>löst Rätsel</translation>
   </message>
   <message>
    <source>checking the answers</source>
@@ -2313,35 +2393,27 @@
   </message>
   <message>
    <source>saving</source>
-   <translation>sichert</translation>
+   <translation>speichert</translation>
   </message>
   <message>
    <source>resting</source>
    <translation>ruht</translation>
   </message>
   <message>
-   <source>waiting to start the trainer again</source>
+   <source>waiting to restart</source>
    <translation>wartet auf den Neustart</translation>
   </message>
   <message>
-   <source>handing over the last answers</source>
-   <translation>übergibt die letzten Antworten</translation>
+   <source>sending the last answers</source>
+   <translation>sendet die letzten Antworten</translation>
   </message>
   <message>
    <source>stopping</source>
    <translation>hält an</translation>
   </message>
   <message>
-   <source>It speaks as well as before: {said}.</source>
-   <translation>Es spricht so gut wie vorher: {said}.</translation>
-  </message>
-  <message>
-   <source>It speaks a little worse than before: {said}.</source>
-   <translation>Es spricht etwas schlechter als vorher: {said}.</translation>
-  </message>
-  <message>
-   <source>It is losing everyday language: {said}.</source>
-   <translation>Es verlernt die Alltagssprache: {said}.</translation>
+   <source>learning</source>
+   <translation>lernt</translation>
   </message>
   <message>
    <source>measuring, </source>
@@ -2352,12 +2424,28 @@
    <translation>sucht den Anfang, </translation>
   </message>
   <message>
-   <source>Nothing can be kept in the data folder {home}: make it yours to write, or name another one with --home.</source>
-   <translation>Im Datenordner {home} lässt sich nichts speichern: Mache ihn für dich beschreibbar, oder nenne mit --home einen anderen.</translation>
+   <source>Go to a page</source>
+   <translation>Zu einer Seite</translation>
   </message>
   <message>
-   <source>shoal: Another Shoal uses {home} and does not answer; end it and start again.</source>
-   <translation>shoal: Ein anderes Shoal benutzt {home} und antwortet nicht; beende es und starte noch einmal.</translation>
+   <source>Pause or resume</source>
+   <translation>Pause oder weiter</translation>
+  </message>
+  <message>
+   <source>Search on this page</source>
+   <translation>Auf dieser Seite suchen</translation>
+  </message>
+  <message>
+   <source>Quit</source>
+   <translation>Beenden</translation>
+  </message>
+  <message>
+   <source>Shoal can't save anything in {home}. Make that folder writable, or name another one with --home.</source>
+   <translation>Shoal kann in {home} nichts speichern. Gib dir Schreibrecht, oder nenne mit --home einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>shoal: Another Shoal uses {home} and doesn't answer. Quit it and start again.</source>
+   <translation>shoal: Ein anderes Shoal benutzt {home} und antwortet nicht. Beende es und starte neu.</translation>
   </message>
   <message>
    <source>Shoal is still here</source>
@@ -2404,16 +2492,12 @@
    <translation>Bis morgen früh</translation>
   </message>
   <message>
+   <source>Pause for a while</source>
+   <translation>Eine Weile pausieren</translation>
+  </message>
+  <message>
    <source>Open Shoal</source>
    <translation>Shoal öffnen</translation>
-  </message>
-  <message>
-   <source>Quit</source>
-   <translation>Beenden</translation>
-  </message>
-  <message>
-   <source>Until I resume</source>
-   <translation>Bis ich weitermache</translation>
   </message>
   <message>
    <source>about {n} round an hour</source>
@@ -2427,48 +2511,40 @@
    </translation>
   </message>
   <message>
-   <source>It takes {needed} of memory; {free} are free.</source>
-   <translation>Es braucht {needed} Speicher; {free} sind frei.</translation>
-  </message>
-  <message>
    <source>{engine} on {device}</source>
    <translation>{engine} auf {device}</translation>
   </message>
   <message>
-   <source>It takes {needed} of memory.</source>
-   <translation>Es braucht {needed} Speicher.</translation>
+   <source>The speed test failed. Learning works without it.</source>
+   <translation>Der Test hat nicht geklappt. Das Lernen geht auch ohne.</translation>
   </message>
   <message>
-   <source>The measurement ended unexpectedly. Learning works without it.</source>
-   <translation>Die Messung brach unerwartet ab. Das Lernen geht auch ohne sie.</translation>
+   <source>The speed test took too long. Learning works without it.</source>
+   <translation>Der Test dauerte zu lange. Das Lernen geht auch ohne.</translation>
   </message>
   <message>
-   <source>The measurement took too long. Learning works without it.</source>
-   <translation>Die Messung dauerte zu lange. Das Lernen geht auch ohne sie.</translation>
-  </message>
-  <message>
-   <source>It ended unexpectedly; the log under Settings says why.</source>
-   <translation>Es wurde unerwartet beendet; das Protokoll unter Einstellungen sagt, warum.</translation>
+   <source>That didn't work. The log in Settings says why.</source>
+   <translation>Das hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
    <source>Copying to {folder} and checking …</source>
    <translation>Kopiert nach {folder} und prüft …</translation>
   </message>
   <message>
-   <source>Removing everything …</source>
-   <translation>Entfernt alles …</translation>
+   <source>Deleting everything …</source>
+   <translation>Löscht alles …</translation>
   </message>
   <message>
    <source>Some of it is left</source>
-   <translation>Etwas davon ist noch da</translation>
+   <translation>Etwas ist noch da</translation>
   </message>
   <message>
-   <source>The data folder was not moved</source>
-   <translation>Der Datenordner wurde nicht verlegt</translation>
+   <source>The data folder wasn't moved</source>
+   <translation>Der Datenordner wurde nicht verschoben</translation>
   </message>
   <message>
-   <source>Left there, because it is not Shoal's: {path}</source>
-   <translation>Dort gelassen, weil es nicht von Shoal ist: {path}</translation>
+   <source>Left there, not created by Shoal: {path}</source>
+   <translation>Blieb dort, nicht von Shoal: {path}</translation>
   </message>
   <message>
    <source>rounds</source>
@@ -2499,20 +2575,20 @@
    <translation>Die Kurve beginnt mit der ersten Messung</translation>
   </message>
   <message>
-   <source>Before its first round, your model answers questions that it will never train on. That takes a few seconds.</source>
-   <translation>Vor der ersten Runde beantwortet dein Modell Fragen, an denen es nie üben wird. Das dauert ein paar Sekunden.</translation>
+   <source>First your model tries puzzles it will never train on. That takes a few seconds.</source>
+   <translation>Zuerst probiert dein Modell Rätsel, an denen es nie üben wird. Das dauert ein paar Sekunden.</translation>
   </message>
   <message>
    <source>Smoothing</source>
    <translation>Glättung</translation>
   </message>
   <message>
-   <source>Logarithmic axis of rounds</source>
-   <translation>Logarithmische Achse der Runden</translation>
+   <source>Shows early rounds wider (logarithmic axis)</source>
+   <translation>Zeigt frühe Runden breiter (logarithmische Achse)</translation>
   </message>
   <message>
-   <source>Log axis</source>
-   <translation>Log-Achse</translation>
+   <source>Early rounds</source>
+   <translation>Frühe Runden</translation>
   </message>
   <message>
    <source>Show the whole curve</source>
@@ -2539,27 +2615,27 @@
    <translation>Die Kurve hat noch keine Punkte.</translation>
   </message>
   <message>
-   <source>Held-out questions solved</source>
-   <translation>Gelöste Prüffragen</translation>
+   <source>New puzzles solved</source>
+   <translation>Neue Rätsel gelöst</translation>
   </message>
   <message>
-   <source>One standard error: the true share lies within it two times out of three.</source>
-   <translation>Ein Standardfehler: In zwei von drei Fällen liegt der wahre Anteil darin.</translation>
+   <source>Puzzles no one trains on (held-out). ± is one standard error: right two times out of three.</source>
+   <translation>Rätsel, an denen niemand übt (held-out). ± ist ein Standardfehler: stimmt in zwei von drei Fällen.</translation>
   </message>
   <message>
-   <source>Training answers right, latest round</source>
+   <source>Practice answers right, latest round</source>
    <translation>Übungsantworten richtig, letzte Runde</translation>
   </message>
   <message>
-   <source>questions get harder as it learns</source>
-   <translation>die Fragen werden mit dem Lernen schwerer</translation>
+   <source>puzzles get harder as it learns</source>
+   <translation>die Rätsel werden mit dem Lernen schwerer</translation>
   </message>
   <message>
    <source>Saved: {name}</source>
    <translation>Gespeichert: {name}</translation>
   </message>
   <message>
-   <source>Could not save {name}.</source>
+   <source>{name} couldn't be saved.</source>
    <translation>{name} ließ sich nicht speichern.</translation>
   </message>
   <message>
@@ -2571,32 +2647,32 @@
    <translation>Bild sichern</translation>
   </message>
   <message>
-   <source>Held-out</source>
-   <translation>Prüffragen</translation>
+   <source>New puzzles</source>
+   <translation>Neue Rätsel</translation>
   </message>
   <message>
-   <source>Training</source>
+   <source>Practice</source>
    <translation>Übung</translation>
   </message>
   <message>
-   <source>no clear change yet</source>
-   <translation>noch keine klare Änderung</translation>
+   <source>too early to tell</source>
+   <translation>noch zu früh für ein Urteil</translation>
   </message>
   <message>
-   <source>{sign}{n} points since the start</source>
-   <translation>{sign}{n} Punkte seit dem Start</translation>
+   <source>{first} → {last} of 100 since it started</source>
+   <translation>{first} → {last} von 100 seit dem Anfang</translation>
   </message>
   <message>
    <source>put it elsewhere</source>
-   <translation>anderswohin legen</translation>
+   <translation>leg sie anderswohin</translation>
   </message>
   <message>
    <source>{much} {come}. {disk} {meanwhile}.</source>
    <translation>{much} {come}. {disk} {meanwhile}.</translation>
   </message>
   <message>
-   <source>There is no room for it: {size} more are needed on this disk.</source>
-   <translation>Dafür ist kein Platz: Auf dieser Platte fehlen {size}.</translation>
+   <source>Not enough disk space: {size} more needed.</source>
+   <translation>Zu wenig Platz auf der Platte: {size} fehlen.</translation>
   </message>
   <message>
    <source>{stage}, {n} %</source>
@@ -2619,39 +2695,39 @@
    <translation>Für den Prozessor, mit llama.cpp</translation>
   </message>
   <message>
-   <source>The smallest. It works on every computer.</source>
-   <translation>Die kleinste. Sie läuft auf jedem Computer.</translation>
+   <source>The smallest. Works on every computer.</source>
+   <translation>Die kleinste. Läuft auf jedem Computer.</translation>
   </message>
   <message>
-   <source>The graphics card learns many times faster. The largest to fetch.</source>
-   <translation>Die Grafikkarte lernt um ein Vielfaches schneller. Der größte Download.</translation>
+   <source>Many times faster on a graphics card. The largest download.</source>
+   <translation>Auf einer Grafikkarte um ein Vielfaches schneller. Der größte Download.</translation>
   </message>
   <message>
-   <source>Made for this kind of Mac, and the fastest on it.</source>
-   <translation>Für diese Art Mac gemacht und darauf die schnellste.</translation>
+   <source>Made for this kind of Mac, and the fastest there.</source>
+   <translation>Für diese Art Mac gemacht und dort die schnellste.</translation>
   </message>
   <message>
-   <source>Answers faster with the larger models.</source>
-   <translation>Antwortet mit den größeren Modellen schneller.</translation>
+   <source>Faster with bigger models.</source>
+   <translation>Schneller mit größeren Modellen.</translation>
   </message>
   <message>
-   <source>to fetch, once; nothing of yours is sent</source>
+   <source>to download, once; nothing of yours is sent</source>
    <translation>zu laden, einmal; von dir wird nichts gesendet</translation>
   </message>
   <message>
-   <source>of room needed meanwhile; {free} are free</source>
-   <translation>Platz werden dabei gebraucht; {free} sind frei</translation>
+   <source>of disk space needed meanwhile; {free} free</source>
+   <translation>Platz dabei gebraucht; {free} frei</translation>
   </message>
   <message>
-   <source>How large it is, is asked first; nothing else is fetched until there is room for it.</source>
-   <translation>Zuerst wird gefragt, wie groß sie ist; sonst wird nichts geladen, bis Platz dafür ist.</translation>
+   <source>Shoal asks for its size first, and downloads only if it fits.</source>
+   <translation>Shoal fragt zuerst nach der Größe und lädt nur, wenn es passt.</translation>
   </message>
   <message>
-   <source>Go on installing</source>
-   <translation>Weiter installieren</translation>
+   <source>Resume installation</source>
+   <translation>Installation fortsetzen</translation>
   </message>
   <message>
-   <source>Install the engine anew</source>
+   <source>Reinstall the engine</source>
    <translation>Engine neu installieren</translation>
   </message>
   <message>
@@ -2659,7 +2735,7 @@
    <translation>Engine installieren</translation>
   </message>
   <message>
-   <source>The engine does not work any more</source>
+   <source>The engine doesn't work any more</source>
    <translation>Die Engine funktioniert nicht mehr</translation>
   </message>
   <message>
@@ -2667,20 +2743,20 @@
    <translation>Die Engine fehlt</translation>
   </message>
   <message>
-   <source>It was damaged, or something that it needs was removed. A repair makes it anew; what the model learned is kept.</source>
-   <translation>Sie wurde beschädigt, oder etwas, das sie braucht, wurde entfernt. Eine Reparatur stellt sie neu her; was das Modell gelernt hat, bleibt erhalten.</translation>
+   <source>It's damaged, or something it needs is gone. Repair it; what your model learned is safe.</source>
+   <translation>Sie ist beschädigt, oder etwas fehlt ihr. Reparier sie; was dein Modell gelernt hat, ist sicher.</translation>
   </message>
   <message>
-   <source>Learning needs it, and it cannot be started. What the model learned is kept.</source>
-   <translation>Sie wird zum Lernen gebraucht und lässt sich nicht starten. Was das Modell gelernt hat, bleibt erhalten.</translation>
+   <source>Learning needs it, but it doesn't start. What your model learned is safe.</source>
+   <translation>Zum Lernen braucht es sie, aber sie startet nicht. Was dein Modell gelernt hat, ist sicher.</translation>
   </message>
   <message>
-   <source>Looking what is there</source>
+   <source>Looking at what's there</source>
    <translation>Sieht nach, was da ist</translation>
   </message>
   <message>
-   <source>Making its environment</source>
-   <translation>Legt ihre Umgebung an</translation>
+   <source>Setting it up</source>
+   <translation>Richtet sie ein</translation>
   </message>
   <message>
    <source>Unpacking it</source>
@@ -2691,8 +2767,8 @@
    <translation>Prüft, ob sie sich laden lässt</translation>
   </message>
   <message>
-   <source>Taking it into use</source>
-   <translation>Nimmt sie in Gebrauch</translation>
+   <source>Switching to it</source>
+   <translation>Stellt auf sie um</translation>
   </message>
   <message>
    <source>Beginning</source>
@@ -2715,20 +2791,20 @@
    <translation>Python {version}</translation>
   </message>
   <message>
-   <source>to fetch: it came with Shoal</source>
-   <translation>zu laden: Sie kam mit Shoal</translation>
+   <source>nothing to download: it came with Shoal</source>
+   <translation>nichts zu laden: Sie kam mit Shoal</translation>
   </message>
   <message>
-   <source>to fetch; {have} are here already</source>
-   <translation>zu laden; {have} sind schon da</translation>
+   <source>to download; {have} already here</source>
+   <translation>zu laden; {have} schon da</translation>
   </message>
   <message>
    <source>Reading its files</source>
    <translation>Liest ihre Dateien</translation>
   </message>
   <message>
-   <source>Fetching it</source>
-   <translation>Lädt sie</translation>
+   <source>Downloading</source>
+   <translation>Lädt herunter</translation>
   </message>
   <message>
    <source>Installing the engine</source>
@@ -2739,7 +2815,7 @@
    <translation>Engine wird repariert</translation>
   </message>
   <message>
-   <source>Going back to the engine before</source>
+   <source>Going back to the previous engine</source>
    <translation>Geht zur vorherigen Engine zurück</translation>
   </message>
   <message>
@@ -2751,6 +2827,90 @@
    <translation>Einladung oder Adresse</translation>
   </message>
   <message>
+   <source>{n} rounds</source>
+   <translation>{n} Runden</translation>
+  </message>
+  <message>
+   <source>solves {n} of 100</source>
+   <translation>löst {n} von 100</translation>
+  </message>
+  <message>
+   <source>More</source>
+   <translation>Mehr</translation>
+  </message>
+  <message>
+   <source>Go back to round {n}? Keep what it is now, after round {now}, and you can return to it. Or delete the later rounds for good.</source>
+   <translation>Zurück zu Runde {n}? Hebst du den Stand nach Runde {now} auf, kannst du zu ihm zurück. Oder du löschst die späteren Runden endgültig.</translation>
+  </message>
+  <message>
+   <source>Keep both, go back</source>
+   <translation>Beides behalten, zurückgehen</translation>
+  </message>
+  <message>
+   <source>{version} learns again. What learns now is kept and can return too.</source>
+   <translation>{version} lernt wieder. Was jetzt lernt, bleibt aufgehoben und kann auch wiederkommen.</translation>
+  </message>
+  <message>
+   <source>Learn with this one again</source>
+   <translation>Wieder damit lernen</translation>
+  </message>
+  <message>
+   <source>This will be deleted for good: {version} ({size}). What learns now stays.</source>
+   <translation>Das wird endgültig gelöscht: {version} ({size}). Was jetzt lernt, bleibt.</translation>
+  </message>
+  <message>
+   <source>Delete for good</source>
+   <translation>Endgültig löschen</translation>
+  </message>
+  <message>
+   <source>Start over with round 1? Keep what {title} learned in {rounds} rounds, and you can return to it. Or delete that and its history for good. The model itself and your other models stay.</source>
+   <translation>Neu anfangen mit Runde 1? Hebst du auf, was {title} in {rounds} Runden gelernt hat, kannst du dahin zurück. Oder du löschst das und seinen Verlauf endgültig. Das Modell selbst und deine anderen Modelle bleiben.</translation>
+  </message>
+  <message>
+   <source>Keep it, start over</source>
+   <translation>Aufheben, neu anfangen</translation>
+  </message>
+  <message>
+   <source>A name for your model</source>
+   <translation>Ein Name für dein Modell</translation>
+  </message>
+  <message>
+   <source>Save name</source>
+   <translation>Namen speichern</translation>
+  </message>
+  <message>
+   <source>Back to an earlier round</source>
+   <translation>Zurück zu einer früheren Runde</translation>
+  </message>
+  <message>
+   <source>Kept versions</source>
+   <translation>Aufgehobene Stände</translation>
+  </message>
+  <message>
+   <source>Start over</source>
+   <translation>Neu anfangen</translation>
+  </message>
+  <message>
+   <source>Rename</source>
+   <translation>Umbenennen</translation>
+  </message>
+  <message>
+   <source>Give it a name</source>
+   <translation>Einen Namen geben</translation>
+  </message>
+  <message>
+   <source>Delete it</source>
+   <translation>Löschen</translation>
+  </message>
+  <message>
+   <source>Delete later rounds</source>
+   <translation>Spätere Runden löschen</translation>
+  </message>
+  <message>
+   <source>Delete it, start over</source>
+   <translation>Löschen, neu anfangen</translation>
+  </message>
+  <message>
    <source>Looking at what fits.</source>
    <translation>Sieht nach, was passt.</translation>
   </message>
@@ -2759,8 +2919,8 @@
    <translation>Herunterladen</translation>
   </message>
   <message>
-   <source>here</source>
-   <translation>hier</translation>
+   <source>downloaded</source>
+   <translation>geladen</translation>
   </message>
   <message>
    <source>{size}, licence</source>
@@ -2771,20 +2931,20 @@
    <translation>Damit lernen</translation>
   </message>
   <message>
-   <source>Get</source>
-   <translation>Holen</translation>
-  </message>
-  <message>
    <source>Delete</source>
    <translation>Löschen</translation>
+  </message>
+  <message>
+   <source>Retry now</source>
+   <translation>Jetzt versuchen</translation>
   </message>
   <message>
    <source>Download interrupted. Nothing is lost: it resumes where it stopped.</source>
    <translation>Download unterbrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
   </message>
   <message>
-   <source>Learns</source>
-   <translation>Lernt</translation>
+   <source>Learning now</source>
+   <translation>Lernt gerade</translation>
   </message>
   <message>
    <source>Download of {title}</source>
@@ -2793,10 +2953,6 @@
   <message>
    <source>Remove from the list</source>
    <translation>Aus der Liste nehmen</translation>
-  </message>
-  <message>
-   <source>Delete for good</source>
-   <translation>Endgültig löschen</translation>
   </message>
   <message>
    <source>A new folder is made in</source>
@@ -2811,8 +2967,8 @@
    <translation>Zugangstoken</translation>
   </message>
   <message>
-   <source>Keep the token</source>
-   <translation>Token behalten</translation>
+   <source>Save the token</source>
+   <translation>Token speichern</translation>
   </message>
   <message>
    <source>The whole model as GGUF, for LM Studio, Ollama and llama.cpp</source>
@@ -2821,6 +2977,10 @@
   <message>
    <source>What it learned as a LoRA adapter (PEFT)</source>
    <translation>Was es gelernt hat, als LoRA-Adapter (PEFT)</translation>
+  </message>
+  <message>
+   <source>{called} ({title})</source>
+   <translation>{called} ({title})</translation>
   </message>
   <message>
    <source>Use this</source>
@@ -2835,16 +2995,16 @@
    <translation>Wähle erst ein anderes Modell zum Lernen.</translation>
   </message>
   <message>
-   <source>Licence to accept</source>
-   <translation>Lizenz nötig</translation>
-  </message>
-  <message>
    <source>Next in line.</source>
    <translation>Kommt als Nächstes.</translation>
   </message>
   <message>
    <source>Resume download</source>
    <translation>Download fortsetzen</translation>
+  </message>
+  <message>
+   <source>Licence to accept</source>
+   <translation>Lizenz nötig</translation>
   </message>
   <message>
    <source>Another Shoal is downloading it.</source>
@@ -2857,6 +3017,21 @@
   <message>
    <source>Your folder</source>
    <translation>Dein Ordner</translation>
+  </message>
+  <message>
+   <source>roughly {n} round an hour here</source>
+   <translation>hier grob {n} Runde pro Stunde</translation>
+  </message>
+  <message numerus="yes">
+   <source>roughly {n} rounds an hour here</source>
+   <translation>
+    <numerusform>hier grob {n} Runde pro Stunde</numerusform>
+    <numerusform>hier grob {n} Runden pro Stunde</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>It can begin with: {families}.</source>
+   <translation>Damit kann es anfangen: {families}.</translation>
   </message>
   <message>
    <source>{have} of {total} ({share})</source>
@@ -2894,6 +3069,21 @@
    </translation>
   </message>
   <message>
+   <source>about {n} round an hour here</source>
+   <translation>hier etwa {n} Runde pro Stunde</translation>
+  </message>
+  <message numerus="yes">
+   <source>about {n} rounds an hour here</source>
+   <translation>
+    <numerusform>hier etwa {n} Runde pro Stunde</numerusform>
+    <numerusform>hier etwa {n} Runden pro Stunde</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Recommended. {about}</source>
+   <translation>Empfohlen. {about}</translation>
+  </message>
+  <message>
    <source>Already on this computer. {program} keeps its own copy.</source>
    <translation>Schon auf diesem Computer. {program} behält seine eigene Kopie.</translation>
   </message>
@@ -2910,6 +3100,10 @@
    <translation>Nicht in Shoals Liste.</translation>
   </message>
   <message>
+   <source>{why} Again in {span}.</source>
+   <translation>{why} Neuer Versuch in {span}.</translation>
+  </message>
+  <message>
    <source>Looking for the files.</source>
    <translation>Sucht die Dateien.</translation>
   </message>
@@ -2918,12 +3112,12 @@
    <translation>{line}, wird geprüft</translation>
   </message>
   <message>
-   <source>If {host} doesn't answer, it comes as a Python package from where pip gets its packages.</source>
-   <translation>Wenn {host} nicht antwortet, kommt es als Python-Paket von dort, wo pip seine Pakete holt.</translation>
+   <source>If {host} doesn't answer, it comes as a Python package instead.</source>
+   <translation>Wenn {host} nicht antwortet, kommt es stattdessen als Python-Paket.</translation>
   </message>
   <message>
-   <source>{title} leaves this list and {size} are free again. The file and what it learned stay.</source>
-   <translation>{title} verlässt diese Liste, {size} werden frei. Die Datei und das Gelernte bleiben.</translation>
+   <source>{title} leaves this list and frees {size}. The file and what it learned stay.</source>
+   <translation>{title} verschwindet aus dieser Liste und macht {size} frei. Die Datei und das Gelernte bleiben.</translation>
   </message>
   <message>
    <source>{title} leaves this list. The folder and what it learned stay.</source>
@@ -2974,6 +3168,14 @@
    <translation>{rounds}, {size}</translation>
   </message>
   <message>
+   <source>about {n} rounds a minute here</source>
+   <translation>hier etwa {n} Runden pro Minute</translation>
+  </message>
+  <message>
+   <source>roughly {n} rounds a minute here</source>
+   <translation>hier grob {n} Runden pro Minute</translation>
+  </message>
+  <message>
    <source>Too large</source>
    <translation>Zu groß</translation>
   </message>
@@ -2992,10 +3194,6 @@
   <message>
    <source>Fits</source>
    <translation>Passt</translation>
-  </message>
-  <message>
-   <source>about {span} a round here</source>
-   <translation>hier etwa {span} je Runde</translation>
   </message>
   <message>
    <source>nothing learned yet</source>
@@ -3042,7 +3240,7 @@
    <translation>Privater Schwarm</translation>
   </message>
   <message>
-   <source>The words cannot be kept: {why}.</source>
+   <source>The words can't be saved: {why}.</source>
    <translation>Die Wörter lassen sich nicht speichern: {why}.</translation>
   </message>
   <message>
@@ -3062,14 +3260,14 @@
    <translation>Antworten dazu zeigen</translation>
   </message>
   <message>
-   <source>{low} to {high} likely, {n} question</source>
-   <translation>vermutlich {low} bis {high}, {n} Frage</translation>
+   <source>{low} to {high} likely, {n} puzzle</source>
+   <translation>vermutlich {low} bis {high}, {n} Rätsel</translation>
   </message>
   <message numerus="yes">
-   <source>{low} to {high} likely, {n} questions</source>
+   <source>{low} to {high} likely, {n} puzzles</source>
    <translation>
-    <numerusform>vermutlich {low} bis {high}, {n} Frage</numerusform>
-    <numerusform>vermutlich {low} bis {high}, {n} Fragen</numerusform>
+    <numerusform>vermutlich {low} bis {high}, {n} Rätsel</numerusform>
+    <numerusform>vermutlich {low} bis {high}, {n} Rätsel</numerusform>
    </translation>
   </message>
   <message>
@@ -3077,39 +3275,35 @@
    <translation>Dies ist Version {version}</translation>
   </message>
   <message>
-   <source>Looking for a new version …</source>
-   <translation>Sieht nach einer neuen Version …</translation>
+   <source>Checking for updates …</source>
+   <translation>Sucht nach Updates …</translation>
   </message>
   <message>
-   <source>Version {version} is there</source>
-   <translation>Version {version} ist da</translation>
-  </message>
-  <message>
-   <source>This copy of Shoal is a checkout: git pull brings what is new.</source>
-   <translation>Diese Kopie von Shoal ist ein Arbeitsverzeichnis: git pull bringt das Neue.</translation>
+   <source>Version {version} is available</source>
+   <translation>Version {version} ist verfügbar</translation>
   </message>
   <message>
    <source>Asking {host}. The request says nothing about you or this computer.</source>
    <translation>Fragt {host}. Die Anfrage sagt nichts über dich oder diesen Computer.</translation>
   </message>
   <message>
-   <source>No newer one is known. Looked {ago}.</source>
-   <translation>Eine neuere ist nicht bekannt. Nachgesehen {ago}.</translation>
+   <source>You're up to date. Checked {ago}.</source>
+   <translation>Du bist auf dem neuesten Stand. Nachgesehen {ago}.</translation>
   </message>
   <message>
-   <source>this is {version}</source>
-   <translation>dies ist {version}</translation>
+   <source>you have {version}</source>
+   <translation>du hast {version}</translation>
   </message>
   <message>
-   <source>The system installs it …</source>
-   <translation>Das System installiert sie …</translation>
+   <source>The system is installing it …</source>
+   <translation>Das System installiert es …</translation>
   </message>
   <message>
    <source>Progress of the download</source>
    <translation>Fortschritt des Downloads</translation>
   </message>
   <message>
-   <source>Look now</source>
+   <source>Check now</source>
    <translation>Jetzt nachsehen</translation>
   </message>
   <message>
@@ -3133,8 +3327,8 @@
    <translation>Neues ansehen</translation>
   </message>
   <message>
-   <source>Not this one</source>
-   <translation>Diese nicht</translation>
+   <source>Skip this one</source>
+   <translation>Diese überspringen</translation>
   </message>
   <message>
    <source>Yes, once a day</source>
@@ -3145,12 +3339,12 @@
    <translation>Nein</translation>
   </message>
   <message>
-   <source>Nobody has looked yet whether there is a newer one.</source>
-   <translation>Ob es eine neuere gibt, hat noch niemand nachgesehen.</translation>
+   <source>Shoal hasn't checked for updates yet.</source>
+   <translation>Shoal hat noch nicht nach Updates gesucht.</translation>
   </message>
   <message>
-   <source>It is downloaded and checked. It takes the place of this one, which is kept beside it, and Shoal opens again.</source>
-   <translation>Sie ist geladen und geprüft. Sie tritt an die Stelle dieser Version, die daneben aufgehoben wird, und Shoal öffnet sich neu.</translation>
+   <source>Downloaded and checked. It replaces this version, which is kept beside it, and Shoal reopens.</source>
+   <translation>Geladen und geprüft. Sie ersetzt diese Version, die daneben aufgehoben wird, und Shoal öffnet sich neu.</translation>
   </message>
   <message>
    <source>of {day}</source>
@@ -3161,35 +3355,35 @@
    <translation>Installieren und neu starten</translation>
   </message>
   <message>
-   <source>It is installed when you say so, and keeps everything that was learned.</source>
-   <translation>Sie wird installiert, wenn du es sagst, und behält alles Gelernte.</translation>
+   <source>It installs when you say so. What your model learned stays.</source>
+   <translation>Installiert wird, wenn du es sagst. Was dein Modell gelernt hat, bleibt.</translation>
   </message>
   <message>
-   <source>Shall Shoal look for new versions?</source>
-   <translation>Soll Shoal nach neuen Versionen sehen?</translation>
+   <source>Check for updates once a day?</source>
+   <translation>Einmal am Tag nach Updates suchen?</translation>
   </message>
   <message>
-   <source>Then it asks {host} once a day, while this window is open. The request says nothing about you or this computer. You can change your mind under Settings.</source>
-   <translation>Dann fragt es {host} einmal am Tag, solange dieses Fenster offen ist. Die Anfrage sagt nichts über dich oder diesen Computer. Unter Einstellungen kannst du es dir anders überlegen.</translation>
+   <source>Shoal asks {host} while this window is open. The request says nothing about you or this computer. Change it any time in Settings.</source>
+   <translation>Shoal fragt {host}, solange dieses Fenster offen ist. Die Anfrage sagt nichts über dich oder diesen Computer. Ändern kannst du das in den Einstellungen.</translation>
   </message>
   <message>
-   <source>It is downloaded and checked. Learning stops at its last safe point, the system asks for your password and installs it, and Shoal opens again.</source>
-   <translation>Sie ist geladen und geprüft. Das Lernen hält an seiner letzten sicheren Stelle an, das System fragt nach deinem Passwort und installiert sie, und Shoal öffnet sich neu.</translation>
+   <source>Downloaded and checked. Learning stops, the system asks for your password and installs it, and Shoal reopens.</source>
+   <translation>Geladen und geprüft. Das Lernen hält an, das System fragt nach deinem Passwort und installiert sie, und Shoal öffnet sich neu.</translation>
   </message>
   <message>
-   <source>It is downloaded and checked. Its installer opens, and Shoal ends.</source>
-   <translation>Sie ist geladen und geprüft. Ihr Installationsprogramm öffnet sich, und Shoal endet.</translation>
+   <source>Downloaded and checked. Its installer opens, and Shoal quits.</source>
+   <translation>Geladen und geprüft. Das Installationsprogramm öffnet sich, und Shoal beendet sich.</translation>
   </message>
   <message>
-   <source>It is downloaded and checked. It opens, and Shoal ends: drag it into the folder Applications.</source>
-   <translation>Sie ist geladen und geprüft. Sie öffnet sich, und Shoal endet: Ziehe sie in den Ordner Programme.</translation>
+   <source>Downloaded and checked. It opens and Shoal quits: drag it into Applications.</source>
+   <translation>Geladen und geprüft. Sie öffnet sich, Shoal beendet sich: Zieh sie in Programme.</translation>
   </message>
   <message>
    <source>{hours} of 168 hours a week are marked, {days}.</source>
    <translation>{hours} von 168 Stunden der Woche sind markiert, {days}.</translation>
   </message>
   <message>
-   <source>Nothing is marked, so it may learn at any time.</source>
+   <source>Nothing is marked, so it may learn any time.</source>
    <translation>Nichts ist markiert, also darf es jederzeit lernen.</translation>
   </message>
   <message>
@@ -3236,8 +3430,8 @@
    <translation>Shoal schließen?</translation>
   </message>
   <message>
-   <source>This desktop has no tray where Shoal could stay. Everything learned so far is kept.</source>
-   <translation>Dieser Schreibtisch hat keine Leiste, in der Shoal bleiben könnte. Alles bisher Gelernte bleibt erhalten.</translation>
+   <source>This desktop has no tray to stay in. Everything it learned is safe.</source>
+   <translation>Dieser Desktop hat keine Leiste, in der Shoal bleiben kann. Alles Gelernte ist sicher.</translation>
   </message>
   <message>
    <source>Stop learning and quit</source>
@@ -3249,19 +3443,19 @@
   </message>
   <message>
    <source>Paused by you.</source>
-   <translation>Von dir angehalten.</translation>
+   <translation>Von dir pausiert.</translation>
   </message>
   <message>
    <source>paused</source>
-   <translation>angehalten</translation>
+   <translation>pausiert</translation>
   </message>
   <message>
    <source>Snoozed by you until {until}.</source>
-   <translation>Von dir in Ruhe gelassen bis {until}.</translation>
+   <translation>Von dir pausiert bis {until}.</translation>
   </message>
   <message>
    <source>snoozed until {until}</source>
-   <translation>Ruhe bis {until}</translation>
+   <translation>Pause bis {until}</translation>
   </message>
   <message>
    <source>Outside the hours you set. Starts {until}.</source>
@@ -3444,10 +3638,6 @@
    <translation>Lernt.</translation>
   </message>
   <message>
-   <source>learning</source>
-   <translation>lernt</translation>
-  </message>
-  <message>
    <source>Small and quick: learns the easiest puzzles on almost any computer.</source>
    <translation>Klein und schnell: lernt die leichtesten Rätsel auf fast jedem Computer.</translation>
   </message>
@@ -3456,28 +3646,28 @@
    <translation>Folgt Anweisungen besser als das kleinste und ist auch ohne Grafikkarte noch schnell.</translation>
   </message>
   <message>
-   <source>The model of the swarm in the SAPO paper; good at arithmetic for its size.</source>
-   <translation>Das Modell des Schwarms im SAPO-Aufsatz; für seine Größe gut im Rechnen.</translation>
+   <source>The model from the SAPO paper; good at arithmetic for its size.</source>
+   <translation>Das Modell aus dem SAPO-Aufsatz; für seine Größe gut im Rechnen.</translation>
   </message>
   <message>
-   <source>Thinks aloud before it answers: stronger, but each answer is several times as long.</source>
-   <translation>Denkt laut, bevor es antwortet: stärker, aber jede Antwort ist mehrmals so lang.</translation>
+   <source>Thinks aloud before it answers: stronger, but its answers are much longer.</source>
+   <translation>Denkt laut, bevor es antwortet: stärker, aber seine Antworten sind viel länger.</translation>
   </message>
   <message>
    <source>Meta's small model. Needs its licence accepted first.</source>
    <translation>Metas kleines Modell. Erst muss seine Lizenz angenommen werden.</translation>
   </message>
   <message>
-   <source>Meta gives this model only to those who accept its licence: open its page on huggingface.co with a free account, agree there, make an access token with the right to read, and give that token to Shoal.</source>
-   <translation>Meta gibt dieses Modell nur denen, die seine Lizenz annehmen: Öffne seine Seite auf huggingface.co mit einem kostenlosen Konto, stimme dort zu, erstelle ein Zugangstoken mit Leserecht und gib es Shoal.</translation>
+   <source>Meta asks you to accept its licence first. Open its page on huggingface.co with a free account and agree. Then make an access token with the right to read, and give it to Shoal.</source>
+   <translation>Meta will, dass du zuerst die Lizenz annimmst. Öffne die Seite auf huggingface.co mit einem kostenlosen Konto und stimm zu. Mach dann ein Zugangstoken mit Leserecht und gib es Shoal.</translation>
   </message>
   <message>
    <source>The strongest in this list; wants a graphics card or much memory.</source>
    <translation>Das stärkste dieser Liste; will eine Grafikkarte oder viel Speicher.</translation>
   </message>
   <message>
-   <source>Comes with Shoal. Tiny: it learns within minutes on any computer.</source>
-   <translation>Kommt mit Shoal. Winzig: Es lernt in Minuten auf jedem Computer.</translation>
+   <source>Comes with Shoal. Tiny: it gets better within minutes, on any computer.</source>
+   <translation>Kommt mit Shoal. Winzig: Es wird in Minuten besser, auf jedem Computer.</translation>
   </message>
   <message>
    <source>Sums</source>
@@ -3493,7 +3683,7 @@
   </message>
   <message>
    <source>Least common multiple</source>
-   <translation>Kleinstes gemeinsames Vielfaches</translation>
+   <translation>Kleinstes gem. Vielfaches</translation>
   </message>
   <message>
    <source>Fractions</source>
@@ -3556,28 +3746,172 @@
    <translation>Primfaktoren</translation>
   </message>
   <message>
+   <source>Products</source>
+   <translation>Produkte</translation>
+  </message>
+  <message>
+   <source>Counting legs</source>
+   <translation>Beine zählen</translation>
+  </message>
+  <message>
+   <source>Filtering numbers</source>
+   <translation>Zahlen filtern</translation>
+  </message>
+  <message>
+   <source>Sums of decimals</source>
+   <translation>Dezimalsummen</translation>
+  </message>
+  <message>
+   <source>Counting primes</source>
+   <translation>Primzahlen zählen</translation>
+  </message>
+  <message>
+   <source>Missing angles</source>
+   <translation>Fehlende Winkel</translation>
+  </message>
+  <message>
+   <source>Complex numbers</source>
+   <translation>Komplexe Zahlen</translation>
+  </message>
+  <message>
+   <source>Time spans</source>
+   <translation>Zeitspannen</translation>
+  </message>
+  <message>
+   <source>Sequences</source>
+   <translation>Zahlenfolgen</translation>
+  </message>
+  <message>
+   <source>Target number</source>
+   <translation>Zielzahl</translation>
+  </message>
+  <message>
+   <source>Dice</source>
+   <translation>Würfel</translation>
+  </message>
+  <message>
+   <source>Number formats</source>
+   <translation>Zahlenformate</translation>
+  </message>
+  <message>
+   <source>Hexadecimal arithmetic</source>
+   <translation>Hexadezimal rechnen</translation>
+  </message>
+  <message>
+   <source>Powers</source>
+   <translation>Potenzen</translation>
+  </message>
+  <message>
+   <source>Needle in a haystack</source>
+   <translation>Nadel im Heuhaufen</translation>
+  </message>
+  <message>
+   <source>Words backward</source>
+   <translation>Wörter rückwärts</translation>
+  </message>
+  <message>
+   <source>Sorting words</source>
+   <translation>Wörter sortieren</translation>
+  </message>
+  <message>
+   <source>Palindromes</source>
+   <translation>Palindrome</translation>
+  </message>
+  <message>
+   <source>Family ties</source>
+   <translation>Familienbande</translation>
+  </message>
+  <message>
+   <source>Word problems</source>
+   <translation>Textaufgaben</translation>
+  </message>
+  <message>
+   <source>Jumbled letters</source>
+   <translation>Vertauschte Buchstaben</translation>
+  </message>
+  <message>
+   <source>Bits in turn</source>
+   <translation>Bits im Wechsel</translation>
+  </message>
+  <message>
+   <source>Coin tosses</source>
+   <translation>Münzwürfe</translation>
+  </message>
+  <message>
+   <source>Knights and knaves</source>
+   <translation>Ritter und Schurken</translation>
+  </message>
+  <message>
+   <source>Word ladders</source>
+   <translation>Wortleitern</translation>
+  </message>
+  <message>
+   <source>Spirals</source>
+   <translation>Spiralen</translation>
+  </message>
+  <message>
+   <source>Turned grids</source>
+   <translation>Gedrehte Gitter</translation>
+  </message>
+  <message>
+   <source>Small sudokus</source>
+   <translation>Kleine Sudokus</translation>
+  </message>
+  <message>
+   <source>Star paths</source>
+   <translation>Sternpfade</translation>
+  </message>
+  <message>
+   <source>Shortest path</source>
+   <translation>Kürzester Weg</translation>
+  </message>
+  <message>
+   <source>Rectangles</source>
+   <translation>Rechtecke</translation>
+  </message>
+  <message>
+   <source>Largest island</source>
+   <translation>Größte Insel</translation>
+  </message>
+  <message>
+   <source>Queens</source>
+   <translation>Damen</translation>
+  </message>
+  <message>
+   <source>Mazes</source>
+   <translation>Labyrinthe</translation>
+  </message>
+  <message>
+   <source>Rotting oranges</source>
+   <translation>Faulende Orangen</translation>
+  </message>
+  <message>
+   <source>Colored graphs</source>
+   <translation>Gefärbte Graphen</translation>
+  </message>
+  <message>
    <source>When to learn</source>
    <translation>Wann gelernt wird</translation>
   </message>
   <message>
-   <source>Only while nobody uses the computer</source>
-   <translation>Nur während niemand am Computer ist</translation>
+   <source>Only while I'm away</source>
+   <translation>Nur wenn ich weg bin</translation>
   </message>
   <message>
-   <source>Off: it also learns while you work, as far as the other rules allow.</source>
-   <translation>Aus: Es lernt auch, während du arbeitest, soweit die anderen Regeln es erlauben.</translation>
+   <source>Off: it also learns while you work, if the other rules allow it.</source>
+   <translation>Aus: Es lernt auch, während du arbeitest, wenn die anderen Regeln es erlauben.</translation>
   </message>
   <message>
    <source>contribute idle away keyboard mouse background</source>
    <translation>mitmachen leerlauf abwesend tastatur maus hintergrund</translation>
   </message>
   <message>
-   <source>Idle time before it starts</source>
-   <translation>Leerlauf, bevor es beginnt</translation>
+   <source>Time away before it starts</source>
+   <translation>Wie lange weg, bevor es beginnt</translation>
   </message>
   <message>
-   <source>So long nobody must have touched the keyboard or the pointer.</source>
-   <translation>So lange darf niemand Tastatur oder Zeiger berührt haben.</translation>
+   <source>How long you must be away before it starts.</source>
+   <translation>So lange musst du weg sein, bevor es beginnt.</translation>
   </message>
   <message>
    <source>idle minutes seconds wait delay</source>
@@ -3608,8 +3942,8 @@
    <translation>Zeiten</translation>
   </message>
   <message>
-   <source>The hours in which it may learn. Mark them with the pointer, or with arrows and the space bar; a day's or an hour's name marks all of it. Nothing marked means at any time.</source>
-   <translation>Die Stunden, in denen es lernen darf. Markiere sie mit dem Zeiger oder mit Pfeiltasten und Leertaste; der Name eines Tages oder einer Stunde markiert sie ganz. Nichts markiert heißt jederzeit.</translation>
+   <source>The hours in which it may learn. Mark them with the mouse, or with arrows and the space bar. Nothing marked means any time.</source>
+   <translation>Die Stunden, in denen es lernen darf. Markier sie mit der Maus oder mit Pfeilen und Leertaste. Nichts markiert heißt jederzeit.</translation>
   </message>
   <message>
    <source>schedule weekday night day time plan</source>
@@ -3640,8 +3974,8 @@
    <translation>energiesparen stromsparmodus energie</translation>
   </message>
   <message>
-   <source>Also while a program fills the screen</source>
-   <translation>Auch während ein Programm den Bildschirm füllt</translation>
+   <source>Also while an app fills the screen</source>
+   <translation>Auch wenn ein Programm den Bildschirm füllt</translation>
   </message>
   <message>
    <source>Off: it waits during films, games and presentations.</source>
@@ -3652,12 +3986,12 @@
    <translation>vollbild spiel film video vortrag</translation>
   </message>
   <message>
-   <source>Programs that want the computer for themselves</source>
-   <translation>Programme, die den Computer für sich wollen</translation>
+   <source>Apps that get the computer for themselves</source>
+   <translation>Programme, die den Computer für sich bekommen</translation>
   </message>
   <message>
-   <source>It waits while one of them runs. Name the program as the system's task list does.</source>
-   <translation>Es wartet, während eines davon läuft. Nenne das Programm so wie die Aufgabenliste des Systems.</translation>
+   <source>It waits while one of them runs. Use the name from the system's task list.</source>
+   <translation>Es wartet, solange eines läuft. Nimm den Namen aus der Aufgabenliste des Systems.</translation>
   </message>
   <message>
    <source>exclusive apps games programs list</source>
@@ -3677,11 +4011,11 @@
   </message>
   <message>
    <source>Give way when others use the graphics card</source>
-   <translation>Weichen, wenn andere die Grafikkarte brauchen</translation>
+   <translation>Platz machen, wenn andere die Grafikkarte brauchen</translation>
   </message>
   <message>
-   <source>From this share on, used by other programs, it waits. 100 switches this off.</source>
-   <translation>Ab diesem Anteil, den andere Programme nutzen, wartet es. 100 schaltet das ab.</translation>
+   <source>Pause when other apps use more than this much of the graphics card. 100 switches this off.</source>
+   <translation>Pause, wenn andere Programme mehr als so viel von der Grafikkarte brauchen. 100 schaltet das aus.</translation>
   </message>
   <message>
    <source>gpu load busy others nvidia graphics</source>
@@ -3692,8 +4026,8 @@
    <translation>Speicher, der frei bleibt</translation>
   </message>
   <message>
-   <source>It gives its memory back when less than this share is free. 0 switches this off.</source>
-   <translation>Es gibt seinen Speicher zurück, wenn weniger als dieser Anteil frei ist. 0 schaltet das ab.</translation>
+   <source>It frees its memory when less than this is left. 0 switches this off.</source>
+   <translation>Es gibt seinen Speicher frei, wenn weniger als das übrig ist. 0 schaltet das aus.</translation>
   </message>
   <message>
    <source>ram memory pressure free swap</source>
@@ -3704,8 +4038,8 @@
    <translation>Temperaturgrenze</translation>
   </message>
   <message>
-   <source>It waits while the processor or the graphics card is hotter than this. 110 switches this off.</source>
-   <translation>Es wartet, während Prozessor oder Grafikkarte heißer sind. 110 schaltet das ab.</translation>
+   <source>It waits while the computer is hotter than this. 110 switches this off.</source>
+   <translation>Es wartet, solange der Computer heißer ist. 110 schaltet das aus.</translation>
   </message>
   <message>
    <source>heat hot temperature cooling fan noise</source>
@@ -3716,20 +4050,32 @@
    <translation>Wie viel vom Computer</translation>
   </message>
   <message>
-   <source>Quiet rests as long as it works and takes a quarter of the cores; Balanced takes half of them; Full takes all. What is learned is the same, only slower or faster.</source>
-   <translation>Leise ruht so lange, wie es arbeitet, und nimmt ein Viertel der Kerne; Mittel nimmt die Hälfte, Voll alle. Gelernt wird dasselbe, nur langsamer oder schneller.</translation>
+   <source>Quiet: a quarter of the cores, with breaks. Balanced: half. Full: all of them.</source>
+   <translation>Leise: ein Viertel der Kerne, mit Pausen. Mittel: die Hälfte. Voll: alle.</translation>
   </message>
   <message>
    <source>quiet balanced full speed noise threads rest dial</source>
    <translation>leise mittel voll tempo lärm threads ruhe regler</translation>
   </message>
   <message>
-   <source>Room on the disk</source>
+   <source>Memory at most</source>
+   <translation>Speicher höchstens</translation>
+  </message>
+  <message>
+   <source>Learning may use at most this share of the computer's memory. 100 switches this off.</source>
+   <translation>Das Lernen darf höchstens so viel vom Arbeitsspeicher nutzen. 100 schaltet das aus.</translation>
+  </message>
+  <message>
+   <source>ram memory limit most cap share</source>
+   <translation>ram speicher grenze höchstens obergrenze anteil</translation>
+  </message>
+  <message>
+   <source>Disk space</source>
    <translation>Platz auf der Platte</translation>
   </message>
   <message>
-   <source>Above this, old answers, logs and files that can be made again are deleted, in this order. What was learned, its curve and downloaded models never are. 0 switches this off.</source>
-   <translation>Darüber werden alte Antworten, Protokolle und Dateien, die neu gemacht werden können, in dieser Reihenfolge gelöscht. Gelerntes, seine Kurve und heruntergeladene Modelle nie. 0 schaltet das ab.</translation>
+   <source>Above this, Shoal deletes old answers, logs and temporary files. What your model learned and downloaded models always stay. 0 switches this off.</source>
+   <translation>Darüber löscht Shoal alte Antworten, Protokolle und Zwischendateien. Was dein Modell gelernt hat und geladene Modelle bleiben immer. 0 schaltet das aus.</translation>
   </message>
   <message>
    <source>disk space storage limit quota cap size folder gigabytes</source>
@@ -3758,6 +4104,3482 @@
   <message>
    <source>50 GB</source>
    <translation>50 GB</translation>
+  </message>
+  <message>
+   <source>This is a fault in Shoal ({name}: {said}):</source>
+   <translation>Das ist ein Fehler in Shoal ({name}: {said}):</translation>
+  </message>
+  <message>
+   <source>ask again, or report it.</source>
+   <translation>Frag noch einmal oder melde ihn.</translation>
+  </message>
+  <message>
+   <source>What was learned can't be read ({refusal}):</source>
+   <translation>Das Gelernte lässt sich nicht lesen ({refusal}):</translation>
+  </message>
+  <message>
+   <source>start learning once, which looks after damaged files, and ask again.</source>
+   <translation>Starte das Lernen einmal, dabei wird nach beschädigten Dateien gesehen, und frag dann noch einmal.</translation>
+  </message>
+  <message>
+   <source>A message of more than {MAX_LINE} bytes is too long; ask something shorter.</source>
+   <translation>Eine Nachricht mit mehr als {MAX_LINE} Byte ist zu lang; frag etwas Kürzeres.</translation>
+  </message>
+  <message>
+   <source>This is no message of a chat ({error}); see {remedy}.</source>
+   <translation>Das ist keine Nachricht für ein Gespräch ({error}); siehe {remedy}.</translation>
+  </message>
+  <message>
+   <source>There is no family called {name}:</source>
+   <translation>Eine Rätselart {name} gibt es nicht:</translation>
+  </message>
+  <message>
+   <source>choose one of {FAMILIES}.</source>
+   <translation>Wähle eine von {FAMILIES}.</translation>
+  </message>
+  <message>
+   <source>{name} has levels 1 to {levels}, not {at}:</source>
+   <translation>{name} hat die Stufen 1 bis {levels}, nicht {at}:</translation>
+  </message>
+  <message>
+   <source>choose one of those.</source>
+   <translation>Wähle eine davon.</translation>
+  </message>
+  <message>
+   <source>The conversation is longer than this model can read:</source>
+   <translation>Das Gespräch ist länger, als dieses Modell lesen kann:</translation>
+  </message>
+  <message>
+   <source>it forgot the beginning.</source>
+   <translation>Es hat den Anfang vergessen.</translation>
+  </message>
+  <message>
+   <source>A question has 1 to {MAX_TEXT} characters:</source>
+   <translation>Eine Frage hat 1 bis {MAX_TEXT} Zeichen:</translation>
+  </message>
+  <message>
+   <source>ask another one.</source>
+   <translation>Stell eine andere.</translation>
+  </message>
+  <message>
+   <source>That puzzle isn't known any more:</source>
+   <translation>Dieses Rätsel ist nicht mehr bekannt:</translation>
+  </message>
+  <message>
+   <source>draw another one.</source>
+   <translation>Hol dir ein neues.</translation>
+  </message>
+  <message>
+   <source>That is longer than this model can read at once:</source>
+   <translation>Das ist länger, als dieses Modell auf einmal lesen kann:</translation>
+  </message>
+  <message>
+   <source>ask something shorter.</source>
+   <translation>Frag etwas Kürzeres.</translation>
+  </message>
+  <message>
+   <source>The certificate of {host} isn't trusted here.</source>
+   <translation>Dem Zertifikat von {host} wird hier nicht vertraut.</translation>
+  </message>
+  <message>
+   <source>On a public network, log in with a browser first.</source>
+   <translation>Melde dich in einem öffentlichen Netz zuerst mit dem Browser an.</translation>
+  </message>
+  <message>
+   <source>Behind a company's proxy, name its certificate file in SSL_CERT_FILE.</source>
+   <translation>Hinter dem Proxy einer Firma: Nenne seine Zertifikatsdatei in SSL_CERT_FILE.</translation>
+  </message>
+  <message>
+   <source>Then try again.</source>
+   <translation>Versuch es dann noch einmal.</translation>
+  </message>
+  <message>
+   <source>The certificate of {host} is {when}, by this computer's clock:</source>
+   <translation>Das Zertifikat von {host} ist nach der Uhr dieses Computers {when}:</translation>
+  </message>
+  <message>
+   <source>set the clock, then try again.</source>
+   <translation>Stell die Uhr, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>If it is right, try again later.</source>
+   <translation>Geht sie richtig, versuch es später noch einmal.</translation>
+  </message>
+  <message>
+   <source>The certificate of {host} can't be checked:</source>
+   <translation>Das Zertifikat von {host} lässt sich nicht prüfen:</translation>
+  </message>
+  <message>
+   <source>this system has no list of authorities.</source>
+   <translation>Diesem System fehlt die Liste der Zertifizierungsstellen.</translation>
+  </message>
+  <message>
+   <source>Install the package ca-certificates, then try again.</source>
+   <translation>Installiere das Paket ca-certificates, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{host} answers {status}:</source>
+   <translation>{host} antwortet mit {status}:</translation>
+  </message>
+  <message>
+   <source>try again later.</source>
+   <translation>Versuch es später noch einmal.</translation>
+  </message>
+  <message>
+   <source>The connection to {host} broke off.</source>
+   <translation>Die Verbindung zu {host} ist abgerissen.</translation>
+  </message>
+  <message>
+   <source>Nothing is lost:</source>
+   <translation>Nichts ist verloren:</translation>
+  </message>
+  <message>
+   <source>try again.</source>
+   <translation>Versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>The proxy asks for a name and a password:</source>
+   <translation>Der Proxy verlangt Name und Passwort:</translation>
+  </message>
+  <message>
+   <source>put them into its address (HTTPS_PROXY=http://name:password@proxy:port), then try again.</source>
+   <translation>Schreib sie in seine Adresse (HTTPS_PROXY=http://name:password@proxy:port), dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{host} sends on to an address without encryption ({to}), which isn't followed:</source>
+   <translation>{host} leitet auf eine Adresse ohne Verschlüsselung weiter ({to}), der Shoal nicht folgt:</translation>
+  </message>
+  <message>
+   <source>try again later, or on another network.</source>
+   <translation>Versuch es später oder in einem anderen Netz.</translation>
+  </message>
+  <message>
+   <source>{host} doesn't have {name} (any more):</source>
+   <translation>{host} hat {name} nicht (mehr):</translation>
+  </message>
+  <message>
+   <source>update Shoal, then try again.</source>
+   <translation>Aktualisiere Shoal, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>The proxy refuses to connect to {host} ({status}):</source>
+   <translation>Der Proxy lässt keine Verbindung zu {host} zu ({status}):</translation>
+  </message>
+  <message>
+   <source>ask who runs it.</source>
+   <translation>Frag, wer ihn betreibt.</translation>
+  </message>
+  <message>
+   <source>The proxy can't be reached:</source>
+   <translation>Der Proxy ist nicht erreichbar:</translation>
+  </message>
+  <message>
+   <source>check the system's proxy setting, then try again.</source>
+   <translation>Prüf die Proxy-Einstellung des Systems, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{host} doesn't answer as it should:</source>
+   <translation>{host} antwortet nicht wie erwartet:</translation>
+  </message>
+  <message>
+   <source>where this network asks for a login, log in with a browser, then try again.</source>
+   <translation>Verlangt dieses Netz eine Anmeldung, melde dich im Browser an und versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{address} is no address:</source>
+   <translation>{address} ist keine Adresse:</translation>
+  </message>
+  <message>
+   <source>check it.</source>
+   <translation>Prüf sie.</translation>
+  </message>
+  <message>
+   <source>{host} can't be reached:</source>
+   <translation>{host} ist nicht erreichbar:</translation>
+  </message>
+  <message>
+   <source>check the network connection, then try again.</source>
+   <translation>Prüf die Netzwerkverbindung, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>Nothing is lost.</source>
+   <translation>Nichts ist verloren.</translation>
+  </message>
+  <message>
+   <source>A web page came instead of what {host} has:</source>
+   <translation>Statt der Daten von {host} kam eine Webseite:</translation>
+  </message>
+  <message>
+   <source>where this network asks for a login, open a browser and log in, then try again.</source>
+   <translation>Verlangt dieses Netz eine Anmeldung, melde dich im Browser an und versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{file} from {source} is damaged or another file than was promised, and wasn't used:</source>
+   <translation>{file} von {source} ist beschädigt oder eine andere Datei als versprochen und wurde nicht benutzt:</translation>
+  </message>
+  <message>
+   <source>{source} is damaged or another file:</source>
+   <translation>{source} ist beschädigt oder eine andere Datei:</translation>
+  </message>
+  <message>
+   <source>copy it there again.</source>
+   <translation>Kopier sie noch einmal dorthin.</translation>
+  </message>
+  <message>
+   <source>{source} ended the connection early.</source>
+   <translation>{source} hat die Verbindung zu früh beendet.</translation>
+  </message>
+  <message>
+   <source>{address} sends more than such a file has:</source>
+   <translation>{address} schickt mehr, als so eine Datei hat:</translation>
+  </message>
+  <message>
+   <source>check the address.</source>
+   <translation>Prüf die Adresse.</translation>
+  </message>
+  <message>
+   <source>{path} can't be written ({strerror}):</source>
+   <translation>{path} lässt sich nicht schreiben ({strerror}):</translation>
+  </message>
+  <message>
+   <source>make that folder writable, then try again.</source>
+   <translation>Gib dir Schreibrecht für den Ordner, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>The disk that holds {path} is full:</source>
+   <translation>Die Platte mit {path} ist voll:</translation>
+  </message>
+  <message>
+   <source>free up some space, then try again.</source>
+   <translation>Schaff etwas Platz, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{path} is on a disk that can't be written: {other}, then try again.</source>
+   <translation>{path} liegt auf einer schreibgeschützten Platte: {other}, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>make that folder writable, or {other}, then try again.</source>
+   <translation>Gib dir Schreibrecht für den Ordner, oder {other}, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>It starts as at first.</source>
+   <translation>Es beginnt wie beim ersten Mal.</translation>
+  </message>
+  <message>
+   <source>It starts as at first; the old one is kept as {name}.</source>
+   <translation>Es beginnt wie beim ersten Mal; die alte Datei bleibt als {name}.</translation>
+  </message>
+  <message>
+   <source>{name} can't be read ({why}).</source>
+   <translation>{name} lässt sich nicht lesen ({why}).</translation>
+  </message>
+  <message>
+   <source>Shoal doesn't know how to start at login on this system; add it to its settings.</source>
+   <translation>Shoal weiß nicht, wie es auf diesem System beim Anmelden startet; trag es in dessen Einstellungen ein.</translation>
+  </message>
+  <message>
+   <source>{file} can't be read ({strerror}).</source>
+   <translation>{file} lässt sich nicht lesen ({strerror}).</translation>
+  </message>
+  <message>
+   <source>{file} can't be written ({strerror}).</source>
+   <translation>{file} lässt sich nicht schreiben ({strerror}).</translation>
+  </message>
+  <message>
+   <source>{file} can't be removed ({strerror}).</source>
+   <translation>{file} lässt sich nicht löschen ({strerror}).</translation>
+  </message>
+  <message>
+   <source>Starting at login needs the full path of the program, without an equals sign.</source>
+   <translation>Der Start beim Anmelden braucht den vollen Pfad des Programms, ohne Gleichheitszeichen.</translation>
+  </message>
+  <message>
+   <source>A command that starts at login can't contain control characters.</source>
+   <translation>Ein Befehl, der beim Anmelden startet, darf keine Steuerzeichen enthalten.</translation>
+  </message>
+  <message>
+   <source>Starting at login needs the full path of the program.</source>
+   <translation>Der Start beim Anmelden braucht den vollen Pfad des Programms.</translation>
+  </message>
+  <message>
+   <source>Windows starts nothing whose command is longer than {LONGEST} characters; move Shoal to a shorter path.</source>
+   <translation>Windows startet keinen Befehl mit mehr als {LONGEST} Zeichen; verschieb Shoal in einen kürzeren Pfad.</translation>
+  </message>
+  <message>
+   <source>The registry can't be read ({error}).</source>
+   <translation>Die Registry lässt sich nicht lesen ({error}).</translation>
+  </message>
+  <message>
+   <source>The registry can't be written ({error}).</source>
+   <translation>Die Registry lässt sich nicht schreiben ({error}).</translation>
+  </message>
+  <message>
+   <source>{name} answered something else than a number.</source>
+   <translation>{name} hat nicht mit einer Zahl geantwortet.</translation>
+  </message>
+  <message>
+   <source>{name} answered something else than yes or no.</source>
+   <translation>{name} hat nicht mit Ja oder Nein geantwortet.</translation>
+  </message>
+  <message>
+   <source>{name} refused to answer ({why}).</source>
+   <translation>{name} verweigert die Antwort ({why}).</translation>
+  </message>
+  <message>
+   <source>{name} answered something else than a property.</source>
+   <translation>{name} hat nicht mit einer Eigenschaft geantwortet.</translation>
+  </message>
+  <message>
+   <source>There is no session bus to ask.</source>
+   <translation>Es gibt keinen Sitzungsbus, den man fragen könnte.</translation>
+  </message>
+  <message>
+   <source>{name} didn't answer ({error}).</source>
+   <translation>{name} hat nicht geantwortet ({error}).</translation>
+  </message>
+  <message>
+   <source>The library for D-Bus (jeepney) is missing; {remedy}.</source>
+   <translation>Die Bibliothek für D-Bus (jeepney) fehlt; {remedy}.</translation>
+  </message>
+  <message>
+   <source>There is no {kind} bus to ask ({error}).</source>
+   <translation>Es gibt keinen Bus der Art {kind}, den man fragen könnte ({error}).</translation>
+  </message>
+  <message>
+   <source>Only Linux tells it.</source>
+   <translation>Das sagt nur Linux.</translation>
+  </message>
+  <message>
+   <source>Only macOS tells it.</source>
+   <translation>Das sagt nur macOS.</translation>
+  </message>
+  <message>
+   <source>There is no screen.</source>
+   <translation>Es gibt keinen Bildschirm.</translation>
+  </message>
+  <message>
+   <source>macOS tells no program about others.</source>
+   <translation>macOS sagt keinem Programm etwas über andere.</translation>
+  </message>
+  <message>
+   <source>There is nothing to ask.</source>
+   <translation>Es gibt nichts, was man fragen könnte.</translation>
+  </message>
+  <message>
+   <source>It hasn't been asked yet.</source>
+   <translation>Es wurde noch nicht gefragt.</translation>
+  </message>
+  <message>
+   <source>Shoal can't find out the {name}: {why}</source>
+   <translation>Shoal kann {name} nicht feststellen: {why}</translation>
+  </message>
+  <message>
+   <source>It hasn't answered for {time_out_s} s.</source>
+   <translation>Seit {time_out_s} s keine Antwort.</translation>
+  </message>
+  <message>
+   <source>There is an NVIDIA card, and its driver doesn't answer ({error}).</source>
+   <translation>Es gibt eine NVIDIA-Karte, aber ihr Treiber antwortet nicht ({error}).</translation>
+  </message>
+  <message>
+   <source>The graphics card's driver doesn't answer ({error}).</source>
+   <translation>Der Treiber der Grafikkarte antwortet nicht ({error}).</translation>
+  </message>
+  <message>
+   <source>This graphics card doesn't tell its users apart.</source>
+   <translation>Diese Grafikkarte unterscheidet nicht, wer sie benutzt.</translation>
+  </message>
+  <message>
+   <source>There is an NVIDIA card, and the library to ask it (nvidia-ml-py) is missing.</source>
+   <translation>Es gibt eine NVIDIA-Karte, aber die Bibliothek nvidia-ml-py fehlt.</translation>
+  </message>
+  <message>
+   <source>macOS didn't tell when the last input was.</source>
+   <translation>macOS hat nicht gesagt, wann die letzte Eingabe war.</translation>
+  </message>
+  <message>
+   <source>Windows didn't tell when the last input was.</source>
+   <translation>Windows hat nicht gesagt, wann die letzte Eingabe war.</translation>
+  </message>
+  <message>
+   <source>The X server {name} has no screen saver extension.</source>
+   <translation>Der X-Server {name} hat keine Erweiterung für Bildschirmschoner.</translation>
+  </message>
+  <message>
+   <source>{name} is a library of Windows, and this is another system.</source>
+   <translation>{name} ist eine Windows-Bibliothek, und das hier ist ein anderes System.</translation>
+  </message>
+  <message>
+   <source>The system's library {file} is missing; install the package that holds it.</source>
+   <translation>Die Systembibliothek {file} fehlt; installiere das Paket, das sie enthält.</translation>
+  </message>
+  <message>
+   <source>The system's library {name} can't be loaded.</source>
+   <translation>Die Systembibliothek {name} lässt sich nicht laden.</translation>
+  </message>
+  <message>
+   <source>The kernel's report of memory pressure has an unknown shape.</source>
+   <translation>Der Kernel meldet den Speicherdruck in unbekannter Form.</translation>
+  </message>
+  <message>
+   <source>The battery doesn't say whether the computer is plugged in.</source>
+   <translation>Der Akku sagt nicht, ob der Computer am Netz hängt.</translation>
+  </message>
+  <message>
+   <source>{name} answered something else than a profile.</source>
+   <translation>{name} hat nicht mit einem Profil geantwortet.</translation>
+  </message>
+  <message>
+   <source>Windows didn't tell its power status.</source>
+   <translation>Windows hat nicht gesagt, woher der Strom kommt.</translation>
+  </message>
+  <message>
+   <source>Windows didn't tell what fills the screen (error {failed}).</source>
+   <translation>Windows hat nicht gesagt, was den Bildschirm füllt (Fehler {failed}).</translation>
+  </message>
+  <message>
+   <source>The X server {name} doesn't let us in.</source>
+   <translation>Der X-Server {name} lässt Shoal nicht hinein.</translation>
+  </message>
+  <message>
+   <source>The X server {name} has gone away.</source>
+   <translation>Der X-Server {name} ist weg.</translation>
+  </message>
+  <message>
+   <source>{family} at level {level} has no question to train on:</source>
+   <translation>{family} hat auf Stufe {level} kein Rätsel zum Üben:</translation>
+  </message>
+  <message>
+   <source>all of them are held out.</source>
+   <translation>Alle sind Prüfrätsel.</translation>
+  </message>
+  <message>
+   <source>{id} is being downloaded by another process already:</source>
+   <translation>{id} wird schon von einem anderen Prozess heruntergeladen:</translation>
+  </message>
+  <message>
+   <source>wait, or cancel that one.</source>
+   <translation>Warte, oder brich jenen ab.</translation>
+  </message>
+  <message>
+   <source>It comes from the Python package {name} instead.</source>
+   <translation>Es kommt stattdessen aus dem Python-Paket {name}.</translation>
+  </message>
+  <message>
+   <source>The weights of {id} on offer aren't the ones that Shoal's catalogue names, so nothing was downloaded:</source>
+   <translation>Die angebotenen Gewichte von {id} sind nicht die aus Shoals Liste, darum wurde nichts heruntergeladen:</translation>
+  </message>
+  <message>
+   <source>check the mirror.</source>
+   <translation>Prüf den Spiegel.</translation>
+  </message>
+  <message>
+   <source>{id} takes {missing} more and {free} are free on the disk that holds {root}:</source>
+   <translation>{id} braucht noch {missing}, auf der Platte mit {root} sind {free} frei:</translation>
+  </message>
+  <message>
+   <source>free up some space, or move the data folder.</source>
+   <translation>Schaff etwas Platz oder verschieb den Datenordner.</translation>
+  </message>
+  <message>
+   <source>{id} is quantised, and that can't be trained here:</source>
+   <translation>{id} ist quantisiert und kann hier nicht lernen:</translation>
+  </message>
+  <message>
+   <source>take the unquantised model.</source>
+   <translation>Nimm das unquantisierte Modell.</translation>
+  </message>
+  <message>
+   <source>HF_HUB_OFFLINE is set, which forbids every download:</source>
+   <translation>HF_HUB_OFFLINE ist gesetzt und verbietet jedes Herunterladen:</translation>
+  </message>
+  <message>
+   <source>unset it and try again.</source>
+   <translation>Nimm es weg und versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{STATE} can't be read: {error}</source>
+   <translation>{STATE} lässt sich nicht lesen: {error}</translation>
+  </message>
+  <message>
+   <source>A command is at most {MAX_LINE} bytes long.</source>
+   <translation>Ein Befehl ist höchstens {MAX_LINE} Byte lang.</translation>
+  </message>
+  <message>
+   <source>This is no command: {error}.</source>
+   <translation>Das ist kein Befehl: {error}.</translation>
+  </message>
+  <message>
+   <source>The disk that holds {folder} is full:</source>
+   <translation>Die Platte mit {folder} ist voll:</translation>
+  </message>
+  <message>
+   <source>free up some space or choose another --home, then start again.</source>
+   <translation>Schaff etwas Platz oder wähle ein anderes --home, dann starte neu.</translation>
+  </message>
+  <message>
+   <source>Everyday replies surprise it {rise} % more.</source>
+   <translation>Alltagsantworten überraschen es {rise} % mehr.</translation>
+  </message>
+  <message>
+   <source>Everyday replies surprise it {rise} % less.</source>
+   <translation>Alltagsantworten überraschen es {rise} % weniger.</translation>
+  </message>
+  <message>
+   <source>It speaks as well as before.</source>
+   <translation>Es spricht so gut wie vorher.</translation>
+  </message>
+  <message>
+   <source>It speaks a little worse than before.</source>
+   <translation>Es spricht etwas schlechter als vorher.</translation>
+  </message>
+  <message>
+   <source>It is losing everyday language.</source>
+   <translation>Es verlernt die Alltagssprache.</translation>
+  </message>
+  <message>
+   <source>{what} is of format {found}, which this version of Shoal ({installed}) doesn't know:</source>
+   <translation>{what} hat das Format {found}, das diese Version von Shoal ({installed}) nicht kennt:</translation>
+  </message>
+  <message>
+   <source>install the newer version that wrote it, or name another folder with --home.</source>
+   <translation>Installiere die neuere Version, die es geschrieben hat, oder nenne mit --home einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>Nothing was changed.</source>
+   <translation>Nichts wurde verändert.</translation>
+  </message>
+  <message>
+   <source>The data folder {home} was last used by {by}, and this is {installed}, which doesn't know how it is kept now:</source>
+   <translation>Den Datenordner {home} hat zuletzt {by} benutzt, und {installed} weiß nicht, wie er jetzt aufgebaut ist:</translation>
+  </message>
+  <message>
+   <source>install that version or a newer one, or name another folder with --home.</source>
+   <translation>Installiere jene oder eine neuere Version, oder nenne mit --home einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>Nothing in it was changed.</source>
+   <translation>Darin wurde nichts verändert.</translation>
+  </message>
+  <message>
+   <source>Started by hand, so the pause that was ordered before is over.</source>
+   <translation>Von Hand gestartet, also ist die Pause von vorhin vorbei.</translation>
+  </message>
+  <message>
+   <source>The rules know no command {command}.</source>
+   <translation>Die Regeln kennen keinen Befehl {command}.</translation>
+  </message>
+  <message>
+   <source>The settings can't be saved ({strerror}):</source>
+   <translation>Die Einstellungen lassen sich nicht speichern ({strerror}):</translation>
+  </message>
+  <message>
+   <source>they hold until Shoal ends.</source>
+   <translation>Sie gelten, bis Shoal endet.</translation>
+  </message>
+  <message>
+   <source>What you ordered can't be saved ({strerror}):</source>
+   <translation>Dein Befehl lässt sich nicht speichern ({strerror}):</translation>
+  </message>
+  <message>
+   <source>it holds until Shoal ends.</source>
+   <translation>Er gilt, bis Shoal endet.</translation>
+  </message>
+  <message>
+   <source>Most answers don't end within {now} tokens.</source>
+   <translation>Die meisten Antworten sind nach {now} Token nicht fertig.</translation>
+  </message>
+  <message>
+   <source>They may be {more} tokens long from now on.</source>
+   <translation>Ab jetzt dürfen sie {more} Token lang sein.</translation>
+  </message>
+  <message>
+   <source>It learns alone for {rounds} rounds.</source>
+   <translation>Es lernt {rounds} Runden lang allein.</translation>
+  </message>
+  <message>
+   <source>It got worse with others' answers.</source>
+   <translation>Mit den Antworten anderer wurde es schlechter.</translation>
+  </message>
+  <message>
+   <source>Nearly every answer was right.</source>
+   <translation>Fast jede Antwort war richtig.</translation>
+  </message>
+  <message>
+   <source>It gets harder puzzles, a level up.</source>
+   <translation>Es bekommt schwerere Rätsel, eine Stufe höher.</translation>
+  </message>
+  <message>
+   <source>Its answers to a puzzle are nearly all alike.</source>
+   <translation>Seine Antworten auf ein Rätsel sind fast alle gleich.</translation>
+  </message>
+  <message>
+   <source>It tries {more} puzzles a round instead of {now}.</source>
+   <translation>Es probiert {more} Rätsel pro Runde statt {now}.</translation>
+  </message>
+  <message>
+   <source>This model can't solve any of these puzzles yet, not even after examples.</source>
+   <translation>Dieses Modell löst noch keins dieser Rätsel, auch nicht nach Beispielen.</translation>
+  </message>
+  <message>
+   <source>A larger model, or the starter, would help.</source>
+   <translation>Ein größeres Modell oder das Startmodell würde helfen.</translation>
+  </message>
+  <message>
+   <source>It can begin with {families}.</source>
+   <translation>Damit kann es anfangen: {families}.</translation>
+  </message>
+  <message>
+   <source>It goes back to its best and learns alone for {rounds} rounds.</source>
+   <translation>Es kehrt zu seinem besten Stand zurück und lernt {rounds} Runden lang allein.</translation>
+  </message>
+  <message>
+   <source>Learning tore the model: {share} % instead of {share2} %.</source>
+   <translation>Das Lernen hat dem Modell geschadet: {share} % statt {share2} %.</translation>
+  </message>
+  <message>
+   <source>It goes back to what it was after round {round} and learns half as fast.</source>
+   <translation>Es kehrt zum Stand nach Runde {round} zurück und lernt halb so schnell.</translation>
+  </message>
+  <message>
+   <source>Every answer was wrong, at the easiest level too.</source>
+   <translation>Jede Antwort war falsch, auch auf der leichtesten Stufe.</translation>
+  </message>
+  <message>
+   <source>It finds out again what it can begin with; if that's nothing, a larger model or the starter would help.</source>
+   <translation>Es prüft neu, womit es anfangen kann; ist da nichts, hilft ein größeres Modell oder das Startmodell.</translation>
+  </message>
+  <message>
+   <source>Most answers don't end within {now} tokens, and longer ones cost too much.</source>
+   <translation>Die meisten Antworten sind nach {now} Token nicht fertig, und längere kosten zu viel.</translation>
+  </message>
+  <message>
+   <source>A model that answers more briefly would help.</source>
+   <translation>Ein Modell, das kürzer antwortet, würde helfen.</translation>
+  </message>
+  <message>
+   <source>It solves everything at the highest level.</source>
+   <translation>Es löst alles auf der höchsten Stufe.</translation>
+  </message>
+  <message>
+   <source>Pick other puzzles, so it keeps learning.</source>
+   <translation>Such ihm andere Rätsel aus, damit es weiterlernt.</translation>
+  </message>
+  <message>
+   <source>Its answers to a puzzle are all alike, so there's little to tell apart.</source>
+   <translation>Seine Antworten auf ein Rätsel sind alle gleich, also gibt es wenig zu unterscheiden.</translation>
+  </message>
+  <message>
+   <source>More families, or answers from other models, would help.</source>
+   <translation>Mehr Rätselarten oder Antworten anderer Modelle würden helfen.</translation>
+  </message>
+  <message>
+   <source>First it learns from {lesson} of its own right answers.</source>
+   <translation>Zuerst lernt es aus {lesson} eigenen richtigen Antworten.</translation>
+  </message>
+  <message>
+   <source>Later come {later}.</source>
+   <translation>Später kommen {later}.</translation>
+  </message>
+  <message>
+   <source>Too hard yet: {waiting}.</source>
+   <translation>Noch zu schwer: {waiting}.</translation>
+  </message>
+  <message>
+   <source>It goes back to round {round} and learns alone for {rounds} rounds.</source>
+   <translation>Es kehrt zu Runde {round} zurück und lernt {rounds} Runden lang allein.</translation>
+  </message>
+  <message>
+   <source>Every answer was wrong.</source>
+   <translation>Jede Antwort war falsch.</translation>
+  </message>
+  <message>
+   <source>It gets easier puzzles, a level lower.</source>
+   <translation>Es bekommt leichtere Rätsel, eine Stufe tiefer.</translation>
+  </message>
+  <message>
+   <source>Its answers lack the form that is asked for.</source>
+   <translation>Seinen Antworten fehlt die verlangte Form.</translation>
+  </message>
+  <message>
+   <source>It's shown worked examples and finds out again what to begin with.</source>
+   <translation>Es bekommt vorgerechnete Beispiele und prüft neu, womit es anfängt.</translation>
+  </message>
+  <message>
+   <source>A model that got worse is found by its measurements.</source>
+   <translation>Ein schlechter gewordenes Modell zeigt sich an seinen Messungen.</translation>
+  </message>
+  <message>
+   <source>The data folder {home} can't be made ({strerror}):</source>
+   <translation>Der Datenordner {home} lässt sich nicht anlegen ({strerror}):</translation>
+  </message>
+  <message>
+   <source>choose another one with --home.</source>
+   <translation>Wähle mit --home einen anderen.</translation>
+  </message>
+  <message>
+   <source>{path} is damaged:</source>
+   <translation>{path} ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>move it away, and a new identity is made at the next start.</source>
+   <translation>Räum die Datei weg; beim nächsten Start entsteht eine neue Identität.</translation>
+  </message>
+  <message>
+   <source>Another node (process {holder}) is using {home}:</source>
+   <translation>Ein anderes Shoal (Prozess {holder}) benutzt {home}:</translation>
+  </message>
+  <message>
+   <source>stop it, or give this one its own --home.</source>
+   <translation>Halte es an, oder gib diesem ein eigenes --home.</translation>
+  </message>
+  <message>
+   <source>The data folder {home} can't be written ({strerror}):</source>
+   <translation>Der Datenordner {home} lässt sich nicht beschreiben ({strerror}):</translation>
+  </message>
+  <message>
+   <source>No swarm was found, so Shoal started one that computers on this network can find.</source>
+   <translation>Es wurde kein Schwarm gefunden, also hat Shoal einen gestartet, den Computer in diesem Netz finden.</translation>
+  </message>
+  <message>
+   <source>Port {port} of this computer is open to them, unencrypted, while it learns with others.</source>
+   <translation>Port {port} dieses Computers steht ihnen unverschlüsselt offen, solange gemeinsam gelernt wird.</translation>
+  </message>
+  <message>
+   <source>Invite others with {invite}</source>
+   <translation>Lade andere ein mit {invite}</translation>
+  </message>
+  <message>
+   <source>The relay didn't open on this computer ({log} says more):</source>
+   <translation>Das Relay startet auf diesem Computer nicht ({log} sagt mehr):</translation>
+  </message>
+  <message>
+   <source>name another with --relay.</source>
+   <translation>Nenne mit --relay ein anderes.</translation>
+  </message>
+  <message>
+   <source>No swarm was found, so Shoal started one for this computer alone, at port {port}.</source>
+   <translation>Es wurde kein Schwarm gefunden, also hat Shoal einen nur für diesen Computer gestartet, an Port {port}.</translation>
+  </message>
+  <message>
+   <source>They also need the six words.</source>
+   <translation>Sie brauchen auch die sechs Wörter.</translation>
+  </message>
+  <message>
+   <source>They need nothing else.</source>
+   <translation>Mehr brauchen sie nicht.</translation>
+  </message>
+  <message>
+   <source>The relay on this computer stopped on its own; it starts again in {wait} seconds.</source>
+   <translation>Das Relay auf diesem Computer ist ausgefallen; es startet in {wait} Sekunden neu.</translation>
+  </message>
+  <message>
+   <source>A relay can't be started on this computer ({strerror}):</source>
+   <translation>Auf diesem Computer lässt sich kein Relay starten ({strerror}):</translation>
+  </message>
+  <message>
+   <source>name another one with --relay.</source>
+   <translation>Nenne mit --relay ein anderes.</translation>
+  </message>
+  <message>
+   <source>{folder} can't be deleted:</source>
+   <translation>{folder} lässt sich nicht löschen:</translation>
+  </message>
+  <message>
+   <source>delete it yourself.</source>
+   <translation>Lösch es selbst.</translation>
+  </message>
+  <message>
+   <source>{place} can't be deleted ({strerror}):</source>
+   <translation>{place} lässt sich nicht löschen ({strerror}):</translation>
+  </message>
+  <message>
+   <source>close other programs or choose a smaller --model.</source>
+   <translation>Schließ andere Programme oder wähle ein kleineres --model.</translation>
+  </message>
+  <message>
+   <source>{remedy}, or choose another --model.</source>
+   <translation>{remedy}, oder wähle ein anderes --model.</translation>
+  </message>
+  <message>
+   <source>The trainer stopped after an error (details are in {log}).</source>
+   <translation>Der Trainer hielt nach einem Fehler an (mehr steht in {log}).</translation>
+  </message>
+  <message>
+   <source>The system ended the trainer, most likely because memory ran short.</source>
+   <translation>Das System hat den Trainer beendet, wahrscheinlich weil der Speicher knapp wurde.</translation>
+  </message>
+  <message>
+   <source>Another program ended the trainer.</source>
+   <translation>Ein anderes Programm hat den Trainer beendet.</translation>
+  </message>
+  <message>
+   <source>find out which one.</source>
+   <translation>Finde heraus, welches.</translation>
+  </message>
+  <message>
+   <source>The trainer crashed (details are in {log}).</source>
+   <translation>Der Trainer ist abgestürzt (mehr steht in {log}).</translation>
+  </message>
+  <message>
+   <source>The trainer ended unasked.</source>
+   <translation>Der Trainer endete ungefragt.</translation>
+  </message>
+  <message>
+   <source>The trainer couldn't be understood ({error}).</source>
+   <translation>Der Trainer war nicht zu verstehen ({error}).</translation>
+  </message>
+  <message>
+   <source>The trainer hasn't answered for {patience}.</source>
+   <translation>Der Trainer hat seit {patience} nicht geantwortet.</translation>
+  </message>
+  <message>
+   <source>Answer {number} came to question {number2}.</source>
+   <translation>Antwort {number} kam auf Frage {number2}.</translation>
+  </message>
+  <message>
+   <source>{name} is no answer to {name2}.</source>
+   <translation>{name} ist keine Antwort auf {name2}.</translation>
+  </message>
+  <message>
+   <source>The trainer's memory has grown to {held_mb} MB over {WINDOW} steps.</source>
+   <translation>Der Speicher des Trainers ist in {WINDOW} Schritten auf {held_mb} MB gewachsen.</translation>
+  </message>
+  <message>
+   <source>Nothing smaller is left:</source>
+   <translation>Kleiner geht es nicht:</translation>
+  </message>
+  <message>
+   <source>close other programs or choose a smaller model.</source>
+   <translation>Schließ andere Programme oder wähle ein kleineres Modell.</translation>
+  </message>
+  <message>
+   <source>Only {free} % of this computer's memory is free.</source>
+   <translation>Nur {free} % vom Speicher dieses Computers sind frei.</translation>
+  </message>
+  <message>
+   <source>This data folder was chosen with --home or SHOAL_HOME:</source>
+   <translation>Dieser Datenordner wurde mit --home oder SHOAL_HOME gewählt:</translation>
+  </message>
+  <message>
+   <source>close Shoal, move {current} yourself, and name the new place there.</source>
+   <translation>Schließ Shoal, verschieb {current} selbst und nenne dort den neuen Ort.</translation>
+  </message>
+  <message>
+   <source>The data folder already is {to}:</source>
+   <translation>Der Datenordner ist schon {to}:</translation>
+  </message>
+  <message>
+   <source>choose another one.</source>
+   <translation>Wähle einen anderen.</translation>
+  </message>
+  <message>
+   <source>{to} and the data folder {old} lie within each other:</source>
+   <translation>{to} und der Datenordner {old} liegen ineinander:</translation>
+  </message>
+  <message>
+   <source>{to} is a file:</source>
+   <translation>{to} ist eine Datei:</translation>
+  </message>
+  <message>
+   <source>choose a folder.</source>
+   <translation>Wähle einen Ordner.</translation>
+  </message>
+  <message>
+   <source>{to} isn't empty:</source>
+   <translation>{to} ist nicht leer:</translation>
+  </message>
+  <message>
+   <source>choose a new or an empty folder.</source>
+   <translation>Wähle einen neuen oder leeren Ordner.</translation>
+  </message>
+  <message>
+   <source>The disk of {to} has too little room ({SPARE_BYTES} are needed):</source>
+   <translation>Die Platte mit {to} hat zu wenig Platz ({SPARE_BYTES} werden gebraucht):</translation>
+  </message>
+  <message>
+   <source>The data folder couldn't be copied to {to} ({why}):</source>
+   <translation>Der Datenordner ließ sich nicht nach {to} kopieren ({why}):</translation>
+  </message>
+  <message>
+   <source>it stays where it was.</source>
+   <translation>Er bleibt, wo er war.</translation>
+  </message>
+  <message>
+   <source>Fix that or choose another place.</source>
+   <translation>Behebe das oder wähle einen anderen Ort.</translation>
+  </message>
+  <message>
+   <source>The new place can't be remembered in {place} ({strerror}):</source>
+   <translation>Der neue Ort lässt sich nicht in {place} merken ({strerror}):</translation>
+  </message>
+  <message>
+   <source>the data folder stays where it was.</source>
+   <translation>Der Datenordner bleibt, wo er war.</translation>
+  </message>
+  <message>
+   <source>It restarts and plays round {round} again.</source>
+   <translation>Er startet neu und spielt Runde {round} noch einmal.</translation>
+  </message>
+  <message>
+   <source>Round {round} is safe.</source>
+   <translation>Runde {round} ist gespeichert.</translation>
+  </message>
+  <message>
+   <source>It uses {share} % of its memory for a step now.</source>
+   <translation>Er braucht jetzt {share} % seines Speichers für einen Schritt.</translation>
+  </message>
+  <message>
+   <source>The engine is {name} from now on.</source>
+   <translation>Die Engine ist ab jetzt {name}.</translation>
+  </message>
+  <message>
+   <source>It was {engine_before} before.</source>
+   <translation>Vorher war es {engine_before}.</translation>
+  </message>
+  <message>
+   <source>New to the mix: {new}.</source>
+   <translation>Neu dabei: {new}.</translation>
+  </message>
+  <message>
+   <source>They were tried again, and it can learn from them now.</source>
+   <translation>Es hat sie noch einmal probiert und kann jetzt aus ihnen lernen.</translation>
+  </message>
+  <message>
+   <source>That happened {deaths} times in a row: {remedy}</source>
+   <translation>Das war {deaths} Mal hintereinander so: {remedy}</translation>
+  </message>
+  <message>
+   <source>The earlier history is kept as {name}.</source>
+   <translation>Der frühere Verlauf bleibt als {name}.</translation>
+  </message>
+  <message>
+   <source>A snooze lasts between a second and 31 days.</source>
+   <translation>Eine Ruhepause dauert eine Sekunde bis 31 Tage.</translation>
+  </message>
+  <message>
+   <source>This version of Shoal has other puzzles, so the curve starts over.</source>
+   <translation>Diese Version von Shoal hat andere Rätsel, darum beginnt die Kurve von vorn.</translation>
+  </message>
+  <message>
+   <source>The one before ended at {last} after round {round}; it stays in the history.</source>
+   <translation>Die vorige endete bei {last} nach Runde {round}; sie bleibt im Verlauf erhalten.</translation>
+  </message>
+  <message>
+   <source>This data folder also holds {name} after {rounds} rounds, which is another model:</source>
+   <translation>In diesem Datenordner liegt auch {name} nach {rounds} Runden, ein anderes Modell:</translation>
+  </message>
+  <message>
+   <source>its progress stays as it is, and this model learns in a folder of its own.</source>
+   <translation>Sein Fortschritt bleibt, wie er ist, und dieses Modell lernt in einem eigenen Ordner.</translation>
+  </message>
+  <message>
+   <source>No other one is left, so learning starts again from the beginning.</source>
+   <translation>Einen anderen gibt es nicht, also beginnt das Lernen von vorn.</translation>
+  </message>
+  <message>
+   <source>The history can't be read ({error}).</source>
+   <translation>Der Verlauf lässt sich nicht lesen ({error}).</translation>
+  </message>
+  <message>
+   <source>It is kept as {name}, and a new one begins.</source>
+   <translation>Er bleibt als {name}, und ein neuer beginnt.</translation>
+  </message>
+  <message>
+   <source>It continues from round {round}, the one before.</source>
+   <translation>Es geht weiter ab Runde {round}, der davor.</translation>
+  </message>
+  <message>
+   <source>The checkpoint {name} can't be used ({why}).</source>
+   <translation>Der gespeicherte Stand {name} ist nicht brauchbar ({why}).</translation>
+  </message>
+  <message>
+   <source>It is kept as {name2}.</source>
+   <translation>Er bleibt als {name2}.</translation>
+  </message>
+  <message>
+   <source>A window needs at least one weekday.</source>
+   <translation>Ein Zeitfenster braucht mindestens einen Wochentag.</translation>
+  </message>
+  <message>
+   <source>A window begins and ends between 00:00 and 24:00.</source>
+   <translation>Ein Zeitfenster beginnt und endet zwischen 00:00 und 24:00.</translation>
+  </message>
+  <message>
+   <source>{part} is no window of time; write it like mon-fri 22:00-07:00.</source>
+   <translation>{part} ist kein Zeitfenster; schreib es wie mon-fri 22:00-07:00.</translation>
+  </message>
+  <message>
+   <source>{part} has more than 59 minutes in an hour.</source>
+   <translation>{part} hat mehr als 59 Minuten in einer Stunde.</translation>
+  </message>
+  <message>
+   <source>It is as at the first start.</source>
+   <translation>Es gilt wieder der Wert vom ersten Start.</translation>
+  </message>
+  <message>
+   <source>{label} must be {wanted}.</source>
+   <translation>{label}: {wanted}.</translation>
+  </message>
+  <message>
+   <source>Solo mode opens no network socket, but something tried to ({event}).</source>
+   <translation>Beim Lernen allein öffnet Shoal keine Netzverbindung, aber etwas hat es versucht ({event}).</translation>
+  </message>
+  <message>
+   <source>No swarm was found on this network:</source>
+   <translation>In diesem Netz wurde kein Schwarm gefunden:</translation>
+  </message>
+  <message>
+   <source>name one with --relay.</source>
+   <translation>Nenne einen mit --relay.</translation>
+  </message>
+  <message>
+   <source>A swarm was found on this network, at {url}.</source>
+   <translation>In diesem Netz wurde ein Schwarm gefunden, bei {url}.</translation>
+  </message>
+  <message>
+   <source>The node learns alone until it is started again.</source>
+   <translation>Es lernt allein, bis du es neu startest.</translation>
+  </message>
+  <message>
+   <source>The swarm's folder can't be used ({strerror}).</source>
+   <translation>Der Ordner des Schwarms ist nicht brauchbar ({strerror}).</translation>
+  </message>
+  <message>
+   <source>The outbox can't be used ({error}).</source>
+   <translation>Der Postausgang ist nicht brauchbar ({error}).</translation>
+  </message>
+  <message>
+   <source>Next try in {next_try_s} s.</source>
+   <translation>Nächster Versuch in {next_try_s} s.</translation>
+  </message>
+  <message>
+   <source>Shoal deleted {before} of old answers, logs and cached files.</source>
+   <translation>Shoal hat {before} alter Antworten, Protokolle und Zwischendateien gelöscht.</translation>
+  </message>
+  <message>
+   <source>The data folder takes {after}; its limit is {cap} GB.</source>
+   <translation>Der Datenordner hat {after}; seine Grenze ist {cap} GB.</translation>
+  </message>
+  <message>
+   <source>The rest is what your model learned, and models you downloaded.</source>
+   <translation>Der Rest ist, was dein Modell gelernt hat, und was du heruntergeladen hast.</translation>
+  </message>
+  <message>
+   <source>Delete models you don't need, or raise the limit.</source>
+   <translation>Lösch Modelle, die du nicht brauchst, oder erhöhe die Grenze.</translation>
+  </message>
+  <message>
+   <source>The data folder was over its limit of {cap} GB.</source>
+   <translation>Der Datenordner war über seiner Grenze von {cap} GB.</translation>
+  </message>
+  <message>
+   <source>What was learned can't be read ({reason}):</source>
+   <translation>Das Gelernte lässt sich nicht lesen ({reason}):</translation>
+  </message>
+  <message>
+   <source>start {remedy} once, which looks after damaged files, and try again.</source>
+   <translation>Starte einmal {remedy}, dabei wird nach beschädigten Dateien gesehen, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>Nothing was learned yet with {name} in {home}:</source>
+   <translation>Mit {name} wurde in {home} noch nichts gelernt:</translation>
+  </message>
+  <message>
+   <source>start {remedy}, or name another model or data folder with --model and --home.</source>
+   <translation>Starte {remedy}, oder nenne mit --model und --home ein anderes Modell oder einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>There is no room on the disk.</source>
+   <translation>Auf der Platte ist kein Platz.</translation>
+  </message>
+  <message>
+   <source>The trainer already has a model.</source>
+   <translation>Der Trainer hat schon ein Modell.</translation>
+  </message>
+  <message>
+   <source>The trainer was asked to work before it was given a model.</source>
+   <translation>Der Trainer sollte arbeiten, bevor er ein Modell hatte.</translation>
+  </message>
+  <message>
+   <source>A name has at most {LONGEST_NAME} letters.</source>
+   <translation>Ein Name hat höchstens {LONGEST_NAME} Buchstaben.</translation>
+  </message>
+  <message>
+   <source>Pick a shorter one.</source>
+   <translation>Nimm einen kürzeren.</translation>
+  </message>
+  <message>
+   <source>Round {round} isn't kept.</source>
+   <translation>Runde {round} ist nicht aufgehoben.</translation>
+  </message>
+  <message>
+   <source>You can go back to: {there}.</source>
+   <translation>Du kannst zurück zu: {there}.</translation>
+  </message>
+  <message>
+   <source>{id} isn't one of the kept versions of this model.</source>
+   <translation>{id} gehört nicht zu den aufgehobenen Fassungen dieses Modells.</translation>
+  </message>
+  <message>
+   <source>There is: {there}.</source>
+   <translation>Es gibt: {there}.</translation>
+  </message>
+  <message>
+   <source>{title} of {made} is older than this Shoal, which belongs to one of {least}, so nothing was installed:</source>
+   <translation>{title} vom {made} ist älter als dieses Shoal, zu dem einer vom {least} gehört; nichts wurde installiert:</translation>
+  </message>
+  <message>
+   <source>take the pack that came out with it.</source>
+   <translation>Nimm das Paket, das mit ihm kam.</translation>
+  </message>
+  <message>
+   <source>{title} of {made} is older than one that was here, of {seen}, so nothing was installed:</source>
+   <translation>{title} vom {made} ist älter als ein früheres hier, vom {seen}; nichts wurde installiert:</translation>
+  </message>
+  <message>
+   <source>take the newest; {remedy} takes this one anyway.</source>
+   <translation>Nimm das neueste; {remedy} nimmt trotzdem dieses.</translation>
+  </message>
+  <message>
+   <source>{file} isn't what its name says:</source>
+   <translation>{file} ist nicht, was der Name sagt:</translation>
+  </message>
+  <message>
+   <source>copy or download it again.</source>
+   <translation>Kopier oder lade es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{file} holds a file that no wheel may hold ({name}):</source>
+   <translation>{file} enthält eine Datei, die nicht in ein Wheel gehört ({name}):</translation>
+  </message>
+  <message>
+   <source>don't use it.</source>
+   <translation>Benutz es nicht.</translation>
+  </message>
+  <message>
+   <source>{file} would write over {name} of another package:</source>
+   <translation>{file} würde {name} eines anderen Pakets überschreiben:</translation>
+  </message>
+  <message>
+   <source>report this pack.</source>
+   <translation>Melde dieses Paket.</translation>
+  </message>
+  <message>
+   <source>{said} is damaged or another file than the manifest names:</source>
+   <translation>{said} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
+  </message>
+  <message>
+   <source>The manifest has {content} bytes and {MANIFEST} are allowed:</source>
+   <translation>Das Verzeichnis hat {content} Byte, erlaubt sind {MANIFEST}:</translation>
+  </message>
+  <message>
+   <source>nothing was installed.</source>
+   <translation>Nichts wurde installiert.</translation>
+  </message>
+  <message>
+   <source>The manifest isn't signed by the makers of this Shoal, so nothing was installed:</source>
+   <translation>Das Verzeichnis ist nicht von den Machern dieses Shoal unterschrieben, darum wurde nichts installiert:</translation>
+  </message>
+  <message>
+   <source>take the one that belongs to this version.</source>
+   <translation>Nimm das, das zu dieser Version gehört.</translation>
+  </message>
+  <message>
+   <source>{title} is for {system} on {machine}, and this is {system2} on {machine2}:</source>
+   <translation>{title} ist für {system} auf {machine}, und das hier ist {system2} auf {machine2}:</translation>
+  </message>
+  <message>
+   <source>take the pack for this computer.</source>
+   <translation>Nimm das Paket für diesen Computer.</translation>
+  </message>
+  <message>
+   <source>{title} needs {what} {least} or newer, and this system has {here}:</source>
+   <translation>{title} braucht {what} {least} oder neuer, und dieses System hat {here}:</translation>
+  </message>
+  <message>
+   <source>update the system, or use Shoal on a newer one.</source>
+   <translation>Aktualisiere das System, oder benutz Shoal auf einem neueren.</translation>
+  </message>
+  <message>
+   <source>This copy of Shoal comes without engine packs: {how}, or name a key with --key.</source>
+   <translation>Diese Kopie von Shoal hat keine Engine-Pakete: {how}, oder nenne mit --key einen Schlüssel.</translation>
+  </message>
+  <message>
+   <source>{path} can't be read ({error}):</source>
+   <translation>{path} lässt sich nicht lesen ({error}):</translation>
+  </message>
+  <message>
+   <source>install Shoal again.</source>
+   <translation>Installiere Shoal neu.</translation>
+  </message>
+  <message>
+   <source>The manifest can't be understood ({error}), so nothing was installed:</source>
+   <translation>Das Verzeichnis ist nicht zu verstehen ({error}), darum wurde nichts installiert:</translation>
+  </message>
+  <message>
+   <source>{folder} holds no engine:</source>
+   <translation>In {folder} ist keine Engine:</translation>
+  </message>
+  <message>
+   <source>choose the folder with the engine's files; one of them has a name such as cpu.json.</source>
+   <translation>Wähle den Ordner mit ihren Dateien; eine davon heißt zum Beispiel cpu.json.</translation>
+  </message>
+  <message>
+   <source>An engine is being installed or removed by another process:</source>
+   <translation>Eine Engine wird gerade von einem anderen Prozess installiert oder entfernt:</translation>
+  </message>
+  <message>
+   <source>wait for it, then try again.</source>
+   <translation>Warte darauf, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>The engine isn't installed:</source>
+   <translation>Die Engine ist nicht installiert:</translation>
+  </message>
+  <message>
+   <source>open Shoal's window, or run {remedy}.</source>
+   <translation>Öffne Shoals Fenster oder führ {remedy} aus.</translation>
+  </message>
+  <message>
+   <source>{title} needs a 64-bit Python {wanted}, and this computer has {there}: {advice}, then try again.</source>
+   <translation>{title} braucht ein 64-Bit-Python {wanted}, dieser Computer hat {there}: {advice}, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>macOS runs Shoal from a passing place, because it was opened where it was downloaded:</source>
+   <translation>macOS führt Shoal von einem Übergangsort aus, weil es dort geöffnet wurde, wo es geladen wurde:</translation>
+  </message>
+  <message>
+   <source>move Shoal into Applications, open it there, then try again.</source>
+   <translation>Verschieb Shoal nach Programme, öffne es dort, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{path} can't make virtual environments:</source>
+   <translation>{path} kann keine virtuellen Umgebungen anlegen:</translation>
+  </message>
+  <message>
+   <source>install what it needs for that, on Debian and Ubuntu with `sudo apt-get install python{version}-venv`, then try again.</source>
+   <translation>Installiere, was dafür fehlt, auf Debian und Ubuntu mit `sudo apt-get install python{version}-venv`, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>The engine is in place but doesn't load ({said}):</source>
+   <translation>Die Engine liegt bereit, lädt aber nicht ({said}):</translation>
+  </message>
+  <message>
+   <source>repair it with {remedy}, or install it again.</source>
+   <translation>Reparier sie mit {remedy} oder installier sie neu.</translation>
+  </message>
+  <message>
+   <source>This system is older than the engine needs ({said}):</source>
+   <translation>Dieses System ist älter, als die Engine braucht ({said}):</translation>
+  </message>
+  <message>
+   <source>update it, or use Shoal on a newer one.</source>
+   <translation>Aktualisiere es, oder benutz Shoal auf einem neueren.</translation>
+  </message>
+  <message>
+   <source>{command} doesn't start ({strerror}):</source>
+   <translation>{command} startet nicht ({strerror}):</translation>
+  </message>
+  <message>
+   <source>repair the installation of Shoal.</source>
+   <translation>Reparier die Installation von Shoal.</translation>
+  </message>
+  <message>
+   <source>The engine is damaged:</source>
+   <translation>Die Engine ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>repair it, or install it again.</source>
+   <translation>Reparier sie oder installier sie neu.</translation>
+  </message>
+  <message>
+   <source>{filename} can't be read ({strerror}):</source>
+   <translation>{filename} lässt sich nicht lesen ({strerror}):</translation>
+  </message>
+  <message>
+   <source>name the manifest with --manifest, with its signature beside it.</source>
+   <translation>Nenne das Verzeichnis mit --manifest, mit seiner Unterschrift daneben.</translation>
+  </message>
+  <message>
+   <source>Looking whether there is room on the disk.</source>
+   <translation>Sieht nach, ob auf der Platte Platz ist.</translation>
+  </message>
+  <message>
+   <source>Looking at what is here already.</source>
+   <translation>Sieht nach, was schon da ist.</translation>
+  </message>
+  <message>
+   <source>The engine is unpacked.</source>
+   <translation>Die Engine ist entpackt.</translation>
+  </message>
+  <message>
+   <source>{name} is in use.</source>
+   <translation>{name} ist in Gebrauch.</translation>
+  </message>
+  <message>
+   <source>Looking at the engine that is installed.</source>
+   <translation>Prüft die installierte Engine.</translation>
+  </message>
+  <message>
+   <source>{previous} is in use again.</source>
+   <translation>{previous} ist wieder in Gebrauch.</translation>
+  </message>
+  <message>
+   <source>Making an environment with Python {version}.</source>
+   <translation>Richtet eine Umgebung mit Python {version} ein.</translation>
+  </message>
+  <message>
+   <source>Checking that the engine loads.</source>
+   <translation>Prüft, ob die Engine lädt.</translation>
+  </message>
+  <message>
+   <source>Taking the engine into use.</source>
+   <translation>Nimmt die Engine in Betrieb.</translation>
+  </message>
+  <message>
+   <source>{title} needs {missing} on the disk that holds {root}, and {there} are free:</source>
+   <translation>{title} braucht {missing} auf der Platte mit {root}, und {there} sind frei:</translation>
+  </message>
+  <message>
+   <source>free up some space, or name another folder with SHOAL_PACKS, then try again.</source>
+   <translation>Schaff etwas Platz oder leg sie anderswohin, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>The engine needs {missing} more on the disk that holds {root}, and {there} are free:</source>
+   <translation>Die Engine braucht noch {missing} auf der Platte mit {root}, und {there} sind frei:</translation>
+  </message>
+  <message>
+   <source>Unpacking the engine.</source>
+   <translation>Entpackt die Engine.</translation>
+  </message>
+  <message>
+   <source>There is no engine to repair:</source>
+   <translation>Es gibt keine Engine zum Reparieren:</translation>
+  </message>
+  <message>
+   <source>install one with {remedy}.</source>
+   <translation>Installiere eine mit {remedy}.</translation>
+  </message>
+  <message>
+   <source>The engine is whole; nothing had to be repaired.</source>
+   <translation>Die Engine ist heil; nichts war zu reparieren.</translation>
+  </message>
+  <message>
+   <source>There is no earlier engine to go back to:</source>
+   <translation>Es gibt keine frühere Engine:</translation>
+  </message>
+  <message>
+   <source>only one was installed so far.</source>
+   <translation>Bisher war nur eine installiert.</translation>
+  </message>
+  <message>
+   <source>The engine before this one can't be used ({fault}):</source>
+   <translation>Die vorherige Engine ist nicht brauchbar ({fault}):</translation>
+  </message>
+  <message>
+   <source>repair the one in use instead.</source>
+   <translation>Reparier stattdessen die jetzige.</translation>
+  </message>
+  <message>
+   <source>There is no engine {pack} here: {listed} names those that are.</source>
+   <translation>Eine Engine {pack} gibt es hier nicht: {listed} zeigt, welche da sind.</translation>
+  </message>
+  <message>
+   <source>An earlier installation is still coming to its end.</source>
+   <translation>Eine frühere Installation geht noch zu Ende.</translation>
+  </message>
+  <message>
+   <source>{name} isn't in {folder}:</source>
+   <translation>{name} ist nicht in {folder}:</translation>
+  </message>
+  <message>
+   <source>copy all files of the pack there, then try again.</source>
+   <translation>Kopier alle Dateien des Pakets dorthin, dann versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{path} is damaged or another file than the manifest names:</source>
+   <translation>{path} ist beschädigt oder nicht die Datei aus dem Verzeichnis:</translation>
+  </message>
+  <message>
+   <source>A token ends at a whole Unix second, for a key of 64 hex digits or for any.</source>
+   <translation>Eine Marke endet zu einer ganzen Unix-Sekunde, für einen Schlüssel aus 64 Hexziffern oder für jeden.</translation>
+  </message>
+  <message>
+   <source>This relay asks for an invite of its operator, and this is none.</source>
+   <translation>Dieses Relay will eine Einladung seines Betreibers, und das ist keine.</translation>
+  </message>
+  <message>
+   <source>The invite wasn't signed by this relay's operator:</source>
+   <translation>Die Einladung ist nicht vom Betreiber dieses Relays unterschrieben:</translation>
+  </message>
+  <message>
+   <source>ask for one.</source>
+   <translation>Frag nach einer.</translation>
+  </message>
+  <message>
+   <source>The invite was made for another key:</source>
+   <translation>Die Einladung ist für einen anderen Schlüssel:</translation>
+  </message>
+  <message>
+   <source>ask for one of your own.</source>
+   <translation>Frag nach einer eigenen.</translation>
+  </message>
+  <message>
+   <source>The invite has ended:</source>
+   <translation>Die Einladung ist abgelaufen:</translation>
+  </message>
+  <message>
+   <source>ask the operator for a new one.</source>
+   <translation>Frag den Betreiber nach einer neuen.</translation>
+  </message>
+  <message>
+   <source>The outbox can't be written ({error}):</source>
+   <translation>Der Postausgang lässt sich nicht schreiben ({error}):</translation>
+  </message>
+  <message>
+   <source>make room on the disk.</source>
+   <translation>Schaff Platz auf der Platte.</translation>
+  </message>
+  <message>
+   <source>Connected to {relay}, swarm {swarm}.</source>
+   <translation>Verbunden mit {relay}, Schwarm {swarm}.</translation>
+  </message>
+  <message>
+   <source>A client needs the address of a relay.</source>
+   <translation>Ein Client braucht die Adresse eines Relays.</translation>
+  </message>
+  <message>
+   <source>The relay says: {msg}</source>
+   <translation>Das Relay sagt: {msg}</translation>
+  </message>
+  <message>
+   <source>The relay says goodbye: {reason}</source>
+   <translation>Das Relay verabschiedet sich: {reason}</translation>
+  </message>
+  <message>
+   <source>{place} has stopped answering.</source>
+   <translation>{place} antwortet nicht mehr.</translation>
+  </message>
+  <message>
+   <source>The connection to {place} broke off.</source>
+   <translation>Die Verbindung zu {place} ist abgerissen.</translation>
+  </message>
+  <message>
+   <source>{place} can't be spoken to ({name}):</source>
+   <translation>Mit {place} klappt keine Verbindung ({name}):</translation>
+  </message>
+  <message>
+   <source>{place} has gone silent.</source>
+   <translation>{place} ist verstummt.</translation>
+  </message>
+  <message>
+   <source>{place} sends what is no message of a relay.</source>
+   <translation>{place} schickt nichts, was von einem Relay käme.</translation>
+  </message>
+  <message>
+   <source>{place} hung up ({code}).</source>
+   <translation>{place} hat aufgelegt ({code}).</translation>
+  </message>
+  <message>
+   <source>{place} sends this node on to another address, which isn't followed:</source>
+   <translation>{place} verweist auf eine andere Adresse, der Shoal nicht folgt:</translation>
+  </message>
+  <message>
+   <source>check its address.</source>
+   <translation>Prüf seine Adresse.</translation>
+  </message>
+  <message>
+   <source>{place} sends far more than anybody asked for.</source>
+   <translation>{place} schickt viel mehr, als verlangt war.</translation>
+  </message>
+  <message>
+   <source>{place} sends what is no message of a relay:</source>
+   <translation>{place} schickt nichts, was von einem Relay käme:</translation>
+  </message>
+  <message>
+   <source>{place} runs an older Shoal, which can't prove who it is:</source>
+   <translation>{place} hat ein älteres Shoal, das sich nicht ausweisen kann:</translation>
+  </message>
+  <message>
+   <source>it has to be updated.</source>
+   <translation>Es muss aktualisiert werden.</translation>
+  </message>
+  <message>
+   <source>{place} is no relay of this kind:</source>
+   <translation>{place} ist kein solches Relay:</translation>
+  </message>
+  <message>
+   <source>{place} doesn't answer:</source>
+   <translation>{place} antwortet nicht:</translation>
+  </message>
+  <message>
+   <source>is the address right, and the relay running?</source>
+   <translation>Stimmt die Adresse, und läuft das Relay?</translation>
+  </message>
+  <message>
+   <source>The proxy doesn't let this computer through to {place} ({status}).</source>
+   <translation>Der Proxy lässt diesen Computer nicht zu {place} durch ({status}).</translation>
+  </message>
+  <message>
+   <source>The proxy {hostname} doesn't answer:</source>
+   <translation>Der Proxy {hostname} antwortet nicht:</translation>
+  </message>
+  <message>
+   <source>check the system's proxy.</source>
+   <translation>Prüf den Proxy des Systems.</translation>
+  </message>
+  <message>
+   <source>There is no relay at {place} (it answers {status}):</source>
+   <translation>Bei {place} ist kein Relay (Antwort {status}):</translation>
+  </message>
+  <message>
+   <source>{place} shows no certificate that this computer trusts:</source>
+   <translation>{place} zeigt kein Zertifikat, dem dieser Computer vertraut:</translation>
+  </message>
+  <message>
+   <source>check the address and the clock.</source>
+   <translation>Prüf die Adresse und die Uhr.</translation>
+  </message>
+  <message>
+   <source>There is no computer called {hostname}, or the network is down.</source>
+   <translation>Einen Computer {hostname} gibt es nicht, oder das Netz ist weg.</translation>
+  </message>
+  <message>
+   <source>{place} can't be reached ({strerror}).</source>
+   <translation>{place} ist nicht erreichbar ({strerror}).</translation>
+  </message>
+  <message>
+   <source>A message in the open.</source>
+   <translation>Eine Nachricht im Klartext.</translation>
+  </message>
+  <message>
+   <source>{place} has taken nothing for {SEND_S} s.</source>
+   <translation>{place} hat seit {SEND_S} s nichts angenommen.</translation>
+  </message>
+  <message>
+   <source>{place} lets no one in right now.</source>
+   <translation>{place} lässt gerade niemanden herein.</translation>
+  </message>
+  <message>
+   <source>{place} lets no one in with these words: {msg}</source>
+   <translation>{place} lässt niemanden herein und sagt: {msg}</translation>
+  </message>
+  <message>
+   <source>{place} doesn't prove that it knows this swarm's six words:</source>
+   <translation>{place} zeigt nicht, dass es die sechs Wörter dieses Schwarms kennt:</translation>
+  </message>
+  <message>
+   <source>check its address and them.</source>
+   <translation>Prüf seine Adresse und die Wörter.</translation>
+  </message>
+  <message>
+   <source>Somebody on the way to {place} has meddled with what it says.</source>
+   <translation>Auf dem Weg zu {place} hat jemand die Nachrichten verändert.</translation>
+  </message>
+  <message>
+   <source>Messages are text frames.</source>
+   <translation>Nachrichten sind Textframes.</translation>
+  </message>
+  <message>
+   <source>Relays on this network can be neither found nor announced ({why}):</source>
+   <translation>Relays lassen sich in diesem Netz weder finden noch ankündigen ({why}):</translation>
+  </message>
+  <message>
+   <source>use an invite link instead.</source>
+   <translation>Nimm stattdessen einen Einladungslink.</translation>
+  </message>
+  <message>
+   <source>An identity isn't copied into other processes.</source>
+   <translation>Eine Identität wird nicht in andere Prozesse kopiert.</translation>
+  </message>
+  <message>
+   <source>The key's file holds another key than it says.</source>
+   <translation>In der Schlüsseldatei liegt ein anderer Schlüssel, als sie sagt.</translation>
+  </message>
+  <message>
+   <source>A passphrase needs {SHORTEST_PASSPHRASE} characters or more:</source>
+   <translation>Eine Passphrase braucht mindestens {SHORTEST_PASSPHRASE} Zeichen:</translation>
+  </message>
+  <message>
+   <source>choose a longer one.</source>
+   <translation>Wähle eine längere.</translation>
+  </message>
+  <message>
+   <source>The file holds another key than it says:</source>
+   <translation>In der Datei liegt ein anderer Schlüssel, als sie sagt:</translation>
+  </message>
+  <message>
+   <source>bring yours back with its recovery words.</source>
+   <translation>Hol deinen mit seinen Wiederherstellungswörtern zurück.</translation>
+  </message>
+  <message>
+   <source>There are {WORDS} recovery words; these are {words}.</source>
+   <translation>Es sind {WORDS} Wiederherstellungswörter; das hier sind {words}.</translation>
+  </message>
+  <message>
+   <source>The key's file is damaged.</source>
+   <translation>Die Schlüsseldatei ist beschädigt.</translation>
+  </message>
+  <message>
+   <source>The key's file is damaged:</source>
+   <translation>Die Schlüsseldatei ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>bring the key back with its recovery words.</source>
+   <translation>Hol den Schlüssel mit seinen Wiederherstellungswörtern zurück.</translation>
+  </message>
+  <message>
+   <source>This passphrase doesn't open the key:</source>
+   <translation>Diese Passphrase öffnet den Schlüssel nicht:</translation>
+  </message>
+  <message>
+   <source>Word {place} isn't a recovery word:</source>
+   <translation>Wort {place} ist kein Wiederherstellungswort:</translation>
+  </message>
+  <message>
+   <source>check its spelling.</source>
+   <translation>Prüf die Schreibweise.</translation>
+  </message>
+  <message>
+   <source>Every word is a recovery word, but together they are no key:</source>
+   <translation>Jedes Wort stimmt für sich, zusammen sind sie kein Schlüssel:</translation>
+  </message>
+  <message>
+   <source>one is wrong, or two are swapped.</source>
+   <translation>Eins ist falsch, oder zwei sind vertauscht.</translation>
+  </message>
+  <message>
+   <source>That isn't an invite:</source>
+   <translation>Das ist keine Einladung:</translation>
+  </message>
+  <message>
+   <source>it begins with shoal://join/.</source>
+   <translation>Sie beginnt mit shoal://join/.</translation>
+  </message>
+  <message>
+   <source>A relay's address begins with ws:// or wss://.</source>
+   <translation>Die Adresse eines Relays beginnt mit ws:// oder wss://.</translation>
+  </message>
+  <message>
+   <source>it begins with {PREFIX}.</source>
+   <translation>Sie beginnt mit {PREFIX}.</translation>
+  </message>
+  <message>
+   <source>An invite has no # in it:</source>
+   <translation>In einer Einladung steht kein #:</translation>
+  </message>
+  <message>
+   <source>copy it once more.</source>
+   <translation>Kopier sie noch einmal.</translation>
+  </message>
+  <message>
+   <source>An invite has no % in it:</source>
+   <translation>In einer Einladung steht kein %:</translation>
+  </message>
+  <message>
+   <source>copy the link itself, not one from a page's address.</source>
+   <translation>Kopier den Link selbst, nicht den aus der Adresse einer Seite.</translation>
+  </message>
+  <message>
+   <source>After shoal://join/ an invite says ws/ or wss/:</source>
+   <translation>Nach shoal://join/ steht in einer Einladung ws/ oder wss/:</translation>
+  </message>
+  <message>
+   <source>ask for a new link.</source>
+   <translation>Frag nach einem neuen Link.</translation>
+  </message>
+  <message>
+   <source>There is no address here:</source>
+   <translation>Hier steht keine Adresse:</translation>
+  </message>
+  <message>
+   <source>paste an invite or a relay's address.</source>
+   <translation>Füge eine Einladung oder die Adresse eines Relays ein.</translation>
+  </message>
+  <message>
+   <source>it is longer than {LONGEST} characters.</source>
+   <translation>Sie ist länger als {LONGEST} Zeichen.</translation>
+  </message>
+  <message>
+   <source>Copy the link alone.</source>
+   <translation>Kopier nur den Link.</translation>
+  </message>
+  <message>
+   <source>it has blanks or line breaks.</source>
+   <translation>Sie enthält Leerzeichen oder Zeilenumbrüche.</translation>
+  </message>
+  <message>
+   <source>It begins with shoal://join/.</source>
+   <translation>Sie beginnt mit shoal://join/.</translation>
+  </message>
+  <message>
+   <source>it has other signs than plain letters and digits.</source>
+   <translation>Sie enthält andere Zeichen als Buchstaben und Ziffern.</translation>
+  </message>
+  <message>
+   <source>Copy it again.</source>
+   <translation>Kopier sie noch einmal.</translation>
+  </message>
+  <message>
+   <source>A relay's address has no user name or password in it:</source>
+   <translation>In der Adresse eines Relays steht kein Name oder Passwort:</translation>
+  </message>
+  <message>
+   <source>leave out all up to the @.</source>
+   <translation>Lass alles bis zum @ weg.</translation>
+  </message>
+  <message>
+   <source>A relay's address has a host and a port, such as 192.168.1.20:8777:</source>
+   <translation>Die Adresse eines Relays hat Host und Port, wie 192.168.1.20:8777:</translation>
+  </message>
+  <message>
+   <source>add what is missing.</source>
+   <translation>Ergänze, was fehlt.</translation>
+  </message>
+  <message>
+   <source>A relay's address begins with ws:// or wss://:</source>
+   <translation>Die Adresse eines Relays beginnt mit ws:// oder wss://:</translation>
+  </message>
+  <message>
+   <source>The path of the relay's address is no path of a relay:</source>
+   <translation>Dieser Pfad gehört zu keinem Relay:</translation>
+  </message>
+  <message>
+   <source>it is mostly {SOCKET_PATH}.</source>
+   <translation>Meist ist er {SOCKET_PATH}.</translation>
+  </message>
+  <message>
+   <source>Host and port of the relay's address can't be told apart:</source>
+   <translation>Host und Port des Relays lassen sich nicht trennen:</translation>
+  </message>
+  <message>
+   <source>write HOST:PORT.</source>
+   <translation>Schreib HOST:PORT.</translation>
+  </message>
+  <message>
+   <source>The port of the relay's address is no number from 1 to 65535:</source>
+   <translation>Der Port des Relays ist keine Zahl von 1 bis 65535:</translation>
+  </message>
+  <message>
+   <source>correct it.</source>
+   <translation>Berichtige ihn.</translation>
+  </message>
+  <message>
+   <source>The relay's address has no host:</source>
+   <translation>In der Adresse des Relays fehlt der Host:</translation>
+  </message>
+  <message>
+   <source>copy the whole address.</source>
+   <translation>Kopier die ganze Adresse.</translation>
+  </message>
+  <message>
+   <source>The host of the relay's address is no host name:</source>
+   <translation>Der Host in der Adresse ist kein Hostname:</translation>
+  </message>
+  <message>
+   <source>At {address} a relay listens, but no one can reach it there:</source>
+   <translation>Bei {address} hört ein Relay, aber niemand kann es dort erreichen:</translation>
+  </message>
+  <message>
+   <source>use its computer's address.</source>
+   <translation>Nimm die Adresse seines Computers.</translation>
+  </message>
+  <message>
+   <source>{address} is no single computer's address:</source>
+   <translation>{address} ist nicht die Adresse eines einzelnen Computers:</translation>
+  </message>
+  <message>
+   <source>use the relay's own.</source>
+   <translation>Nimm die des Relays.</translation>
+  </message>
+  <message>
+   <source>The address isn't written in its one way:</source>
+   <translation>Die Adresse ist nicht in ihrer einen Form geschrieben:</translation>
+  </message>
+  <message>
+   <source>write {url}.</source>
+   <translation>Schreib {url}.</translation>
+  </message>
+  <message>
+   <source>Two slashes are missing after the first colon:</source>
+   <translation>Nach dem ersten Doppelpunkt fehlen zwei Schrägstriche:</translation>
+  </message>
+  <message>
+   <source>copy the address once more.</source>
+   <translation>Kopier die Adresse noch einmal.</translation>
+  </message>
+  <message>
+   <source>That is a web page:</source>
+   <translation>Das ist eine Webseite:</translation>
+  </message>
+  <message>
+   <source>a relay's address begins with ws:// or wss://.</source>
+   <translation>Die Adresse eines Relays beginnt mit ws:// oder wss://.</translation>
+  </message>
+  <message>
+   <source>The invite has an entry that this version doesn't know:</source>
+   <translation>In der Einladung steht etwas, das diese Version nicht kennt:</translation>
+  </message>
+  <message>
+   <source>update Shoal, or ask for a new link.</source>
+   <translation>Aktualisiere Shoal, oder frag nach einem neuen Link.</translation>
+  </message>
+  <message>
+   <source>The invite names its {ENTRIES} twice:</source>
+   <translation>Die Einladung nennt zweimal: {ENTRIES}</translation>
+  </message>
+  <message>
+   <source>A relay's address has no ? or # in it:</source>
+   <translation>In der Adresse eines Relays steht kein ? oder #:</translation>
+  </message>
+  <message>
+   <source>leave out what begins there.</source>
+   <translation>Lass weg, was dort beginnt.</translation>
+  </message>
+  <message>
+   <source>An IPv6 address with a % holds on one computer only:</source>
+   <translation>Eine IPv6-Adresse mit % gilt nur auf einem Computer:</translation>
+  </message>
+  <message>
+   <source>use another of its addresses.</source>
+   <translation>Nimm eine andere seiner Adressen.</translation>
+  </message>
+  <message>
+   <source>The {what} of this invite has characters or a length that none has.</source>
+   <translation>In dieser Einladung hat {what} unerlaubte Zeichen oder eine unerlaubte Länge.</translation>
+  </message>
+  <message>
+   <source>What stands in brackets is no IPv6 address:</source>
+   <translation>In den Klammern steht keine IPv6-Adresse:</translation>
+  </message>
+  <message>
+   <source>The host looks like an IPv4 address and is none:</source>
+   <translation>Der Host sieht aus wie eine IPv4-Adresse und ist keine:</translation>
+  </message>
+  <message>
+   <source>At {place} there is now the relay {relay}, not {relay2} as before:</source>
+   <translation>Bei {place} ist jetzt das Relay {relay}, nicht {relay2} wie vorher:</translation>
+  </message>
+  <message>
+   <source>if that is right, ask for a new invite or remove the address from relays.json.</source>
+   <translation>Stimmt das, frag nach einer neuen Einladung oder lösch die Adresse aus relays.json.</translation>
+  </message>
+  <message>
+   <source>{place} serves the swarm {swarm}, not {swarm2} as before:</source>
+   <translation>{place} bedient den Schwarm {swarm}, nicht {swarm2} wie vorher:</translation>
+  </message>
+  <message>
+   <source>{relay} asks newcomers for more work ({bits} bits) than a computer has time for.</source>
+   <translation>{relay} verlangt von Neuen mehr Rechenarbeit ({bits} Bit), als ein Computer schafft.</translation>
+  </message>
+  <message>
+   <source>{place} doesn't prove that it is the relay {relay}:</source>
+   <translation>{place} zeigt nicht, dass es das Relay {relay} ist:</translation>
+  </message>
+  <message>
+   <source>{place} says nothing:</source>
+   <translation>{place} sagt nichts:</translation>
+  </message>
+  <message>
+   <source>is it a relay?</source>
+   <translation>Ist es ein Relay?</translation>
+  </message>
+  <message>
+   <source>{place} doesn't speak as a relay does:</source>
+   <translation>{place} spricht nicht wie ein Relay:</translation>
+  </message>
+  <message>
+   <source>enter the recovery words of {name} ({restoring}).</source>
+   <translation>Gib die Wiederherstellungswörter von {name} ein ({restoring}).</translation>
+  </message>
+  <message>
+   <source>Others on this computer could read your key in {path}; now only you can.</source>
+   <translation>Andere auf diesem Computer konnten deinen Schlüssel in {path} lesen; jetzt kannst nur du es.</translation>
+  </message>
+  <message>
+   <source>If one of them may have copied it, make a new one: {remedy}.</source>
+   <translation>Hat ihn jemand kopiert, mach einen neuen: {remedy}.</translation>
+  </message>
+  <message>
+   <source>The keyring's entry for {name} is damaged:</source>
+   <translation>Der Eintrag für {name} im Schlüsselbund ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>enter its recovery words ({restoring}).</source>
+   <translation>Gib die Wiederherstellungswörter ein ({restoring}).</translation>
+  </message>
+  <message>
+   <source>Others on this computer can read your key in {path}:</source>
+   <translation>Andere auf diesem Computer können deinen Schlüssel in {path} lesen:</translation>
+  </message>
+  <message>
+   <source>set {PASSPHRASE} to encrypt it.</source>
+   <translation>Setz {PASSPHRASE}, um ihn zu verschlüsseln.</translation>
+  </message>
+  <message>
+   <source>Until then, {name} stays away and this session has another name.</source>
+   <translation>Bis dahin bleibt {name} weg, und diese Sitzung hat einen anderen Namen.</translation>
+  </message>
+  <message>
+   <source>There is no identity here yet: Shoal makes one when it first learns with others, and {remedy} does so now.</source>
+   <translation>Hier gibt es noch keine Identität: Shoal macht eine, sobald es mit anderen lernt, und {remedy} macht sie jetzt.</translation>
+  </message>
+  <message>
+   <source>So the key of {name} is in {path}, which only you can read.</source>
+   <translation>Der Schlüssel von {name} liegt darum in {path}; nur du kannst ihn lesen.</translation>
+  </message>
+  <message>
+   <source>Set {PASSPHRASE} to encrypt it.</source>
+   <translation>Setz {PASSPHRASE}, um ihn zu verschlüsseln.</translation>
+  </message>
+  <message>
+   <source>The key of {name} is still in the keyring, which refused ({name2}):</source>
+   <translation>Der Schlüssel von {name} liegt noch im Schlüsselbund, der sich weigert ({name2}):</translation>
+  </message>
+  <message>
+   <source>delete the entry {SERVICE} there.</source>
+   <translation>Lösch dort den Eintrag {SERVICE}.</translation>
+  </message>
+  <message>
+   <source>An access token for models may still be in the keyring, which refused ({name}):</source>
+   <translation>Im Schlüsselbund, der sich weigert ({name}), liegt vielleicht noch ein Zugangstoken für Modelle:</translation>
+  </message>
+  <message>
+   <source>The system's keyring didn't keep the key.</source>
+   <translation>Der Schlüsselbund des Systems hat den Schlüssel nicht behalten.</translation>
+  </message>
+  <message>
+   <source>The key of {name} isn't in this keyring:</source>
+   <translation>Der Schlüssel von {name} ist nicht in diesem Schlüsselbund:</translation>
+  </message>
+  <message>
+   <source>log in as before, or enter its recovery words ({restoring}).</source>
+   <translation>Melde dich an wie vorher, oder gib seine Wiederherstellungswörter ein ({restoring}).</translation>
+  </message>
+  <message>
+   <source>This computer has no keyring.</source>
+   <translation>Dieser Computer hat keinen Schlüsselbund.</translation>
+  </message>
+  <message>
+   <source>The key of {name} is under a passphrase:</source>
+   <translation>Der Schlüssel von {name} hat eine Passphrase:</translation>
+  </message>
+  <message>
+   <source>set {PASSPHRASE} to it.</source>
+   <translation>Setz {PASSPHRASE} darauf.</translation>
+  </message>
+  <message>
+   <source>{path} holds the key of {name}, not of {name2}.</source>
+   <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}.</translation>
+  </message>
+  <message>
+   <source>{path} holds the key of {name}, not of {name2}: {enter}</source>
+   <translation>In {path} liegt der Schlüssel von {name}, nicht von {name2}: {enter}</translation>
+  </message>
+  <message>
+   <source>The key can't be kept in {folder} ({why}).</source>
+   <translation>Der Schlüssel lässt sich nicht in {folder} speichern ({why}).</translation>
+  </message>
+  <message>
+   <source>This name lasts until the node ends.</source>
+   <translation>Dieser Name gilt, bis Shoal endet.</translation>
+  </message>
+  <message>
+   <source>The system's keyring didn't answer:</source>
+   <translation>Der Schlüsselbund des Systems hat nicht geantwortet:</translation>
+  </message>
+  <message>
+   <source>unlock it.</source>
+   <translation>Entsperr ihn.</translation>
+  </message>
+  <message>
+   <source>{path} can't be read ({strerror}):</source>
+   <translation>{path} lässt sich nicht lesen ({strerror}):</translation>
+  </message>
+  <message>
+   <source>{path} isn't there: {enter}</source>
+   <translation>{path} fehlt: {enter}</translation>
+  </message>
+  <message>
+   <source>{path} can't be read ({why}): {enter}</source>
+   <translation>{path} lässt sich nicht lesen ({why}): {enter}</translation>
+  </message>
+  <message>
+   <source>The key of {name} is damaged, and its file is kept as {path}: {enter}</source>
+   <translation>Der Schlüssel von {name} ist beschädigt, seine Datei bleibt als {path}: {enter}</translation>
+  </message>
+  <message>
+   <source>{path} can't be read, and stays as it is:</source>
+   <translation>{path} lässt sich nicht lesen und bleibt, wie es ist:</translation>
+  </message>
+  <message>
+   <source>enter your recovery words ({restoring}).</source>
+   <translation>Gib deine Wiederherstellungswörter ein ({restoring}).</translation>
+  </message>
+  <message>
+   <source>The system's keyring refused ({name}):</source>
+   <translation>Der Schlüsselbund des Systems weigert sich ({name}):</translation>
+  </message>
+  <message>
+   <source>An outbox needs room for {LEAST_MESSAGES} messages and {LEAST_BYTES} bytes.</source>
+   <translation>Ein Postausgang braucht Platz für {LEAST_MESSAGES} Nachrichten und {LEAST_BYTES} Byte.</translation>
+  </message>
+  <message>
+   <source>{path} was written by another version of Shoal:</source>
+   <translation>{path} hat eine andere Version von Shoal geschrieben:</translation>
+  </message>
+  <message>
+   <source>update it, or move it away.</source>
+   <translation>Aktualisiere es, oder räum die Datei weg.</translation>
+  </message>
+  <message>
+   <source>{path} is in use by another node:</source>
+   <translation>{path} wird von einem anderen Shoal benutzt:</translation>
+  </message>
+  <message>
+   <source>end that one first.</source>
+   <translation>Beende zuerst jenes.</translation>
+  </message>
+  <message>
+   <source>move it away.</source>
+   <translation>Räum es weg.</translation>
+  </message>
+  <message>
+   <source>Groups that were not sent yet stay behind in it.</source>
+   <translation>Noch nicht gesendete Gruppen bleiben darin zurück.</translation>
+  </message>
+  <message>
+   <source>A private swarm has {WORDS} words; these are {words}:</source>
+   <translation>Ein privater Schwarm hat {WORDS} Wörter; das hier sind {words}:</translation>
+  </message>
+  <message>
+   <source>enter all of them.</source>
+   <translation>Gib alle ein.</translation>
+  </message>
+  <message>
+   <source>Every word is in the list, but together they are no code:</source>
+   <translation>Jedes Wort stimmt für sich, zusammen sind sie kein Code:</translation>
+  </message>
+  <message>
+   <source>This is no access key of a private swarm:</source>
+   <translation>Das ist kein Zugangsschlüssel eines privaten Schwarms:</translation>
+  </message>
+  <message>
+   <source>it has a1. and 64 hex digits.</source>
+   <translation>Er hat a1. und 64 Hexziffern.</translation>
+  </message>
+  <message>
+   <source>Word {place} isn't in the list that codes are made of:</source>
+   <translation>Wort {place} steht nicht in der Liste der Wörter:</translation>
+  </message>
+  <message>
+   <source>It isn't JSON in UTF-8.</source>
+   <translation>Es ist kein JSON in UTF-8.</translation>
+  </message>
+  <message>
+   <source>It is no group:</source>
+   <translation>Es ist keine Gruppe:</translation>
+  </message>
+  <message>
+   <source>a field is missing, foreign, or of another kind.</source>
+   <translation>Ein Feld fehlt, ist fremd oder von anderer Art.</translation>
+  </message>
+  <message>
+   <source>It is larger than a group may be.</source>
+   <translation>Es ist größer, als eine Gruppe sein darf.</translation>
+  </message>
+  <message>
+   <source>It came before.</source>
+   <translation>Es kam schon.</translation>
+  </message>
+  <message>
+   <source>A key of this node signed it.</source>
+   <translation>Ein Schlüssel von hier hat es unterschrieben.</translation>
+  </message>
+  <message>
+   <source>Its author has sent bad groups lately.</source>
+   <translation>Wer es schickt, hat zuletzt schlechte Gruppen geschickt.</translation>
+  </message>
+  <message>
+   <source>Its compressed text can't be unpacked.</source>
+   <translation>Der gepackte Text lässt sich nicht auspacken.</translation>
+  </message>
+  <message>
+   <source>Its id belongs to other text or to another swarm.</source>
+   <translation>Die Kennung gehört zu anderem Text oder einem anderen Schwarm.</translation>
+  </message>
+  <message>
+   <source>Its signature doesn't hold.</source>
+   <translation>Die Unterschrift stimmt nicht.</translation>
+  </message>
+  <message>
+   <source>It was written for another swarm.</source>
+   <translation>Es war für einen anderen Schwarm.</translation>
+  </message>
+  <message>
+   <source>It is too old.</source>
+   <translation>Es ist zu alt.</translation>
+  </message>
+  <message>
+   <source>It is stamped in the future.</source>
+   <translation>Es hat einen Stempel aus der Zukunft.</translation>
+  </message>
+  <message>
+   <source>Its author sends more than its share.</source>
+   <translation>Wer es schickt, schickt mehr als seinen Anteil.</translation>
+  </message>
+  <message>
+   <source>It answers questions of another version.</source>
+   <translation>Es beantwortet Rätsel einer anderen Version.</translation>
+  </message>
+  <message>
+   <source>There is no such question.</source>
+   <translation>So ein Rätsel gibt es nicht.</translation>
+  </message>
+  <message>
+   <source>This node doesn't train on its family of questions.</source>
+   <translation>Diese Rätselart wird hier nicht geübt.</translation>
+  </message>
+  <message>
+   <source>A completion is longer than this node takes.</source>
+   <translation>Eine Antwort ist länger, als hier erlaubt ist.</translation>
+  </message>
+  <message>
+   <source>It holds hidden or controlling characters, or a model's control words.</source>
+   <translation>Es enthält versteckte Zeichen, Steuerzeichen oder Steuerwörter eines Modells.</translation>
+  </message>
+  <message>
+   <source>Its question takes too long to make.</source>
+   <translation>Das Rätsel braucht zu lange.</translation>
+  </message>
+  <message>
+   <source>Its question is one of those that nodes are tested on.</source>
+   <translation>Das Rätsel ist eines der Prüfrätsel.</translation>
+  </message>
+  <message>
+   <source>It is almost the same as another one.</source>
+   <translation>Es ist fast gleich wie ein anderes.</translation>
+  </message>
+  <message>
+   <source>Its answers don't earn what it claims.</source>
+   <translation>Die Antworten verdienen nicht, was behauptet wird.</translation>
+  </message>
+  <message>
+   <source>Version {version} is too old to update itself: {page}, and install it over this one.</source>
+   <translation>Version {version} ist zu alt, um sich selbst zu aktualisieren: {page}, und installier sie über diese.</translation>
+  </message>
+  <message>
+   <source>Version {version} isn't made for this kind of installation: {page}.</source>
+   <translation>Version {version} gibt es nicht für diese Art von Installation: {page}.</translation>
+  </message>
+  <message>
+   <source>The list of new versions is number {serial}, and number {serial2} was here before:</source>
+   <translation>Die Liste neuer Versionen hat Nummer {serial}, und Nummer {serial2} war schon hier:</translation>
+  </message>
+  <message>
+   <source>somebody gives out an old one, so nothing is taken from it.</source>
+   <translation>Jemand gibt eine alte aus, also wird nichts daraus genommen.</translation>
+  </message>
+  <message>
+   <source>Try again later, or on another network.</source>
+   <translation>Versuch es später oder in einem anderen Netz.</translation>
+  </message>
+  <message>
+   <source>name the list with --feed, with its signature beside it.</source>
+   <translation>Nenne die Liste mit --feed, mit ihrer Unterschrift daneben.</translation>
+  </message>
+  <message>
+   <source>{where} has no list of new versions (any more):</source>
+   <translation>{where} hat keine Liste neuer Versionen (mehr):</translation>
+  </message>
+  <message>
+   <source>look where you got this Shoal.</source>
+   <translation>Sieh dort nach, wo du dieses Shoal her hast.</translation>
+  </message>
+  <message>
+   <source>The disk that holds {folder} has {free} free, and {missing} are needed:</source>
+   <translation>Auf der Platte mit {folder} sind {free} frei, gebraucht werden {missing}:</translation>
+  </message>
+  <message>
+   <source>{file} isn't there any more:</source>
+   <translation>{file} ist nicht mehr da:</translation>
+  </message>
+  <message>
+   <source>look for new versions again, then download it.</source>
+   <translation>Sieh wieder nach neuen Versionen, dann lade sie herunter.</translation>
+  </message>
+  <message>
+   <source>{filename} isn't there:</source>
+   <translation>{filename} fehlt:</translation>
+  </message>
+  <message>
+   <source>copy all files of the release beside the list.</source>
+   <translation>Kopier alle Dateien der Version neben die Liste.</translation>
+  </message>
+  <message>
+   <source>This is a developer copy of Shoal:</source>
+   <translation>Diese Kopie von Shoal ist für Entwickler:</translation>
+  </message>
+  <message>
+   <source>git pull brings what is new, then start {remedy} again.</source>
+   <translation>git pull bringt das Neue, dann starte {remedy} neu.</translation>
+  </message>
+  <message>
+   <source>The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from it:</source>
+   <translation>Die Liste neuer Versionen ist nicht von den Machern dieses Shoal unterschrieben, also wird nichts daraus genommen:</translation>
+  </message>
+  <message>
+   <source>The list of new versions was made on {made}, and by this computer's clock it is {now}:</source>
+   <translation>Die Liste neuer Versionen ist vom {made}, und nach der Uhr dieses Computers ist es {now}:</translation>
+  </message>
+  <message>
+   <source>The list of new versions held until {expires} and wasn't renewed, so nothing is taken from it:</source>
+   <translation>Die Liste neuer Versionen galt bis {expires} und wurde nicht erneuert, also wird nichts daraus genommen:</translation>
+  </message>
+  <message>
+   <source>check this computer's clock, or try again later.</source>
+   <translation>Prüf die Uhr dieses Computers, oder versuch es später.</translation>
+  </message>
+  <message>
+   <source>Shoal stays as it is.</source>
+   <translation>Shoal bleibt, wie es ist.</translation>
+  </message>
+  <message>
+   <source>{file} is no name of a {form}</source>
+   <translation>{file} ist kein Name für {form}</translation>
+  </message>
+  <message>
+   <source>The list of new versions can't be understood ({error}):</source>
+   <translation>Die Liste neuer Versionen ist nicht zu verstehen ({error}):</translation>
+  </message>
+  <message>
+   <source>download the newest Shoal where you got this one.</source>
+   <translation>Lade das neueste Shoal dort, wo du dieses her hast.</translation>
+  </message>
+  <message>
+   <source>The system asks for your password, then installs it.</source>
+   <translation>Das System fragt nach deinem Passwort und installiert sie dann.</translation>
+  </message>
+  <message>
+   <source>The system's package manager refused ({last}):</source>
+   <translation>Die Paketverwaltung des Systems weigert sich ({last}):</translation>
+  </message>
+  <message>
+   <source>try {command} in a terminal.</source>
+   <translation>Versuch {command} in einem Terminal.</translation>
+  </message>
+  <message>
+   <source>The new version takes the place of this one.</source>
+   <translation>Die neue Version tritt an die Stelle dieser.</translation>
+  </message>
+  <message>
+   <source>This system doesn't let Shoal ask for its owner's password:</source>
+   <translation>Dieses System lässt Shoal nicht nach dem Passwort fragen:</translation>
+  </message>
+  <message>
+   <source>install it with {command}</source>
+   <translation>Installier sie mit {command}</translation>
+  </message>
+  <message>
+   <source>Nothing was installed:</source>
+   <translation>Nichts wurde installiert:</translation>
+  </message>
+  <message>
+   <source>the system's question for the password wasn't answered.</source>
+   <translation>Die Frage nach dem Passwort wurde nicht beantwortet.</translation>
+  </message>
+  <message>
+   <source>Nothing was installed: {path} was changed after it was checked.</source>
+   <translation>Nichts wurde installiert: {path} wurde nach der Prüfung verändert.</translation>
+  </message>
+  <message>
+   <source>Download it again.</source>
+   <translation>Lade es noch einmal herunter.</translation>
+  </message>
+  <message>
+   <source>It is installed; the version before is kept as {previous}.</source>
+   <translation>Sie ist installiert; die Version davor bleibt als {previous}.</translation>
+  </message>
+  <message>
+   <source>{path} is for Windows:</source>
+   <translation>{path} ist für Windows:</translation>
+  </message>
+  <message>
+   <source>open it there.</source>
+   <translation>Öffne es dort.</translation>
+  </message>
+  <message>
+   <source>The installer opens; Shoal ends, and the installer starts it again.</source>
+   <translation>Das Installationsprogramm öffnet sich; Shoal endet, und es startet Shoal neu.</translation>
+  </message>
+  <message>
+   <source>{path} isn't what was downloaded any more:</source>
+   <translation>{path} ist nicht mehr, was heruntergeladen wurde:</translation>
+  </message>
+  <message>
+   <source>download it again.</source>
+   <translation>Lade es noch einmal herunter.</translation>
+  </message>
+  <message>
+   <source>Shoal installs nothing as root:</source>
+   <translation>Shoal installiert nichts als root:</translation>
+  </message>
+  <message>
+   <source>install it yourself with {command}</source>
+   <translation>Installier es selbst mit {command}</translation>
+  </message>
+  <message>
+   <source>It is installed.</source>
+   <translation>Sie ist installiert.</translation>
+  </message>
+  <message>
+   <source>It is installed already.</source>
+   <translation>Sie ist schon installiert.</translation>
+  </message>
+  <message>
+   <source>{command} can't be started ({strerror}):</source>
+   <translation>{command} lässt sich nicht starten ({strerror}):</translation>
+  </message>
+  <message>
+   <source>open the file yourself, {command2}.</source>
+   <translation>Öffne die Datei selbst, {command2}.</translation>
+  </message>
+  <message>
+   <source>{fresh} couldn't be written as it should:</source>
+   <translation>{fresh} ließ sich nicht richtig schreiben:</translation>
+  </message>
+  <message>
+   <source>Drag Shoal into the folder Applications, then open it from there.</source>
+   <translation>Zieh Shoal in den Ordner Programme und öffne es dort.</translation>
+  </message>
+  <message>
+   <source>Another Shoal is downloading or installing the new version:</source>
+   <translation>Ein anderes Shoal lädt oder installiert die neue Version gerade:</translation>
+  </message>
+  <message>
+   <source>Memory ran short:</source>
+   <translation>Der Speicher wurde knapp:</translation>
+  </message>
+  <message>
+   <source>it now learns from {tokens} tokens at a time.</source>
+   <translation>Es lernt jetzt mit {tokens} Token auf einmal.</translation>
+  </message>
+  <message>
+   <source>it now computes layers twice instead of keeping them.</source>
+   <translation>Es berechnet Schichten jetzt zweimal, statt sie zu behalten.</translation>
+  </message>
+  <message>
+   <source>The step wasn't made, because its loss ({loss}) or gradient ({norm}) isn't a finite number:</source>
+   <translation>Der Schritt fiel aus, weil Verlust ({loss}) oder Gradient ({norm}) keine endliche Zahl ist:</translation>
+  </message>
+  <message>
+   <source>go back to an earlier checkpoint if this comes again.</source>
+   <translation>Kommt das wieder, geh zu einem früheren Stand zurück.</translation>
+  </message>
+  <message>
+   <source>The learning rate {learning_rate} isn't a number of at least 0:</source>
+   <translation>Die Lernrate {learning_rate} ist keine Zahl ab 0:</translation>
+  </message>
+  <message>
+   <source>set another.</source>
+   <translation>Setz eine andere.</translation>
+  </message>
+  <message>
+   <source>A training row has another number of weights than tokens:</source>
+   <translation>Eine Trainingszeile hat andere Gewichte als Token:</translation>
+  </message>
+  <message>
+   <source>drop it from the batch.</source>
+   <translation>Nimm sie aus dem Batch.</translation>
+  </message>
+  <message>
+   <source>A training row has a weight that isn't a finite number:</source>
+   <translation>Eine Trainingszeile hat ein Gewicht, das keine endliche Zahl ist:</translation>
+  </message>
+  <message>
+   <source>A training sequence has an empty prompt:</source>
+   <translation>Eine Trainingsfolge hat keine Frage:</translation>
+  </message>
+  <message>
+   <source>A training sequence holds token ids of another tokenizer:</source>
+   <translation>Eine Trainingsfolge hat Token eines anderen Tokenizers:</translation>
+  </message>
+  <message>
+   <source>encode its text again.</source>
+   <translation>Kodier ihren Text neu.</translation>
+  </message>
+  <message>
+   <source>Learning doesn't fit into the memory:</source>
+   <translation>Das Lernen passt nicht in den Speicher:</translation>
+  </message>
+  <message>
+   <source>choose a smaller model or shorter answers.</source>
+   <translation>Wähle ein kleineres Modell oder kürzere Antworten.</translation>
+  </message>
+  <message>
+   <source>{n} completions of {max_tokens} tokens don't fit into the free memory:</source>
+   <translation>{n} Antworten mit {max_tokens} Token passen nicht in den freien Speicher:</translation>
+  </message>
+  <message>
+   <source>choose a smaller model, fewer completions or shorter ones.</source>
+   <translation>Wähle ein kleineres Modell, weniger oder kürzere Antworten.</translation>
+  </message>
+  <message>
+   <source>The NVIDIA driver {driver} is too old for CUDA {cuda}:</source>
+   <translation>Der NVIDIA-Treiber {driver} ist zu alt für CUDA {cuda}:</translation>
+  </message>
+  <message>
+   <source>install {needed} or newer and restart the computer.</source>
+   <translation>Installiere {needed} oder neuer und starte den Computer neu.</translation>
+  </message>
+  <message>
+   <source>{name} needs {needed} MB and {room} MB are free:</source>
+   <translation>{name} braucht {needed} MB, und {room} MB sind frei:</translation>
+  </message>
+  <message>
+   <source>{taken} is faster.</source>
+   <translation>{taken} ist schneller.</translation>
+  </message>
+  <message>
+   <source>There is no NVIDIA card with a driver here.</source>
+   <translation>Hier ist keine NVIDIA-Karte mit Treiber.</translation>
+  </message>
+  <message>
+   <source>This build of PyTorch has no CUDA, so {name} isn't used.</source>
+   <translation>Dieses PyTorch hat kein CUDA, darum bleibt {name} ungenutzt.</translation>
+  </message>
+  <message>
+   <source>Metal (MPS) exists on Macs with Apple Silicon only.</source>
+   <translation>Metal (MPS) gibt es nur auf Macs mit Apple Silicon.</translation>
+  </message>
+  <message>
+   <source>llama.cpp needs glibc 2.28 and this system has {glibc}:</source>
+   <translation>llama.cpp braucht glibc 2.28, dieses System hat {glibc}:</translation>
+  </message>
+  <message>
+   <source>use a newer system.</source>
+   <translation>Nimm ein neueres System.</translation>
+  </message>
+  <message>
+   <source>{name} needs {needed} MB and {room} MB are free on {name2}:</source>
+   <translation>{name} braucht {needed} MB, auf {name2} sind {room} MB frei:</translation>
+  </message>
+  <message>
+   <source>Measured here with {name}: {measured} rounds an hour.</source>
+   <translation>Hier gemessen mit {name}: {measured} Runden pro Stunde.</translation>
+  </message>
+  <message>
+   <source>No other engine is faster with a model as small as {name}.</source>
+   <translation>Keine andere Engine ist schneller mit einem so kleinen Modell wie {name}.</translation>
+  </message>
+  <message>
+   <source>Measured here with {name}: {measured} rounds an hour, and {measured2} with the chosen engine.</source>
+   <translation>Hier gemessen mit {name}: {measured} Runden pro Stunde, mit der gewählten Engine {measured2}.</translation>
+  </message>
+  <message>
+   <source>MLX is for Apple Silicon; on this computer it is for tests, so it is taken by name only.</source>
+   <translation>MLX ist für Apple Silicon; auf diesem Computer dient es Tests und wird nur auf Wunsch genommen.</translation>
+  </message>
+  <message>
+   <source>For a model as small as {name} its fixed costs are larger than its gain.</source>
+   <translation>Bei einem so kleinen Modell wie {name} kostet sie mehr, als sie bringt.</translation>
+  </message>
+  <message>
+   <source>The graphics card is faster.</source>
+   <translation>Die Grafikkarte ist schneller.</translation>
+  </message>
+  <message>
+   <source>MLX is faster on Apple Silicon.</source>
+   <translation>MLX ist auf Apple Silicon schneller.</translation>
+  </message>
+  <message>
+   <source>PyTorch with CUDA {cuda} runs on {name}.</source>
+   <translation>PyTorch mit CUDA {cuda} läuft auf {name}.</translation>
+  </message>
+  <message>
+   <source>PyTorch runs on this Mac's graphics through Metal (MPS).</source>
+   <translation>PyTorch läuft auf der Grafik dieses Macs, über Metal (MPS).</translation>
+  </message>
+  <message>
+   <source>PyTorch {packages} runs on this processor.</source>
+   <translation>PyTorch {packages} läuft auf diesem Prozessor.</translation>
+  </message>
+  <message>
+   <source>llama.cpp samples on this processor, and PyTorch learns.</source>
+   <translation>llama.cpp antwortet auf diesem Prozessor, und PyTorch lernt.</translation>
+  </message>
+  <message>
+   <source>MLX runs on this computer ({cpu}).</source>
+   <translation>MLX läuft auf diesem Computer ({cpu}).</translation>
+  </message>
+  <message>
+   <source>No engine can run {name} on this computer.</source>
+   <translation>Keine Engine kann {name} auf diesem Computer ausführen.</translation>
+  </message>
+  <message>
+   <source>The library that asks NVIDIA's driver is missing: {repair}.</source>
+   <translation>Die Bibliothek, die NVIDIAs Treiber fragt, fehlt: {repair}.</translation>
+  </message>
+  <message>
+   <source>NVIDIA's driver doesn't answer ({error}):</source>
+   <translation>NVIDIAs Treiber antwortet nicht ({error}):</translation>
+  </message>
+  <message>
+   <source>restart the computer or install it again.</source>
+   <translation>Starte den Computer neu oder installier den Treiber noch einmal.</translation>
+  </message>
+  <message>
+   <source>Process {holder} holds {path}.</source>
+   <translation>Prozess {holder} hält {path}.</translation>
+  </message>
+  <message>
+   <source>The model produced numbers that aren't finite:</source>
+   <translation>Das Modell hat Zahlen erzeugt, die nicht endlich sind:</translation>
+  </message>
+  <message>
+   <source>go back to an earlier checkpoint.</source>
+   <translation>Geh zu einem früheren Stand zurück.</translation>
+  </message>
+  <message>
+   <source>llama.cpp samples on the processor here, not on {device}:</source>
+   <translation>llama.cpp antwortet hier auf dem Prozessor, nicht auf {device}:</translation>
+  </message>
+  <message>
+   <source>choose cpu or another engine.</source>
+   <translation>Wähle cpu oder eine andere Engine.</translation>
+  </message>
+  <message>
+   <source>An answer of {tokens} tokens doesn't fit into the free memory:</source>
+   <translation>Eine Antwort mit {tokens} Token passt nicht in den freien Speicher:</translation>
+  </message>
+  <message>
+   <source>Memory is short: {fitting} answers are now sampled at a time.</source>
+   <translation>Der Speicher ist knapp: Jetzt entstehen {fitting} Antworten auf einmal.</translation>
+  </message>
+  <message>
+   <source>The converted model was damaged and has been made again.</source>
+   <translation>Das umgewandelte Modell war beschädigt und wurde neu gemacht.</translation>
+  </message>
+  <message>
+   <source>llama.cpp needs a processor with AVX2 (2013 and later), and this one has none: PyTorch samples.</source>
+   <translation>llama.cpp braucht einen Prozessor mit AVX2 (ab 2013), den dieser Computer nicht hat: PyTorch antwortet.</translation>
+  </message>
+  <message>
+   <source>llama.cpp isn't installed: {how}, or choose the torch engine.</source>
+   <translation>llama.cpp ist nicht installiert: {how}, oder wähle die Engine torch.</translation>
+  </message>
+  <message>
+   <source>llama.cpp doesn't load here ({said}):</source>
+   <translation>llama.cpp lädt hier nicht ({said}):</translation>
+  </message>
+  <message>
+   <source>install it again with {how}.</source>
+   <translation>Installier es neu mit {how}.</translation>
+  </message>
+  <message>
+   <source>llama.cpp can't open {name}:</source>
+   <translation>llama.cpp kann {name} nicht öffnen:</translation>
+  </message>
+  <message>
+   <source>delete it, and it is made again.</source>
+   <translation>Lösch es; es entsteht neu.</translation>
+  </message>
+  <message>
+   <source>llama.cpp can't read the adapter {name}:</source>
+   <translation>llama.cpp kann den Adapter {name} nicht lesen:</translation>
+  </message>
+  <message>
+   <source>start with the model it was made for, or go back to an earlier checkpoint.</source>
+   <translation>Nimm das Modell, zu dem er gehört, oder geh zu einem früheren Stand zurück.</translation>
+  </message>
+  <message>
+   <source>llama.cpp has no room for {sequences} answers of {tokens} tokens:</source>
+   <translation>llama.cpp hat keinen Platz für {sequences} Antworten mit {tokens} Token:</translation>
+  </message>
+  <message>
+   <source>close other programs, or choose a smaller model or shorter answers.</source>
+   <translation>Schließ andere Programme, oder wähle ein kleineres Modell oder kürzere Antworten.</translation>
+  </message>
+  <message>
+   <source>llama.cpp refuses the adapter:</source>
+   <translation>llama.cpp lehnt den Adapter ab:</translation>
+  </message>
+  <message>
+   <source>llama.cpp ran out of room for its key-value cache:</source>
+   <translation>llama.cpp hat keinen Platz mehr für seinen Zwischenspeicher:</translation>
+  </message>
+  <message>
+   <source>choose shorter answers.</source>
+   <translation>Wähle kürzere Antworten.</translation>
+  </message>
+  <message>
+   <source>llama.cpp couldn't compute a batch (code {code}):</source>
+   <translation>llama.cpp konnte einen Batch nicht berechnen (Code {code}):</translation>
+  </message>
+  <message>
+   <source>close other programs, or choose the torch engine.</source>
+   <translation>Schließ andere Programme, oder wähle die Engine torch.</translation>
+  </message>
+  <message>
+   <source>MLX needs a Mac with Apple Silicon, and this one has an Intel processor:</source>
+   <translation>MLX braucht einen Mac mit Apple Silicon, dieser hat einen Intel-Prozessor:</translation>
+  </message>
+  <message>
+   <source>choose another engine.</source>
+   <translation>Wähle eine andere Engine.</translation>
+  </message>
+  <message>
+   <source>MLX runs on Macs with Apple Silicon, and for tests on Linux:</source>
+   <translation>MLX läuft auf Macs mit Apple Silicon und für Tests auf Linux:</translation>
+  </message>
+  <message>
+   <source>MLX isn't installed: {repair}.</source>
+   <translation>MLX ist nicht installiert: {repair}.</translation>
+  </message>
+  <message>
+   <source>MLX doesn't load ({said}): {repair}, or choose another engine.</source>
+   <translation>MLX lädt nicht ({said}): {repair}, oder wähle eine andere Engine.</translation>
+  </message>
+  <message>
+   <source>There is no device {device} for MLX:</source>
+   <translation>Ein Gerät {device} gibt es für MLX nicht:</translation>
+  </message>
+  <message>
+   <source>choose auto, gpu or cpu.</source>
+   <translation>Wähle auto, gpu oder cpu.</translation>
+  </message>
+  <message>
+   <source>MLX sees no Apple GPU on this computer:</source>
+   <translation>MLX sieht auf diesem Computer keine Apple-Grafik:</translation>
+  </message>
+  <message>
+   <source>choose cpu or auto.</source>
+   <translation>Wähle cpu oder auto.</translation>
+  </message>
+  <message>
+   <source>The MLX engine doesn't know the architecture {kind} of {name} (it knows {KNOWN}):</source>
+   <translation>Die Engine MLX kennt die Bauart {kind} von {name} nicht (sie kennt {KNOWN}):</translation>
+  </message>
+  <message>
+   <source>choose the torch engine.</source>
+   <translation>Wähle die Engine torch.</translation>
+  </message>
+  <message>
+   <source>{name} needs {MB} MB and {budget} MB are free:</source>
+   <translation>{name} braucht {MB} MB, und {budget} MB sind frei:</translation>
+  </message>
+  <message>
+   <source>Memory is short:</source>
+   <translation>Der Speicher ist knapp:</translation>
+  </message>
+  <message>
+   <source>it computes layers twice instead of keeping them.</source>
+   <translation>Es berechnet Schichten zweimal, statt sie zu behalten.</translation>
+  </message>
+  <message>
+   <source>Memory ran short: {used} questions are now answered at a time.</source>
+   <translation>Der Speicher wurde knapp: Jetzt werden {used} Fragen auf einmal beantwortet.</translation>
+  </message>
+  <message>
+   <source>{name} doesn't fit into memory:</source>
+   <translation>{name} passt nicht in den Speicher:</translation>
+  </message>
+  <message>
+   <source>answers are sampled without a merged copy, more slowly.</source>
+   <translation>Antworten entstehen ohne zusammengeführte Kopie und langsamer.</translation>
+  </message>
+  <message>
+   <source>MLX reads the rotary settings of {name} otherwise than they are meant:</source>
+   <translation>MLX liest die Drehung in {name} anders, als sie gemeint ist:</translation>
+  </message>
+  <message>
+   <source>The weights of {name} are damaged:</source>
+   <translation>Die Gewichte von {name} sind beschädigt:</translation>
+  </message>
+  <message>
+   <source>download the model again.</source>
+   <translation>Lade das Modell noch einmal herunter.</translation>
+  </message>
+  <message>
+   <source>{name} has other weights than its config.json says ({said}):</source>
+   <translation>{name} hat andere Gewichte, als config.json sagt ({said}):</translation>
+  </message>
+  <message>
+   <source>The model's config.json has sizes that no model has:</source>
+   <translation>config.json des Modells nennt Größen, die kein Modell hat:</translation>
+  </message>
+  <message>
+   <source>The model's config.json is damaged ({said}):</source>
+   <translation>config.json des Modells ist beschädigt ({said}):</translation>
+  </message>
+  <message>
+   <source>{name} in {folder} is missing or damaged:</source>
+   <translation>{name} in {folder} fehlt oder ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>The adapter in {folder} was trained on another model:</source>
+   <translation>Der Adapter in {folder} gehört zu einem anderen Modell:</translation>
+  </message>
+  <message>
+   <source>start with {model}.</source>
+   <translation>Starte mit {model}.</translation>
+  </message>
+  <message>
+   <source>The adapter in {folder} has rank {rank}, not {rank2}:</source>
+   <translation>Der Adapter in {folder} hat Rang {rank}, nicht {rank2}:</translation>
+  </message>
+  <message>
+   <source>start with that.</source>
+   <translation>Starte damit.</translation>
+  </message>
+  <message>
+   <source>The adapter couldn't be saved in {folder} ({strerror}):</source>
+   <translation>Der Adapter ließ sich nicht in {folder} speichern ({strerror}):</translation>
+  </message>
+  <message>
+   <source>free some space.</source>
+   <translation>Schaff etwas Platz.</translation>
+  </message>
+  <message>
+   <source>{file} has layers of another model:</source>
+   <translation>{file} hat Schichten eines anderen Modells:</translation>
+  </message>
+  <message>
+   <source>start with the one it was made for.</source>
+   <translation>Starte mit dem, zu dem sie gehören.</translation>
+  </message>
+  <message>
+   <source>{file} has {name} in another shape:</source>
+   <translation>{file} hat {name} in anderer Form:</translation>
+  </message>
+  <message>
+   <source>start with the model it was made for.</source>
+   <translation>Starte mit dem Modell, zu dem es gehört.</translation>
+  </message>
+  <message>
+   <source>{to} is there already:</source>
+   <translation>{to} gibt es schon:</translation>
+  </message>
+  <message>
+   <source>choose a folder that doesn't exist or is empty.</source>
+   <translation>Wähle einen neuen oder leeren Ordner.</translation>
+  </message>
+  <message>
+   <source>The adapter was trained on another model:</source>
+   <translation>Der Adapter gehört zu einem anderen Modell:</translation>
+  </message>
+  <message>
+   <source>give {model}.</source>
+   <translation>Gib {model} an.</translation>
+  </message>
+  <message>
+   <source>The adapter has layers of several ranks, and MLX knows one:</source>
+   <translation>Der Adapter hat Schichten mit verschiedenem Rang, MLX kennt nur einen:</translation>
+  </message>
+  <message>
+   <source>export it as peft.</source>
+   <translation>Exportier ihn als peft.</translation>
+  </message>
+  <message>
+   <source>{OPTIMIZER_STATE} in {adapter} is damaged:</source>
+   <translation>{OPTIMIZER_STATE} in {adapter} ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>take another copy.</source>
+   <translation>Nimm eine andere Kopie.</translation>
+  </message>
+  <message>
+   <source>There is no model folder at {path}:</source>
+   <translation>Bei {path} ist kein Modellordner:</translation>
+  </message>
+  <message>
+   <source>check the path or give the name of a model.</source>
+   <translation>Prüf den Pfad, oder nenne den Namen eines Modells.</translation>
+  </message>
+  <message>
+   <source>{path} has no config.json, so it isn't a model folder:</source>
+   <translation>In {path} ist keine config.json, also ist es kein Modellordner:</translation>
+  </message>
+  <message>
+   <source>give the one with the model's files.</source>
+   <translation>Nimm den mit den Dateien des Modells.</translation>
+  </message>
+  <message>
+   <source>{name} has no .safetensors weights:</source>
+   <translation>{name} hat keine .safetensors-Gewichte:</translation>
+  </message>
+  <message>
+   <source>{name} is quantised, and that can't be trained here:</source>
+   <translation>{name} ist quantisiert und kann hier nicht lernen:</translation>
+  </message>
+  <message>
+   <source>{name} holds its weights only as pickle files, which can run code and are never opened:</source>
+   <translation>{name} hat seine Gewichte nur als Pickle-Dateien, die Programme starten können und nie geöffnet werden:</translation>
+  </message>
+  <message>
+   <source>take a version of the model with .safetensors files.</source>
+   <translation>Nimm eine Version des Modells mit .safetensors-Dateien.</translation>
+  </message>
+  <message>
+   <source>{name} of the model in {parent} can't be read:</source>
+   <translation>{name} des Modells in {parent} lässt sich nicht lesen:</translation>
+  </message>
+  <message>
+   <source>The weights in {name} are damaged:</source>
+   <translation>Die Gewichte in {name} sind beschädigt:</translation>
+  </message>
+  <message>
+   <source>{name} can't be read.</source>
+   <translation>{name} lässt sich nicht lesen.</translation>
+  </message>
+  <message>
+   <source>{name} attends or turns positions in a way that isn't converted here (a sliding window, a rotary scaling):</source>
+   <translation>{name} rechnet so, dass es sich hier nicht umwandeln lässt (gleitendes Fenster, gestreckte Drehung):</translation>
+  </message>
+  <message>
+   <source>use the torch engine, or export it as peft or merged.</source>
+   <translation>Nimm die Engine torch, oder exportier es als peft oder merged.</translation>
+  </message>
+  <message>
+   <source>{name} is {kind}, and only Qwen2, Qwen3 and Llama models can become GGUF files here:</source>
+   <translation>{name} ist {kind}, und nur Modelle von Qwen2, Qwen3 und Llama werden hier zu GGUF:</translation>
+  </message>
+  <message>
+   <source>{name} needs {needed} MB and {free} MB are free in {parent}:</source>
+   <translation>{name} braucht {needed} MB, in {parent} sind {free} MB frei:</translation>
+  </message>
+  <message>
+   <source>free up some space or choose another folder.</source>
+   <translation>Schaff etwas Platz, oder wähle einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>{name} couldn't be written to {parent} ({strerror}):</source>
+   <translation>{name} ließ sich nicht nach {parent} schreiben ({strerror}):</translation>
+  </message>
+  <message>
+   <source>free some space or choose another folder.</source>
+   <translation>Schaff etwas Platz, oder wähle einen anderen Ordner.</translation>
+  </message>
+  <message>
+   <source>{name} has weights that llama.cpp doesn't know ({stray}):</source>
+   <translation>{name} hat Gewichte, die llama.cpp nicht kennt ({stray}):</translation>
+  </message>
+  <message>
+   <source>use the torch engine.</source>
+   <translation>Nimm die Engine torch.</translation>
+  </message>
+  <message>
+   <source>{name} lacks the weights {name2}:</source>
+   <translation>{name} fehlen die Gewichte {name2}:</translation>
+  </message>
+  <message>
+   <source>{name} has {name2} in another shape than its config.json says:</source>
+   <translation>{name} hat {name2} in anderer Form, als config.json sagt:</translation>
+  </message>
+  <message>
+   <source>{name} is quantised ({name2}), and that can't be converted:</source>
+   <translation>{name} ist quantisiert ({name2}) und lässt sich nicht umwandeln:</translation>
+  </message>
+  <message>
+   <source>The adapter couldn't be written to {to} ({strerror}):</source>
+   <translation>Der Adapter ließ sich nicht nach {to} schreiben ({strerror}):</translation>
+  </message>
+  <message>
+   <source>{name} turns positions in a way that isn't known here:</source>
+   <translation>{name} dreht Positionen auf eine Art, die hier nicht bekannt ist:</translation>
+  </message>
+  <message>
+   <source>choose another model.</source>
+   <translation>Wähle ein anderes Modell.</translation>
+  </message>
+  <message>
+   <source>{name} computes in a way that isn't known here:</source>
+   <translation>{name} rechnet auf eine Art, die hier nicht bekannt ist:</translation>
+  </message>
+  <message>
+   <source>{name} is a part of a model, not a whole one:</source>
+   <translation>{name} ist ein Teil eines Modells, kein ganzes:</translation>
+  </message>
+  <message>
+   <source>choose the file of the model itself.</source>
+   <translation>Wähle die Datei des Modells selbst.</translation>
+  </message>
+  <message>
+   <source>{name} is one of several pieces of a model:</source>
+   <translation>{name} ist eines von mehreren Stücken eines Modells:</translation>
+  </message>
+  <message>
+   <source>choose one that is a single file.</source>
+   <translation>Wähle eines, das eine einzige Datei ist.</translation>
+  </message>
+  <message>
+   <source>{name} is of the family {what}, and files of the families Qwen2, Qwen3 and Llama can learn here:</source>
+   <translation>{name} gehört zur Familie {what}; hier lernen Dateien von Qwen2, Qwen3 und Llama:</translation>
+  </message>
+  <message>
+   <source>{name} has weights that aren't known here ({min}):</source>
+   <translation>{name} hat Gewichte, die hier nicht bekannt sind ({min}):</translation>
+  </message>
+  <message>
+   <source>{name} can't be read here, because of what it says of {family}.{key}:</source>
+   <translation>{name} lässt sich hier nicht lesen, wegen seiner Angabe {family}.{key}:</translation>
+  </message>
+  <message>
+   <source>{name} lacks the weights {target}:</source>
+   <translation>{name} fehlen die Gewichte {target}:</translation>
+  </message>
+  <message>
+   <source>download the file again.</source>
+   <translation>Lade die Datei noch einmal herunter.</translation>
+  </message>
+  <message>
+   <source>{name} has {target} in another shape than its header says:</source>
+   <translation>{name} hat {target} in anderer Form, als der Kopf sagt:</translation>
+  </message>
+  <message>
+   <source>{name} is no GGUF file or is damaged:</source>
+   <translation>{name} ist keine GGUF-Datei oder beschädigt:</translation>
+  </message>
+  <message>
+   <source>delete it, and it is made or downloaded again.</source>
+   <translation>Lösch es; es entsteht neu oder wird neu geladen.</translation>
+  </message>
+  <message>
+   <source>{name} is cut off ({size} of {bytes} bytes):</source>
+   <translation>{name} ist abgeschnitten ({size} von {bytes} Byte):</translation>
+  </message>
+  <message>
+   <source>{name} takes {needed} to learn with, and {free} are free on the disk that holds {root}:</source>
+   <translation>{name} braucht {needed} zum Lernen, auf der Platte mit {root} sind {free} frei:</translation>
+  </message>
+  <message>
+   <source>{name} couldn't be added into {root} ({strerror}):</source>
+   <translation>{name} ließ sich nicht nach {root} übernehmen ({strerror}):</translation>
+  </message>
+  <message>
+   <source>free some space, or check that it can be read.</source>
+   <translation>Schaff Platz, oder prüf, ob es lesbar ist.</translation>
+  </message>
+  <message>
+   <source>{name} changed while it was read:</source>
+   <translation>{name} hat sich beim Lesen verändert:</translation>
+  </message>
+  <message>
+   <source>wait until it is whole.</source>
+   <translation>Warte, bis es ganz da ist.</translation>
+  </message>
+  <message>
+   <source>{model} can't become a GGUF file ({why}):</source>
+   <translation>{model} kann keine GGUF-Datei werden ({why}):</translation>
+  </message>
+  <message>
+   <source>llama.cpp has no tokenizer like the one of {name}, so other programs would read text differently:</source>
+   <translation>llama.cpp hat keinen Tokenizer wie den von {name}; andere Programme würden Text anders lesen:</translation>
+  </message>
+  <message>
+   <source>export it as peft or merged instead.</source>
+   <translation>Exportier es stattdessen als peft oder merged.</translation>
+  </message>
+  <message>
+   <source>The tokenizer of {name} belongs to another model:</source>
+   <translation>Der Tokenizer von {name} gehört zu einem anderen Modell:</translation>
+  </message>
+  <message>
+   <source>The tokenizer of {name} has words that GGUF keeps for itself:</source>
+   <translation>Der Tokenizer von {name} hat Wörter, die GGUF selbst braucht:</translation>
+  </message>
+  <message>
+   <source>The weights {target} in {name} are damaged:</source>
+   <translation>Die Gewichte {target} in {name} sind beschädigt:</translation>
+  </message>
+  <message>
+   <source>{name} holds weights in the format {name2}, which isn't read here:</source>
+   <translation>{name} hat Gewichte im Format {name2}, das hier nicht gelesen wird:</translation>
+  </message>
+  <message>
+   <source>choose the same model in Q8_0, Q4_K_M or F16.</source>
+   <translation>Wähle dasselbe Modell in Q8_0, Q4_K_M oder F16.</translation>
+  </message>
+  <message>
+   <source>{name} has damaged rope_freqs:</source>
+   <translation>{name} hat beschädigte rope_freqs:</translation>
+  </message>
+  <message>
+   <source>The tokenizer of {name} is damaged:</source>
+   <translation>Der Tokenizer von {name} ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>download the file again, or choose another model.</source>
+   <translation>Lade die Datei noch einmal, oder wähle ein anderes Modell.</translation>
+  </message>
+  <message>
+   <source>The tokenizer of {name} is of another kind than byte-level BPE, which alone is read from GGUF files here:</source>
+   <translation>Der Tokenizer von {name} ist kein Byte-BPE, und nur das wird hier aus GGUF-Dateien gelesen:</translation>
+  </message>
+  <message>
+   <source>take the model as a folder with a tokenizer.json.</source>
+   <translation>Nimm das Modell als Ordner mit einer tokenizer.json.</translation>
+  </message>
+  <message>
+   <source>{name} cuts text in a way that isn't known here ({str}):</source>
+   <translation>{name} zerlegt Text auf eine Art, die hier nicht bekannt ist ({str}):</translation>
+  </message>
+  <message>
+   <source>{name} names no end token, so its answers would never end:</source>
+   <translation>{name} nennt kein Endzeichen, seine Antworten würden nie enden:</translation>
+  </message>
+  <message>
+   <source>choose another.</source>
+   <translation>Wähle ein anderes.</translation>
+  </message>
+  <message>
+   <source>{host} doesn't know the access token:</source>
+   <translation>{host} kennt das Zugangstoken nicht:</translation>
+  </message>
+  <message>
+   <source>make a new one and save it again.</source>
+   <translation>Mach ein neues und speichere es.</translation>
+  </message>
+  <message>
+   <source>Your account hasn't been given {id} yet:</source>
+   <translation>Dein Konto hat {id} noch nicht:</translation>
+  </message>
+  <message>
+   <source>accept its licence at {page} and try again.</source>
+   <translation>Nimm die Lizenz auf {page} an, und versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>{host} gives {id} only to those who sign in, or has no such model:</source>
+   <translation>{host} gibt {id} nur Angemeldeten, oder es gibt so ein Modell nicht:</translation>
+  </message>
+  <message>
+   <source>check the name, accept the licence at {page}, and save an access token ({command}, or HF_TOKEN).</source>
+   <translation>Prüf den Namen, nimm die Lizenz auf {page} an, und speichere ein Zugangstoken ({command} oder HF_TOKEN).</translation>
+  </message>
+  <message>
+   <source>{host} refuses {id}:</source>
+   <translation>{host} verweigert {id}:</translation>
+  </message>
+  <message>
+   <source>your access token hasn't the right to read it; make one that has.</source>
+   <translation>Dein Zugangstoken darf es nicht lesen; mach eines, das es darf.</translation>
+  </message>
+  <message>
+   <source>{host} has no model {id} in that version:</source>
+   <translation>{host} hat kein Modell {id} in dieser Version:</translation>
+  </message>
+  <message>
+   <source>check its name.</source>
+   <translation>Prüf den Namen.</translation>
+  </message>
+  <message>
+   <source>{host} doesn't say which version of {id} it has:</source>
+   <translation>{host} sagt nicht, welche Version von {id} es hat:</translation>
+  </message>
+  <message>
+   <source>{id} has no .safetensors weights:</source>
+   <translation>{id} hat keine .safetensors-Gewichte:</translation>
+  </message>
+  <message>
+   <source>{id} has no config.json:</source>
+   <translation>{id} hat keine config.json:</translation>
+  </message>
+  <message>
+   <source>{text} is no address of a hub:</source>
+   <translation>{text} ist keine Adresse eines Hubs:</translation>
+  </message>
+  <message>
+   <source>give one such as {HUB}.</source>
+   <translation>Nimm eine wie {HUB}.</translation>
+  </message>
+  <message>
+   <source>What {host} says about {id} can't be understood:</source>
+   <translation>Was {host} über {id} sagt, ist nicht zu verstehen:</translation>
+  </message>
+  <message>
+   <source>check the mirror, or try later.</source>
+   <translation>Prüf den Spiegel, oder versuch es später.</translation>
+  </message>
+  <message>
+   <source>{id} has its weights only as pickle files, which can run code and are never downloaded:</source>
+   <translation>{id} hat seine Gewichte nur als Pickle-Dateien, die Programme starten können und nie geladen werden:</translation>
+  </message>
+  <message>
+   <source>{id} has only GGUF files:</source>
+   <translation>{id} hat nur GGUF-Dateien:</translation>
+  </message>
+  <message>
+   <source>download one and give Shoal that file, or take the model it was made of.</source>
+   <translation>Lade eine herunter und gib sie Shoal, oder nimm das Modell, aus dem es entstand.</translation>
+  </message>
+  <message>
+   <source>The hub gives no size or digest of {file} of {id}:</source>
+   <translation>Der Hub nennt weder Größe noch Prüfsumme von {file} von {id}:</translation>
+  </message>
+  <message>
+   <source>There is no model at {name}:</source>
+   <translation>Bei {name} ist kein Modell:</translation>
+  </message>
+  <message>
+   <source>give an existing folder, a .gguf file, a Hugging Face name or starter.</source>
+   <translation>Gib einen Ordner an, eine .gguf-Datei, einen Namen von Hugging Face oder starter.</translation>
+  </message>
+  <message>
+   <source>The starter model is missing from this installation:</source>
+   <translation>Das Startmodell fehlt in dieser Installation:</translation>
+  </message>
+  <message>
+   <source>There is no file {file}:</source>
+   <translation>Eine Datei {file} gibt es nicht:</translation>
+  </message>
+  <message>
+   <source>{name} hasn't been added yet:</source>
+   <translation>{name} wurde noch nicht hinzugefügt:</translation>
+  </message>
+  <message>
+   <source>run {file}.</source>
+   <translation>Führ {file} aus.</translation>
+  </message>
+  <message>
+   <source>The model {name} isn't on this computer:</source>
+   <translation>Das Modell {name} ist nicht auf diesem Computer:</translation>
+  </message>
+  <message>
+   <source>run {name2}, or choose starter.</source>
+   <translation>Führ {name2} aus, oder wähle starter.</translation>
+  </message>
+  <message>
+   <source>The adapter holds no LoRA layers, or more than those:</source>
+   <translation>Der Adapter hat keine LoRA-Schichten, oder mehr als die:</translation>
+  </message>
+  <message>
+   <source>start with its own model.</source>
+   <translation>Starte mit seinem eigenen Modell.</translation>
+  </message>
+  <message>
+   <source>{folder} has no {ADAPTER_CONFIG}:</source>
+   <translation>In {folder} ist keine {ADAPTER_CONFIG}:</translation>
+  </message>
+  <message>
+   <source>give the folder of a PEFT adapter.</source>
+   <translation>Nimm den Ordner eines PEFT-Adapters.</translation>
+  </message>
+  <message>
+   <source>The adapter in {folder} is no plain LoRA:</source>
+   <translation>Der Adapter in {folder} ist kein einfaches LoRA:</translation>
+  </message>
+  <message>
+   <source>take one of that kind.</source>
+   <translation>Nimm einen solchen.</translation>
+  </message>
+  <message>
+   <source>The adapter has only half of {layer}:</source>
+   <translation>Der Adapter hat nur die Hälfte von {layer}:</translation>
+  </message>
+  <message>
+   <source>{ADAPTER_CONFIG} in {folder} is damaged:</source>
+   <translation>{ADAPTER_CONFIG} in {folder} ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>The adapter in {folder} uses {key}, which isn't known here:</source>
+   <translation>Der Adapter in {folder} benutzt {key}, das hier nicht bekannt ist:</translation>
+  </message>
+  <message>
+   <source>take a plain LoRA.</source>
+   <translation>Nimm ein einfaches LoRA.</translation>
+  </message>
+  <message>
+   <source>{ADAPTER} in {folder} is missing or damaged:</source>
+   <translation>{ADAPTER} in {folder} fehlt oder ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>{ADAPTER} in {folder} holds no numbers in {name}:</source>
+   <translation>{ADAPTER} in {folder} hat in {name} keine Zahlen:</translation>
+  </message>
+  <message>
+   <source>take an earlier one.</source>
+   <translation>Nimm einen früheren.</translation>
+  </message>
+  <message>
+   <source>The adapter has {layer}, which this model hasn't:</source>
+   <translation>Der Adapter hat {layer}, das Modell nicht:</translation>
+  </message>
+  <message>
+   <source>The adapter's {layer} is of another model:</source>
+   <translation>{layer} des Adapters gehört zu einem anderen Modell:</translation>
+  </message>
+  <message>
+   <source>start with its own.</source>
+   <translation>Starte mit seinem eigenen.</translation>
+  </message>
+  <message>
+   <source>{name} needs {needed} MB and {there} MB are free in {parent}:</source>
+   <translation>{name} braucht {needed} MB, in {parent} sind {there} MB frei:</translation>
+  </message>
+  <message>
+   <source>{name} couldn't be written to {parent} ({why}):</source>
+   <translation>{name} ließ sich nicht nach {parent} schreiben ({why}):</translation>
+  </message>
+  <message>
+   <source>The model's chat template changes what it is given.</source>
+   <translation>Die Chat-Vorlage des Modells verändert, was sie bekommt.</translation>
+  </message>
+  <message>
+   <source>It needs {least} of memory, and this computer can give {most}.</source>
+   <translation>Braucht {least} Arbeitsspeicher; dieser Computer kann {most} geben.</translation>
+  </message>
+  <message>
+   <source>It takes {disk} of disk, and {disk_free} are free:</source>
+   <translation>Braucht {disk} auf der Platte; {disk_free} frei:</translation>
+  </message>
+  <message>
+   <source>free up some space.</source>
+   <translation>Schaff etwas Platz.</translation>
+  </message>
+  <message>
+   <source>It needs {least} of memory, and {free} are free now:</source>
+   <translation>Braucht {least} Arbeitsspeicher; jetzt {free} frei:</translation>
+  </message>
+  <message>
+   <source>close other programs.</source>
+   <translation>Schließ andere Programme.</translation>
+  </message>
+  <message>
+   <source>It runs, though slower: {learning} of memory would be good, {free} are free.</source>
+   <translation>Läuft, aber langsamer: {learning} Arbeitsspeicher wären gut, {free} sind frei.</translation>
+  </message>
+  <message>
+   <source>It fits:</source>
+   <translation>Passt:</translation>
+  </message>
+  <message>
+   <source>it needs {learning} of memory, and {free} are free.</source>
+   <translation>Braucht {learning} Arbeitsspeicher, {free} sind frei.</translation>
+  </message>
+  <message>
+   <source>{FILE} of the model in {folder} is wrong ({error}):</source>
+   <translation>{FILE} des Modells in {folder} ist falsch ({error}):</translation>
+  </message>
+  <message>
+   <source>correct or delete it.</source>
+   <translation>Berichtige oder lösch es.</translation>
+  </message>
+  <message>
+   <source>{name} isn't on this computer: {command} lists what is.</source>
+   <translation>{name} ist nicht auf diesem Computer: {command} zeigt, was da ist.</translation>
+  </message>
+  <message>
+   <source>{name} is being downloaded right now:</source>
+   <translation>{name} wird gerade heruntergeladen:</translation>
+  </message>
+  <message>
+   <source>cancel that first.</source>
+   <translation>Brich das zuerst ab.</translation>
+  </message>
+  <message>
+   <source>{folder} is no model of this data folder: {command} lists them.</source>
+   <translation>{folder} ist kein Modell dieses Datenordners: {command} zeigt sie.</translation>
+  </message>
+  <message>
+   <source>{name} has no tokenizer:</source>
+   <translation>{name} hat keinen Tokenizer:</translation>
+  </message>
+  <message>
+   <source>The chat template of {name} makes nothing of the prompt:</source>
+   <translation>Die Chat-Vorlage von {name} macht nichts aus der Frage:</translation>
+  </message>
+  <message>
+   <source>The tokenizer of {name} has an older form, which needs the package transformers:</source>
+   <translation>Der Tokenizer von {name} hat eine ältere Form und braucht das Paket transformers:</translation>
+  </message>
+  <message>
+   <source>choose a model with a tokenizer.json.</source>
+   <translation>Wähle ein Modell mit einer tokenizer.json.</translation>
+  </message>
+  <message>
+   <source>{name} has no tokenizer that can be read:</source>
+   <translation>{name} hat keinen lesbaren Tokenizer:</translation>
+  </message>
+  <message>
+   <source>The chat template of {name} is damaged ({error}):</source>
+   <translation>Die Chat-Vorlage von {name} ist beschädigt ({error}):</translation>
+  </message>
+  <message>
+   <source>The chat template of {name} takes longer than {TRIAL_S} seconds for one prompt:</source>
+   <translation>Die Chat-Vorlage von {name} braucht über {TRIAL_S} Sekunden für eine Frage:</translation>
+  </message>
+  <message>
+   <source>The chat template of {name} refuses the prompt ({error}):</source>
+   <translation>Die Chat-Vorlage von {name} lehnt die Frage ab ({error}):</translation>
+  </message>
+  <message>
+   <source>tokenizer.json of {name} is damaged:</source>
+   <translation>tokenizer.json von {name} ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>The package {name} on offer isn't the one that Shoal's catalogue names, so nothing of it was used:</source>
+   <translation>Das angebotene Paket {name} ist nicht das aus Shoals Liste, darum wurde nichts davon benutzt:</translation>
+  </message>
+  <message>
+   <source>try again later, or from another network.</source>
+   <translation>Versuch es später oder in einem anderen Netz.</translation>
+  </message>
+  <message>
+   <source>llama.cpp isn't installed: {repair}.</source>
+   <translation>llama.cpp ist nicht installiert: {repair}.</translation>
+  </message>
+  <message>
+   <source>The {TITLES} engine doesn't load ({said}): {name}.</source>
+   <translation>Die Engine {TITLES} lädt nicht ({said}): {name}.</translation>
+  </message>
+  <message>
+   <source>PyTorch isn't installed: {repair}.</source>
+   <translation>PyTorch ist nicht installiert: {repair}.</translation>
+  </message>
+  <message>
+   <source>MLX isn't installed.</source>
+   <translation>MLX ist nicht installiert.</translation>
+  </message>
+  <message>
+   <source>It is for Macs with Apple Silicon; {command} installs it there.</source>
+   <translation>Es ist für Macs mit Apple Silicon; dort installiert es {command}.</translation>
+  </message>
+  <message>
+   <source>{TITLES} takes its place.</source>
+   <translation>{TITLES} springt ein.</translation>
+  </message>
+  <message>
+   <source>There is no engine {name}:</source>
+   <translation>Eine Engine {name} gibt es nicht:</translation>
+  </message>
+  <message>
+   <source>choose {CHOICES}.</source>
+   <translation>Wähle {CHOICES}.</translation>
+  </message>
+  <message>
+   <source>It is for Macs with Apple Silicon; the engine pack there has it.</source>
+   <translation>Es ist für Macs mit Apple Silicon; dort bringt es das Engine-Paket.</translation>
+  </message>
+  <message>
+   <source>It took longer than {seconds} seconds.</source>
+   <translation>Es hat länger als {seconds} Sekunden gedauert.</translation>
+  </message>
+  <message>
+   <source>The model {name} can't be used ({said}):</source>
+   <translation>Das Modell {name} ist nicht brauchbar ({said}):</translation>
+  </message>
+  <message>
+   <source>download it again or choose another.</source>
+   <translation>Lade es noch einmal herunter, oder wähle ein anderes.</translation>
+  </message>
+  <message>
+   <source>{n} completions of {max_tokens} tokens can't be sampled:</source>
+   <translation>{n} Antworten mit {max_tokens} Token gehen nicht:</translation>
+  </message>
+  <message>
+   <source>both must be at least 1.</source>
+   <translation>Beides muss mindestens 1 sein.</translation>
+  </message>
+  <message>
+   <source>A prompt of {longest} tokens and {max_tokens} more exceed the {context} tokens that {name} can read:</source>
+   <translation>Eine Frage mit {longest} Token und {max_tokens} mehr sind über den {context} Token, die {name} lesen kann:</translation>
+  </message>
+  <message>
+   <source>choose shorter answers or another task.</source>
+   <translation>Wähle kürzere Antworten oder andere Rätsel.</translation>
+  </message>
+  <message>
+   <source>An engine can't run on {count} threads:</source>
+   <translation>Eine Engine läuft nicht auf {count} Threads:</translation>
+  </message>
+  <message>
+   <source>give a number of at least 1.</source>
+   <translation>Nimm eine Zahl ab 1.</translation>
+  </message>
+  <message>
+   <source>There is no device {wanted}:</source>
+   <translation>Ein Gerät {wanted} gibt es nicht:</translation>
+  </message>
+  <message>
+   <source>choose auto, cuda, mps or cpu.</source>
+   <translation>Wähle auto, cuda, mps oder cpu.</translation>
+  </message>
+  <message>
+   <source>torch sees no {kind} device on this computer:</source>
+   <translation>torch sieht auf diesem Computer kein Gerät {kind}:</translation>
+  </message>
+  <message>
+   <source>There is no {wanted}:</source>
+   <translation>{wanted} gibt es nicht:</translation>
+  </message>
+  <message>
+   <source>this computer has {cuda} CUDA devices, counted from 0.</source>
+   <translation>Dieser Computer hat {cuda} CUDA-Geräte, gezählt ab 0.</translation>
+  </message>
+  <message>
+   <source>{name} needs {needed} MB and {budget_bytes} MB are free:</source>
+   <translation>{name} braucht {needed} MB, und {budget_bytes} MB sind frei:</translation>
+  </message>
+  <message>
+   <source>{name} ({kind}) needs the package {name2}, which isn't installed here:</source>
+   <translation>{name} ({kind}) braucht das Paket {name2}, das hier nicht installiert ist:</translation>
+  </message>
+  <message>
+   <source>This model's architecture can't answer several times from one prompt:</source>
+   <translation>Die Bauart dieses Modells kann nicht mehrmals auf eine Frage antworten:</translation>
+  </message>
+  <message>
+   <source>{name} can't be opened:</source>
+   <translation>{name} lässt sich nicht öffnen:</translation>
+  </message>
+  <message>
+   <source>its architecture {family} is unknown or its files are damaged:</source>
+   <translation>Seine Bauart {family} ist unbekannt, oder seine Dateien sind beschädigt:</translation>
+  </message>
+  <message>
+   <source>choose a Qwen2, Qwen3 or Llama model.</source>
+   <translation>Wähle ein Modell von Qwen2, Qwen3 oder Llama.</translation>
+  </message>
+  <message>
+   <source>{name} has no linear layers that LoRA could train:</source>
+   <translation>{name} hat keine linearen Schichten, die LoRA trainieren könnte:</translation>
+  </message>
+  <message>
+   <source>name another folder with SHOAL_PACKS</source>
+   <translation>leg sie anderswohin</translation>
+  </message>
+  <message>
+   <source>move the data folder</source>
+   <translation>verschieb den Datenordner</translation>
+  </message>
+  <message>
+   <source>repair the engine in Shoal's window, or with {command}</source>
+   <translation>reparier die Engine in Shoals Fenster oder mit {command}</translation>
+  </message>
+  <message>
+   <source>install Shoal again</source>
+   <translation>installier Shoal neu</translation>
+  </message>
+  <message>
+   <source>on or off</source>
+   <translation>an oder aus</translation>
+  </message>
+  <message>
+   <source>a whole number from {least} to {most}</source>
+   <translation>eine ganze Zahl von {least} bis {most}</translation>
+  </message>
+  <message>
+   <source>a list of at most {NAMES} names of programs</source>
+   <translation>eine Liste mit höchstens {NAMES} Programmnamen</translation>
+  </message>
+  <message>
+   <source>hours such as mon-fri 22:00-07:00</source>
+   <translation>Zeiten wie mon-fri 22:00-07:00</translation>
+  </message>
+  <message>
+   <source>one line of at most {TEXT_LENGTH} characters</source>
+   <translation>eine Zeile mit höchstens {TEXT_LENGTH} Zeichen</translation>
   </message>
  </context>
 </TS>

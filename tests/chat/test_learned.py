@@ -103,7 +103,7 @@ def test_when_none_can_be_read_there_is_one_sentence(
     (save(tmp_path, model, 1) / "state.json").write_text("{")
     with pytest.raises(AdapterError) as refusal:
         Learned(tmp_path, model).refresh(Loads(), None)  # type: ignore[arg-type]
-    assert "cannot be read" in str(refusal.value) and str(refusal.value).count("\n") == 0
+    assert "can't be read" in str(refusal.value) and str(refusal.value).count("\n") == 0
 
 
 def test_another_model_s_safe_points_are_not_taken(tmp_path: Path, model: Path) -> None:

@@ -96,7 +96,7 @@ def test_scores_are_kept_and_a_damaged_file_loses_nothing_else(tmp_path: Path) -
     assert again.families["gcd"][1] == scorebook.Tally(1, 1) and again.total == scorebook.Tally(1, 2)
     (tmp_path / scorebook.FILE).write_text("{")
     fresh, complaint = scorebook.read(tmp_path)
-    assert fresh == scorebook.Scores() and "cannot be read" in complaint
+    assert fresh == scorebook.Scores() and "can't be read" in complaint
     assert list(tmp_path.glob("damaged-*"))
 
 

@@ -45,13 +45,20 @@ def add(monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, main: object, 
 
 def test_help_lists_the_commands_and_imports_none_of_them() -> None:
     asks = (
-        "import sys; from app.cli.__main__ import main; code = main(['--help']);"
+        "import sys; from app.cli.__main__ import main; code = main(['--help', 'all']);"
         "print(code, [name for name in ('torch', 'msgspec', 'rich', 'numpy') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", asks], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.stderr == ""
     assert "./shoal doctor" in done.stdout and "./shoal test" in done.stdout and "./shoal setup" in done.stdout
     assert done.stdout.splitlines()[-1] == "0 []"
+
+
+def test_help_begins_with_what_people_use_and_every_command_says_what_it_does() -> None:
+    first, everything = cli.overview(), cli.overview(everything=True)
+    assert "./shoal chat" in first and "./shoal bench" not in first and "--help all" in first
+    assert "./shoal bench" in everything and set(cli.EVERYDAY) <= set(cli.commands())
+    assert [name for name in cli.commands() if not cli.summary(name)] == []
 
 
 def test_an_installed_app_has_no_commands_for_its_source(
@@ -61,14 +68,14 @@ def test_an_installed_app_has_no_commands_for_its_source(
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     assert not {"test", "translations"} & set(cli.commands()) and "run" in cli.commands()
     assert cli.main(["test"]) == 2 and "There is no command test" in capsys.readouterr().err
-    assert "shoal test" not in cli.overview() and "shoal lab" in cli.overview()
+    assert "shoal test" not in cli.overview(True) and "shoal lab" in cli.overview(True)
 
 
 def test_a_command_that_cannot_be_imported_is_still_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(monkeypatch, tmp_path, "swim", lambda args: 0)
-    assert "./shoal swim      swim something" in cli.overview()
+    assert "./shoal swim" in cli.overview(everything=True)
 
 
 def test_options_without_a_command_go_to_the_node() -> None:
@@ -194,7 +201,7 @@ def test_every_error_is_a_sentence(error: Exception, words: list[str]) -> None:
 def test_a_reader_that_leaves_is_no_error() -> None:
     done = subprocess.run(
         f"'{sys.executable}' -c \"import sys; sys.path.insert(0, '.'); from app.cli import __main__ as c;"
-        "c.overview = lambda: 'x' * 10**6; sys.exit(c.main(['--help']))\" | head -c 1",
+        "c.overview = lambda everything: 'x' * 10**6; sys.exit(c.main(['--help']))\" | head -c 1",
         shell=True,
         cwd=ROOT,
         capture_output=True,

@@ -178,7 +178,7 @@ def test_a_damaged_safe_point_is_passed_over(
     assert export(home, wish(tmp_path / "out"), lambda news: None).round == 1
     monkeypatch.setattr(trained, "_PAUSE_S", 0.0)
     (older / "state.json").unlink()
-    with pytest.raises(NodeError, match="cannot be read") as caught:
+    with pytest.raises(NodeError, match="can't be read") as caught:
         export(home, wish(tmp_path / "none"), lambda news: None)
     assert "\n" not in str(caught.value) and not (tmp_path / "none").exists()
     assert safe_points(home)[0] == newest, "nothing in the data folder is touched"

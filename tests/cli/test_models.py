@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from app.cli import _hub_token
-from app.node.home import model_folder, model_mark
+from app.node.home import held, model_folder, model_mark
 from engines.files import write_json
 from engines.models.locate import starter_folder
 from engines.models.shelf import Shelf, Unfinished
@@ -46,7 +46,8 @@ def test_the_list(tmp_path: Path) -> None:
     assert rows["starter"]["installed"] and rows["starter"]["fit"]["verdict"] == "fits"
     llama = rows["meta-llama/Llama-3.2-1B-Instruct"]
     assert not llama["installed"] and "licence" in llama["gated"] and "token" in llama["gated"]
-    assert all(row["least"] > 0 and row["fit"]["sentence"] for row in rows.values())
+    assert all(row["learning"] > 0 and row["round_s"] > 0 and row["fit"]["sentence"] for row in rows.values())
+    assert [name for name, row in rows.items() if row["recommended"]] == ["starter"]
     assert found["disk_free"] > 0 and "was not asked" in found["known_from"]
     done = models("--home", tmp_path)
     assert done.returncode == 0 and "Qwen/Qwen3-0.6B" in done.stdout and "are free" in done.stdout
@@ -64,6 +65,7 @@ def test_training_is_counted_and_outlives_its_model(tmp_path: Path) -> None:
     (place / "history.sqlite").write_bytes(bytes(5000))
     row = next(row for row in listed(home)["models"] if row["local"])
     told = {"folder": str(place), "bytes": 5000, "rounds": 44, "round_s": None, "begins": [], "waiting": []}
+    told |= {"called": "", "points": []}
     assert row["training"] == told
     assert models("path", own, "--home", home).stdout.strip() == str(own.resolve())
     refused = models("remove", own, "--home", home)
@@ -94,10 +96,10 @@ def test_what_was_cut_short_is_listed_with_its_reason(tmp_path: Path) -> None:
         (["get"], 2, "Name the model to get"),
         (["fetch", "x"], 2, "nvalid choice"),
         (["remove", "starter", "--yes"], 1, "is a part of Shoal"),
-        (["remove", "No/Model", "--yes"], 1, "is not on this computer"),
+        (["remove", "No/Model", "--yes"], 1, "isn't on this computer"),
         (["path", "No/Model"], 1, "./shoal models get No/Model"),
         (["get", "No/Model", "--mirror", "ftp://x"], 1, "no address of a hub"),
-        (["get", "No/Model", "--mirror", "http://127.0.0.1:9", "--attempts", "1"], 1, "cannot be reached"),
+        (["get", "No/Model", "--mirror", "http://127.0.0.1:9", "--attempts", "1"], 1, "can't be reached"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(tmp_path: Path, arguments: list[str], code: int, words: str) -> None:
@@ -162,3 +164,58 @@ def test_a_token_is_kept_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     _hub_token.save(" hf_0123456789 \n")
     assert _hub_token.read() == "hf_0123456789" and list(ring.kept.values()) == ["hf_0123456789"]
     assert _hub_token.forget() and _hub_token.read() is None
+
+
+def test_a_name_that_nobody_knows_is_refused_at_once_with_the_nearest(tmp_path: Path) -> None:
+    nothing_there = {**os.environ, "HF_ENDPOINT": "http://127.0.0.1:9"}  # asking it would wait and try again
+    done = models("get", "smolm2-135", "--home", tmp_path, env=nothing_there)
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.strip() == "shoal: There's no model called smolm2-135; the nearest is smollm2-135m."
+    done = models("get", "smolm2-135", "--json", "--home", tmp_path, env=nothing_there)
+    assert json.loads(done.stdout)["event"] == "failed"
+
+
+def test_name_back_and_start_over_with_rounds_that_were_really_played(tmp_path: Path) -> None:
+    played = ["--solo", "--rounds", "4", "--probe-every", "2", "--local", "2", "--home", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-m", "app.cli", "run", *played], capture_output=True, text=True, cwd=ROOT, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+
+    def training() -> dict[str, Any] | None:
+        found: dict[str, Any] | None = listed(tmp_path)["models"][0]["training"]
+        return found
+
+    def order(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return models(*arguments, "--home", tmp_path)
+
+    assert order("name", "starter", "Reckoner").returncode == 0
+    known = training()
+    assert known is not None and known["called"] == "Reckoner"
+    assert [point["round"] for point in known["points"]] == [2, 4]
+    refused = order("back", "starter", "2")
+    assert refused.returncode == 1 and "Add --yes" in refused.stderr
+    assert order("back", "starter", "2", "--keep", "--yes").returncode == 0
+    known = training()
+    assert known is not None and known["rounds"] == 2
+    again = subprocess.run(
+        [sys.executable, "-m", "app.cli", "run", *played[:2], "1", *played[3:]],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=300,
+    )
+    assert again.returncode == 0 and "going on after round 2" in again.stderr, again.stderr
+    assert order("start-over", "starter", "--yes").returncode == 0
+    assert training() is None
+    (kept,) = listed(tmp_path)["models"][0]["versions"]
+    assert (kept["rounds"], kept["called"]) == (4, "Reckoner")
+    assert order("back", "starter", kept["id"]).returncode == 0
+    known = training()
+    assert known is not None and known["rounds"] == 4
+
+
+def test_nothing_is_changed_beneath_a_node_that_runs(tmp_path: Path) -> None:
+    with held(tmp_path):
+        done = models("start-over", "starter", "--yes", "--home", tmp_path)
+    assert done.returncode == 1 and "Another node" in done.stderr

@@ -102,7 +102,7 @@ def test_a_service_that_hangs_is_given_up(stand_in: StandInBus, monkeypatch: pyt
     stand_in.own(MUTTER.name)
     stand_in.answers[MUTTER.interface, "GetIdletime", ()] = None
     idle = MutterIdle(Bus("SESSION"))
-    with pytest.raises(SourceError, match="did not answer"):
+    with pytest.raises(SourceError, match="didn't answer"):
         idle.read()
     stand_in.answers[MUTTER.interface, "GetIdletime", ()] = ("t", (5_000,))
     monkeypatch.setattr(bus_module, "ANSWER_S", PATIENCE_S)

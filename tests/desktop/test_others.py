@@ -64,7 +64,7 @@ def test_windows_idle_time_survives_the_counters_end(tick: int, last: int, secon
 def test_windows_that_says_nothing_is_an_error() -> None:
     silent = Windows(ok=0, failed=-2147467259, input=0, tick=0, saver=0, screen=0)
     for source in (WindowsIdle(silent, silent), WindowsSaver(silent), WindowsScreen(silent)):
-        with pytest.raises(SourceError, match="Windows did not tell"):
+        with pytest.raises(SourceError, match="Windows didn't tell"):
             source.read()
 
 
@@ -184,7 +184,7 @@ def test_a_card_that_does_not_tell_its_users_apart() -> None:
         of_others(Cards([(8, 30), (7, 40)], trouble=NotSupported()), own={7})
     assert of_others(Cards([(8, 30)], trouble=NotFound()), own=set()) == 0.0
     assert of_others(Cards([(8, 30)], trouble=Nothing()), own=set()) == 0.0
-    with pytest.raises(SourceError, match="does not answer"):
+    with pytest.raises(SourceError, match="doesn't answer"):
         of_others(Cards([(8, 30)], trouble=Trouble()), own=set())
 
 
@@ -195,7 +195,7 @@ def test_no_card_is_absent_and_one_that_cannot_be_asked_is_unknown(monkeypatch: 
         GpuOfOthers(Nvml(present=lambda: True, power=lambda: AWAKE)).read()
     broken = Cards([])
     broken.down = True
-    with pytest.raises(SourceError, match="driver does not answer"):
+    with pytest.raises(SourceError, match="driver doesn't answer"):
         of_others(broken, set())
 
 

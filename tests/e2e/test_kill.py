@@ -41,7 +41,7 @@ def survive(model: Path, home: Path, kills: int, random_: random.Random) -> None
                 node.wait_for_kind("round")
                 os.kill(node.trainer(), signal.SIGKILL)
                 sentence = node.wait_for_kind("trainer_restarted")["sentence"]
-                assert "started again" in sentence and "-9" not in sentence
+                assert "It restarts" in sentence and "-9" not in sentence
                 node.wait_for_kind("round")
             time.sleep(random_.uniform(0.0, 2.5))
         assert "Traceback" not in node.said
@@ -53,7 +53,7 @@ def survive(model: Path, home: Path, kills: int, random_: random.Random) -> None
     assert node.wait_for_kind("start")["round"] == safe
     assert node.wait_for_kind("end")["reason"] == "rounds"
     assert node.process.wait(20) == 0
-    assert "cannot be used" not in node.said and "damaged" not in node.said
+    assert "can't be used" not in node.said and "damaged" not in node.said
     assert check(home, model, safe + 1) == safe + 1
     assert [path.name for path in home.rglob("*") if path.name.startswith((".", "damaged-"))] == []
     ends = rows(home, "SELECT round FROM probes ORDER BY round")

@@ -75,7 +75,7 @@ def test_six_words_are_enough_on_one_network(start: Start, tmp_path: Path) -> No
     if own is None or not ipaddress.ip_address(own).is_private or not multicast():
         pytest.skip("this computer has no network on which computers find each other by multicast")
     ann = start("ann")
-    told(ann, "No swarm was found, so this node hosts one")
+    told(ann, "No swarm was found, so Shoal started one")
     ann.wait_for(connected)
     bob = start("bob")
     told(bob, "A swarm was found on this network")
@@ -93,7 +93,7 @@ def test_six_words_are_enough_on_one_network(start: Start, tmp_path: Path) -> No
     assert not [one for one in psutil.Process(bob.process.pid).children() if "relay" in one.cmdline()]
 
     ann = start("ann")
-    told(ann, "No swarm was found, so this node hosts one")
+    told(ann, "No swarm was found, so Shoal started one")
     again = bob.wait_for(connected)
     assert (again["url"], again["relay"]) == (where["url"], where["relay"])
     for node in (ann, bob):
@@ -103,7 +103,7 @@ def test_six_words_are_enough_on_one_network(start: Start, tmp_path: Path) -> No
     bob.wait_for(lambda event: event["event"] == "link" and event["state"] == "lost")
     assert bob.stop() == 0
     bob = start("bob")
-    told(bob, "No swarm was found, so this node hosts one")
+    told(bob, "No swarm was found, so Shoal started one")
     other = bob.wait_for(connected)
     assert other["swarm"] == where["swarm"] and other["relay"] != where["relay"]
     ann = start("ann")

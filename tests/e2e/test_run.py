@@ -68,7 +68,7 @@ def test_three_rounds_with_json(trained: Trained, model: Path) -> None:
         assert event["stderr"] == pytest.approx((p * (1 - p) / n) ** 0.5)
         assert set(event["families"]) <= set(seen[0]["families"])
     assert seen[-1]["event"] == "end" and seen[-1]["reason"] == "rounds" and seen[-1]["round"] == 3
-    assert "Round 2:" in done.stderr and "Held-out questions solved after round 3" in done.stderr
+    assert "Round 2:" in done.stderr and "New puzzles solved after round 3" in done.stderr
     state = checkpoint.read(checkpoints(trained.home) / "round-000003", model_mark(model))
     assert state.round == 3 and state.completions == sum(event["own_groups"] for event in rounds) * 8
 
@@ -99,7 +99,7 @@ def test_alone_with_no_socket_and_a_safe_soon_end(model: Path, tmp_path: Path) -
     assert node.stop() == 0
     assert time.monotonic() - asked < 15  # 3 s is the aim; a last resort ends it after 2.5
     assert not any(process.is_running() for process in family)
-    assert "Held-out questions solved" in node.said and f"is saved in {tmp_path}" in node.said
+    assert "New puzzles solved" in node.said and f"is saved in {tmp_path}" in node.said
     newest = checkpoint.newest_first(checkpoints(tmp_path))[0]
     assert checkpoint.read(newest, model_mark(model)).round >= safe
     assert rows(tmp_path, "SELECT outcome FROM runs") == [("stopped",)]
@@ -196,8 +196,8 @@ def test_a_corrupt_checkpoint_is_told_and_the_one_before_is_used(model: Path, ho
     (damaged,) = (checkpoints(home) / "round-000003").glob("adapter*.safetensors")
     damaged.write_bytes(damaged.read_bytes()[:-7])
     done = shoal("run", "--solo", "--rounds", "1", "--model", model, "--home", home, *SMALL)
-    assert done.returncode == 0 and "round-000003 cannot be used" in done.stderr
-    assert "Going on from round 2" in done.stderr
+    assert done.returncode == 0 and "round-000003 can't be used" in done.stderr
+    assert "continues from round 2" in done.stderr
     assert rows(home, "SELECT round FROM rounds ORDER BY round") == [(1,), (2,), (3,)]
     assert (checkpoints(home) / "damaged-round-000003").is_dir()
 
@@ -213,7 +213,7 @@ def test_a_full_disk_ends_it_in_one_sentence_and_loses_nothing(model: Path, home
     done = shoal("run", "--solo", *options, preexec_fn=small_disk)
     assert done.returncode == 1, done.stderr
     last = done.stderr.splitlines()[-1]
-    assert "is full" in last and "round 3 is safe" in last and "Traceback" not in done.stderr
+    assert "is full" in last and "Round 3 is safe" in last and "Traceback" not in done.stderr
     assert [path.name for path in checkpoints(home).iterdir()] == ["round-000003"]
     checkpoint.read(checkpoints(home) / "round-000003", model_mark(model))
     assert rows(home, "SELECT round FROM rounds ORDER BY round") == [(1,), (2,), (3,)]
@@ -228,13 +228,37 @@ def test_the_terminal_view_and_ctrl_c(model: Path, tmp_path: Path) -> None:
             arguments = command("run", "--solo", "--model", model, "--home", tmp_path, *SMALL)
             os.execve(arguments[0], arguments, {**os.environ, "TERM": "xterm-256color"})
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    screen = read_until(terminal, "safe: round 2")
-    assert "newest answers" in screen and "held-out questions" in screen
+    screen = read_until(terminal, "round 2 saved")
+    assert "newest answers" in screen and "new puzzles solved" in screen
     os.write(terminal, b"\x03")
     rest = read_until(terminal, "is saved in")
-    assert "held-out questions" in rest.rpartition("\x1b[?1049l")[2]
+    assert "new puzzles solved" in rest.rpartition("\x1b[?1049l")[2]
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_the_keys_of_the_terminal_view(model: Path, tmp_path: Path) -> None:
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(ROOT)
+        arguments = command("run", "--solo", "--model", model, "--home", tmp_path, *SMALL)
+        os.execve(arguments[0], arguments, {**os.environ, "TERM": "xterm-256color"})
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    before = termios.tcgetattr(terminal)[3]
+    assert "round 1 saved" in read_until(terminal, "round 1 saved")
+    assert not termios.tcgetattr(terminal)[3] & termios.ECHO  # keys are heard at once, and not shown
+    os.write(terminal, b"?")
+    assert "stops safely and leaves this view" in read_until(terminal, "recipe")
+    os.write(terminal, b"?p")
+    assert "resume" in read_until(terminal, "resume")
+    os.write(terminal, b"\x1b[A" + b"p")
+    read_until(terminal, "pause")
+    os.write(terminal, b"qqq")
+    read_until(terminal, "is saved in")
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert termios.tcgetattr(terminal)[3] & termios.ECHO == before & termios.ECHO
 
 
 def read_until(terminal: int, wanted: str) -> str:

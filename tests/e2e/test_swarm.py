@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from app.bench.way import Way
 from app.sapo.questions import Coordinates, generate
-from app.sapo.seeds import held_out
 from tests.e2e.conftest import STARTER, make_tiny
-from tests.e2e.relay import Relay, Way, counts
+from tests.e2e.relay import Relay, counts
 from tests.e2e.shoal import PATIENCE_S, ROOT, Event, Running, command, rows
 from tests.interrupting import interruptible
 
@@ -122,7 +122,7 @@ def away(relay: Relay, start: Start, tmp_path: Path, seconds: float) -> None:
         assert node.stop() == 0
         last = [event for event in node.events if event["event"] == "swarm"][-1]
         assert last["waiting"] == last["held"] == last["dropped"] == 0
-        assert "Learning goes on alone" in node.said or node is nodes["eve"]
+        assert "It keeps learning on its own" in node.said or node is nodes["eve"]
     assert check_nothing_lost(relay, [tmp_path / name for name in names]) > 3
     for name in names:
         taken = rows(tmp_path / name, "SELECT round, peer FROM groups WHERE source = 'peer'")
@@ -187,14 +187,14 @@ def test_a_folder_of_this_computer_is_nobodys_business(relay: Relay, start: Star
     run("1")
     relay.kill()
     alone = run("3")
-    assert alone.events[-1]["reason"] == "rounds" and "Learning goes on alone" in alone.said
+    assert alone.events[-1]["reason"] == "rounds" and "It keeps learning on its own" in alone.said
     with contextlib.closing(sqlite3.connect(tmp_path / "ann" / "outbox.sqlite")) as db:
         frames = [json.loads(frame) for (frame,) in db.execute("SELECT frame FROM messages")]
     assert frames and {json.loads(frame["body"])["model"] for frame in frames} == {"local"}
     assert all("secret" not in json.dumps(frame) for frame in frames)
     for frame in frames:
         task = json.loads(frame["body"])["task"]
-        assert not held_out(generate(Coordinates(**task)).text)
+        assert not generate(Coordinates(**task)).held_out
     relay.open()
     run("1")
     assert check_nothing_lost(relay, [tmp_path / "ann"]) >= len(frames)
@@ -256,7 +256,7 @@ def test_ctrl_c_ends_a_swarm_and_kill_9_leaves_nothing_behind(model: Path, tmp_p
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
-    assert "The relay has ended by itself; it is started again" in err
+    assert "The relay stopped on its own" in err
     summary = json.loads(out.splitlines()[-1])
     assert summary["lost"] == 0 and summary["created"] == summary["stored"] + summary["waiting"]
     _, alive = psutil.wait_procs(family, timeout=10)

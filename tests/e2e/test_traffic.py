@@ -18,6 +18,7 @@ from random import Random
 import pytest
 from mnemonic import Mnemonic
 
+from app.bench.way import Way
 from app.sapo.groups import Group
 from app.sapo.questions import draw
 from app.sapo.seeds import held_out
@@ -26,7 +27,7 @@ from app.swarm.identity import Identity
 from app.swarm.ledger import Ledger
 from app.swarm.protocol import Pub, to_frame
 from app.swarm.publishing import _packed
-from tests.e2e.relay import Relay, Way
+from tests.e2e.relay import Relay
 from tests.e2e.shoal import PATIENCE_S
 from tests.e2e.test_swarm import Start, connected, relay, start
 from tests.swarm.relays import running, until

@@ -123,7 +123,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "state cut": (truncate("optimizer.json"), "damaged"),
     "state missing": (remove("optimizer.json"), "missing"),
     "folder missing": (shutil.rmtree, "missing"),
-    "not finite": (change("adapter_model.safetensors", lambda t: t[first(t)].fill_(torch.nan)), "damaged"),
+    "t finite": (change("adapter_model.safetensors", lambda t: t[first(t)].fill_(torch.nan)), "damaged"),
     "moment not finite": (change("optimizer.safetensors", lambda t: t[first(t)].fill_(torch.inf)), "damaged"),
     "negative spread": (
         change("optimizer.safetensors", lambda t: t[next(n for n in t if "exp_avg_sq" in n)].fill_(-1.0)),
@@ -182,5 +182,5 @@ def test_a_moved_model_keeps_its_adapter(tiny: Path, saved: tuple[TorchEngine, P
 
 def test_a_folder_that_cannot_be_written(tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(EngineError, match="could not be saved"):
+    with pytest.raises(EngineError, match="couldn't be saved"):
         open_engine(tiny).save(tmp_path / "file" / "checkpoint")

@@ -111,10 +111,10 @@ def test_drivers(cuda: str, driver: str, problem: str) -> None:
 def test_an_old_driver_sends_the_model_to_the_processor_and_says_what_to_do() -> None:
     chosen = choose(msgspec.structs.replace(NVIDIA, driver="470.82"), TINY, nothing_wrong)
     assert chosen.way == "torch-cpu" and "install 580 or newer and restart the computer" in chosen.reason
-    silent = msgspec.structs.replace(PC, driver_problem="NVIDIA's driver does not answer: restart.")
-    assert "does not answer" in choose(silent, TINY, nothing_wrong).reason
+    silent = msgspec.structs.replace(PC, driver_problem="NVIDIA's driver doesn't answer: restart.")
+    assert "doesn't answer" in choose(silent, TINY, nothing_wrong).reason
     plain = msgspec.structs.replace(NVIDIA, cuda="")
-    assert "no CUDA, so H100 is not used" in choose(plain, TINY, nothing_wrong).reason
+    assert "no CUDA, so H100 isn't used" in choose(plain, TINY, nothing_wrong).reason
 
 
 @pytest.mark.parametrize(("torch", "llamacpp", "way"), [(90.0, 120.0, "llamacpp"), (120.0, 90.0, "torch-cpu")])

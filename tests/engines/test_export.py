@@ -177,7 +177,7 @@ def test_what_is_in_the_way(learned: Callable[[str], Learned], tmp_path: Path) -
         with pytest.raises(EngineError, match="is there already"):
             export.write(order, tmp_path / name)
     assert (tmp_path / "file").read_text() == "mine"
-    with pytest.raises(EngineError, match="could not be written"):
+    with pytest.raises(EngineError, match="couldn't be written"):
         export.write(order, tmp_path / "file" / "out")
 
 

@@ -162,10 +162,10 @@ def weights(edit: Callable[[dict[str, torch.Tensor]], Any]) -> Callable[[Path], 
 
 
 BAD: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "weights cut off": (cut, "damaged: fetch"),
-    "weights of zeros": (lambda f: (f / "model.safetensors").write_bytes(b"\0" * 500), "damaged: fetch"),
+    "weights cut off": (cut, "damaged: download"),
+    "weights of zeros": (lambda f: (f / "model.safetensors").write_bytes(b"\0" * 500), "damaged: download"),
     "no weights": (lambda f: (f / "model.safetensors").unlink(), "no .safetensors weights"),
-    "config of zeros": (lambda f: (f / "config.json").write_bytes(b"\0" * 50), "cannot be read"),
+    "config of zeros": (lambda f: (f / "config.json").write_bytes(b"\0" * 50), "can't be read"),
     "no config": (lambda f: (f / "config.json").unlink(), "no config.json"),
     "no tokenizer": (lambda f: [t.unlink() for t in f.glob("token*")], "no tokenizer"),
     "tokenizer cut off": (lambda f: (f / "tokenizer.json").write_text("{"), "tokenizer.json .* is damaged"),
@@ -179,7 +179,7 @@ BAD: dict[str, tuple[Callable[[Path], Any], str]] = {
     "another shape": (configured(intermediate_size=40), "another shape than its config"),
     "unknown weights": (
         weights(lambda t: t.update({"model.layers.0.self_attn.gate.weight": torch.ones(2, 2)})),
-        "does not know",
+        "doesn't know",
     ),
     "whole numbers": (
         weights(lambda t: t.update({"model.norm.weight": torch.ones(32, dtype=torch.int8)})),
@@ -210,14 +210,14 @@ def test_no_room(make_model: MakeModel, tmp_path: Path, monkeypatch: pytest.Monk
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(gguf.gguf.GGUFWriter, "write_tensor_data", full)
-    with pytest.raises(EngineError, match=r"could not be written .*No space left"):
+    with pytest.raises(EngineError, match=r"couldn't be written .*No space left"):
         gguf.write(make_model("qwen2"), tmp_path / "model.gguf", ids_only=True)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_cannot_be_written(make_model: MakeModel, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(EngineError, match="could not be written"):
+    with pytest.raises(EngineError, match="couldn't be written"):
         gguf.write(make_model("qwen2"), tmp_path / "file" / "model.gguf", ids_only=True)
 
 

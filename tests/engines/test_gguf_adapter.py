@@ -110,7 +110,7 @@ BAD: dict[str, tuple[Callable[[Path], Any], str]] = {
     "half a pair": (tensors(lambda t: t.pop(next(n for n in t if "lora_B" in n))), "only half"),
     "a layer too many": (
         tensors(lambda t: t.update({n.replace("layers.0", "layers.7"): t[n].clone() for n in list(t)})),
-        "which this model has not",
+        "which this model hasn't",
     ),
     "something else": (tensors(lambda t: t.update(extra=torch.ones(1))), "or more than those"),
     "no layers": (tensors(lambda t: t.clear()), "no LoRA layers"),
@@ -145,7 +145,7 @@ def test_an_adapter_of_another_base(make_model: MakeModel, tmp_path: Path) -> No
 def test_no_room(make_model: MakeModel, tmp_path: Path) -> None:
     trained(make_model("qwen2"), tmp_path / "peft")
     shape = gguf.architecture(open_folder(make_model("qwen2")))
-    with pytest.raises(EngineError, match="could not be written"):
+    with pytest.raises(EngineError, match="couldn't be written"):
         gguf_adapter.write(tmp_path / "peft", shape, tmp_path / "nowhere" / "lora.gguf")
     if Path("/dev/full").exists():
         with pytest.raises(EngineError, match="No space left"):

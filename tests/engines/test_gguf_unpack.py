@@ -190,7 +190,7 @@ def test_no_room_is_said_before_anything_is_written(tmp_path: Path, monkeypatch:
     file = tmp_path / "own.gguf"
     gguf.write(starter_folder(), file, "f16")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 5 * 10**8))
-    with pytest.raises(EngineError, match="make some room"):
+    with pytest.raises(EngineError, match="free up some space"):
         GgufShelf(tmp_path / "home").take(file)
     assert not GgufShelf(tmp_path / "home").made()
 

@@ -283,7 +283,7 @@ def test_short_of_memory(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert engine.notes == ["Memory is short: 3 answers are now sampled at a time."]
     assert [[c.tokens_T for c in g] for g in found] == [[c.tokens_T for c in g] for g in expected]
     monkeypatch.setattr("engines.llamacpp.engine.free_memory", lambda _: 0)
-    with pytest.raises(EngineError, match="does not fit into the free memory"):
+    with pytest.raises(EngineError, match="doesn't fit into the free memory"):
         engine.sample(PROMPTS, 4, 8, seed=0)
 
 
@@ -298,7 +298,7 @@ def test_numbers_that_are_not_finite(way: str, tiny: Path) -> None:
     with torch.no_grad():
         engine._adapter.values.fill_(math.nan)
     engine._adapter.version += 1
-    with pytest.raises(EngineError, match="not finite"):
+    with pytest.raises(EngineError, match="t finite"):
         engine.sample(PROMPTS, 2, 4, seed=0)
 
 
@@ -324,7 +324,7 @@ def test_a_damaged_conversion_is_made_again(
     file.write_bytes(content[: len(content) // 2])
     assert open_engine(tiny).sample(PROMPTS, 2, 8, seed=0) == expected
     monkeypatch.setattr("engines.llamacpp.follower.gguf.cached", lambda *_: _junk(tmp_path / "junk.gguf"))
-    with pytest.raises(EngineError, match=r"cannot open junk\.gguf"):
+    with pytest.raises(EngineError, match=r"can.t open junk\.gguf"):
         open_engine(tiny)
 
 
@@ -344,7 +344,7 @@ def test_a_damaged_adapter_leaves_the_base(tiny: Path, monkeypatch: pytest.Monke
     with monkeypatch.context() as patched:
         patched.setattr(write, lambda *_, to, **__: to.write_bytes(b"GGUF rubbish"))
         move(engine, base, rate=0.0)
-        with pytest.raises(EngineError, match="cannot read the adapter"):
+        with pytest.raises(EngineError, match="can't read the adapter"):
             engine.sample(PROMPTS, 2, 8, seed=0)
         assert engine.sample(PROMPTS, 2, 8, seed=0, plain=True) == base
     assert engine.sample(PROMPTS, 2, 8, seed=0) == trained

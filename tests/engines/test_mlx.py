@@ -192,12 +192,12 @@ def test_no_memory_at_all(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = open_engine(tiny)
     before = state(engine)
     monkeypatch.setattr(sampler, "_run", none_at_all)
-    with pytest.raises(EngineError, match="do not fit into the free memory"):
+    with pytest.raises(EngineError, match="don't fit into the free memory"):
         engine.sample(PROMPTS, 4, 8, seed=5)
     monkeypatch.setattr(learner.Learner, "_embedded", none_at_all)
-    with pytest.raises(EngineError, match="does not fit into the memory"):
+    with pytest.raises(EngineError, match="doesn't fit into the memory"):
         engine.step(batch(*ROWS))
-    with pytest.raises(EngineError, match="does not fit into the memory"):
+    with pytest.raises(EngineError, match="doesn't fit into the memory"):
         likelihood(engine, (PROMPT, GOOD))
     assert state(engine) == before
 
@@ -218,9 +218,9 @@ def test_memory_pressure_steps_down_and_says_so(tiny: Path, monkeypatch: pytest.
     stats = engine.step(batch(*ROWS))
     assert seen == [(600, False), (600, False), (300, False), (150, False), (150, True), (150, True)]
     assert engine.notes == [
-        "Memory ran short: the learner now takes 300 tokens at a time.",
-        "Memory ran short: the learner now takes 150 tokens at a time.",
-        "Memory ran short: the learner now computes layers twice instead of keeping them.",
+        "Memory ran short: it now learns from 300 tokens at a time.",
+        "Memory ran short: it now learns from 150 tokens at a time.",
+        "Memory ran short: it now computes layers twice instead of keeping them.",
     ]
     assert stats.grad_norm == pytest.approx(calm.step(batch(*ROWS)).grad_norm, rel=1e-5)
 
@@ -233,7 +233,7 @@ def test_limits_follow_the_free_memory(make_model: MakeModel) -> None:
     assert tight.checkpointing and 300 < tight.tokens < 2048
     assert measured(net, 1, on_gpu=False).tokens == 1
     engine._learner.limits.tokens = 512
-    assert engine.step_down() == "Memory ran short: the learner now takes 256 tokens at a time."
+    assert engine.step_down() == "Memory ran short: it now learns from 256 tokens at a time."
     assert "computes layers twice" in str(engine.step_down())
     assert engine.step_down() is None
 
@@ -321,9 +321,9 @@ def test_what_another_program_sampled_is_weighed(tiny: Path) -> None:
 @pytest.mark.parametrize(
     ("bad", "says"),
     [
-        (row(PROMPT, GOOD, math.nan), "not a finite number"),
-        (row(PROMPT, GOOD, 3e38), "not made"),
-        (row(PROMPT, GOOD, 1.0, [-500.0] * 3), "not made"),
+        (row(PROMPT, GOOD, math.nan), "t a finite number"),
+        (row(PROMPT, GOOD, 3e38), "step wasn't made"),
+        (row(PROMPT, GOOD, 1.0, [-500.0] * 3), "step wasn't made"),
         (row(PROMPT, [10, 99, 1], 1.0), "another tokenizer"),
         (row([], GOOD, 1.0), "empty prompt"),
         (Row(prompt_T=PROMPT, completion_T=GOOD, weights_T=[1.0]), "number of weights"),
@@ -407,7 +407,7 @@ def test_untied_head(make_model: MakeModel, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"model_type": "gemma2"}, "does not know the architecture 'gemma2'"),
+        ({"model_type": "gemma2"}, "doesn't know the architecture 'gemma2'"),
         ({"num_hidden_layers": 3}, "other weights than its config.json says"),
         ({"num_hidden_layers": 1}, "other weights than its config.json says"),
         ({"intermediate_size": 40}, "other weights than its config.json says"),
@@ -453,7 +453,7 @@ def test_where_it_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Intel" in mlx_lora.available()
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert "not installed" in mlx_lora.available()
+    assert "isn't installed" in mlx_lora.available()
 
 
 WORK = (

@@ -57,7 +57,7 @@ def test_weights_cut_short(copy: Path) -> None:
 
 def test_config_cut_short(copy: Path) -> None:
     (copy / "config.json").write_text('{"model_type": "qwen2"')
-    refused(copy, "config.json of the model in .* cannot be read")
+    refused(copy, "config.json of the model in .* can't be read")
 
 
 @pytest.mark.parametrize(

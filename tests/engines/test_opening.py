@@ -71,7 +71,7 @@ def test_a_library_that_breaks_while_it_loads_is_a_reason(packages: dict[str, Mo
         raise OSError("libllama.so: file too short")
 
     packages["llamacpp"].available = broken
-    assert "does not load (libllama.so: file too short)" in opening.available("llamacpp")
+    assert "doesn't load (libllama.so: file too short)" in opening.available("llamacpp")
 
 
 def test_the_chosen_engine_falls_back_and_says_so(

@@ -116,7 +116,7 @@ def test_no_memory_for_one_question(tiny: Path, monkeypatch: pytest.MonkeyPatch)
 
     engine = open_engine(tiny)
     monkeypatch.setattr(sampler, "_run", none_at_all)
-    with pytest.raises(EngineError, match="do not fit into the free memory"):
+    with pytest.raises(EngineError, match="don't fit into the free memory"):
         engine.sample(PROMPTS, 4, 8, seed=5)
 
 
@@ -175,7 +175,7 @@ def test_numbers_that_are_not_finite(make_model: MakeModel, tmp_path: Path) -> N
     weights = load_file(tmp_path / "model.safetensors")
     weights["model.norm.weight"][0] = torch.nan
     save_file(weights, tmp_path / "model.safetensors", {"format": "pt"})
-    with pytest.raises(EngineError, match="not finite"):
+    with pytest.raises(EngineError, match="t finite"):
         open_engine(tmp_path).sample(PROMPTS, 2, 4, seed=0)
 
 

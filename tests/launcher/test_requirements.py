@@ -11,6 +11,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from app.launcher.stamp import PURPOSES, lock_of
+
 FOLDER = Path(__file__).parents[2] / "packaging" / "requirements"
 
 NOT_NEEDED = {"zss", "pycosat", "cellpylib"}
@@ -96,3 +98,57 @@ def test_nothing_needed_is_left_to_chance(optional: tuple[str, ...]) -> None:
                 assert needed.specifier.contains(next(iter(pins[other].specifier)).version, prereleases=True), (
                     text
                 )
+
+
+def locked(file: Path) -> dict[str, tuple[str, int]]:
+    """Of each package in a lock its version and how many files it may come as."""
+    found: dict[str, tuple[str, int]] = {}
+    for block in re.split(r"(?m)^(?=[a-z0-9])", file.read_text(encoding="utf-8")):
+        if block.strip():
+            name, version = re.match(r"([a-z0-9-]+)==([^ \n]+)", block).groups()  # type: ignore[union-attr]
+            assert name not in found, f"{name} twice in {file.name}"
+            found[name] = version, len(re.findall(r"--hash=sha256:[0-9a-f]{64}\b", block))
+    return found
+
+
+RELAY = FOLDER.parent / "relay"
+
+
+@pytest.mark.parametrize(
+    "listed", [*(FOLDER / file for parts in PURPOSES.values() for file, _ in parts), RELAY / "requirements.txt"]
+)
+def test_every_list_has_a_lock_that_names_the_same_and_hashes_all(listed: Path) -> None:
+    lock = locked(Path(lock_of(str(listed))))
+    for name, requirement in pinned(str(listed)).items():
+        version, files = lock[name]
+        assert f"=={version}" == str(requirement.specifier) and files, name
+    more = {name for name in lock if name not in pinned(str(listed))}
+    assert not more or listed.name == "base.txt", more
+    assert all(files for _, files in lock.values())
+    assert "://" not in Path(lock_of(str(listed))).read_text()
+
+
+def test_what_pytorch_names_itself_is_locked_too() -> None:
+    lock = locked(FOLDER / "base.lock")
+    for name in installed_closure("torch"):
+        assert name in lock, f"{name}: packaging/requirements/lock writes it"
+
+
+def installed_closure(package: str) -> set[str]:
+    """The package and all that it needs here."""
+    found, waiting = set(), [package]
+    while waiting:
+        name = canonicalize_name(waiting.pop())
+        if name in found or not installed(name):
+            continue
+        found.add(name)
+        for text in importlib.metadata.requires(name) or ():
+            if applies(requirement := Requirement(text), set()):
+                waiting.append(requirement.name)
+    return found
+
+
+def test_the_relays_image_takes_files_of_known_hashes_alone() -> None:
+    (pip,) = re.findall(r"pip install(?:[^\\\n]|\\\n)*", (RELAY / "Dockerfile").read_text())
+    assert "--require-hashes" in pip and "--no-deps" in pip and ":all:" in pip
+    assert {Path(word).suffix for word in pip.split() if word.startswith("/tmp/")} == {".lock"}

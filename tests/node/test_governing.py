@@ -381,11 +381,11 @@ def test_orders_that_cannot_be_read_or_saved_are_told_and_hold_meanwhile(
     async def script() -> None:
         async with ruled(bench) as run:
             await run.another_round()
-            assert "orders.json cannot be read" in run.of(events.Noted)[0].sentence
+            assert "orders.json can't be read" in run.of(events.Noted)[0].sentence
             monkeypatch.setattr(files, "write_json", full)
             run.governor.do(commands.Pause())
             await run.paused()
-            assert "cannot be saved (No space left" in run.of(events.Noted)[-1].sentence
+            assert "can't be saved (No space left" in run.of(events.Noted)[-1].sentence
 
     asyncio.run(script())
 

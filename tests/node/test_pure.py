@@ -160,9 +160,10 @@ def test_families_that_do_not_exist_are_refused_with_the_files_name(
 
 def test_large_models_get_a_shorter_probe(tmp_path: Path) -> None:
     assert settings.probe_size(tmp_path) == 256
-    with (tmp_path / "model.safetensors").open("wb") as file:
-        file.truncate(10**9)
-    assert settings.probe_size(tmp_path) == 64
+    for size, questions in ((10**6, 256), (270 * 10**6, 128), (10**9, 64)):
+        with (tmp_path / "model.safetensors").open("wb") as file:
+            file.truncate(size)
+        assert settings.probe_size(tmp_path) == questions
 
 
 def test_families_on_the_command_line() -> None:

@@ -122,7 +122,7 @@ def test_the_first_node_hosts_and_the_second_finds_it(tmp_path: Path, network: N
 
     async def story() -> None:
         async with anywhere(tmp_path / "a", private=private, say=said[0].append)() as first:
-            assert "hosts one" in said[0][-1] and "--solo" in said[0][-1]
+            assert "Shoal started one" in said[0][-1] and "unencrypted" in said[0][-1]
             async with anywhere(tmp_path / "b", private=private, say=said[1].append)() as second:
                 assert "found on this network" in said[1][-1]
                 assert second[0].relay == first[0].relay

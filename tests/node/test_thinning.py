@@ -79,7 +79,7 @@ def test_answers_go_first_then_logs_then_what_can_be_made_again(home: Path) -> N
 
 def test_what_was_learned_is_never_taken_and_a_limit_below_it_is_told(home: Path) -> None:
     found = thinning.thin(home, 1)
-    assert "delete models that you do not need" in found.sentence and found.after > 5 * MB
+    assert "Delete models you don't need" in found.sentence and found.after > 5 * MB
     assert kinds(home)["models"] > 2.9 * MB
     assert (home / "models" / "starter-1" / "checkpoints" / "000060" / "adapter_model.safetensors").exists()
     with closing(sqlite3.connect(home / "models" / "starter-1" / "history.sqlite")) as db, db:

@@ -140,9 +140,9 @@ DEATHS = {
     "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)": "crashed",
     "raise ValueError('secret detail')": "after an error",
     "import sys; sys.stdin.readline()": "unasked",
-    "input(); print('hello', flush=True)": "could not be understood",
-    'input(); print(\'{"type":"done","number":99}\', flush=True)': "could not be understood",
-    'input(); print(\'{"type":"done","number":1}\', flush=True)': "could not be understood",
+    "input(); print('hello', flush=True)": "couldn't be understood",
+    'input(); print(\'{"type":"done","number":99}\', flush=True)': "couldn't be understood",
+    'input(); print(\'{"type":"done","number":1}\', flush=True)': "couldn't be understood",
 }
 
 

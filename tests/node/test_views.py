@@ -142,9 +142,9 @@ def test_the_view_fits_its_terminal(width: int, height: int) -> None:
     assert len(lines) <= height and max(map(len, lines)) <= width
     whole = "\n".join(lines)
     assert "starter" in whole and "20.0 %" in whole and "Round 51 of 80" in whole and "#-4" in whole
-    assert "answer 14 of 32, about" in whole and "safe: round 50, 10 s ago" in whole
+    assert "answer 14 of 32, about" in whole and "round 50 saved 10 s ago" in whole
     if width >= 80:
-        assert "20.0 % ± 2.0" in whole and "about 40 s" in whole and "work shown 63 %" in whole
+        assert "20.0 % ± 2.0" in whole and "about 40 s" in whole and "taught it something" in whole
         assert "…" not in whole
 
 
@@ -160,9 +160,9 @@ def test_the_swarm_has_its_place_at_every_size(width: int, height: int) -> None:
     assert len(lines) <= height and max(map(len, lines)) <= width
     whole = "\n".join(lines)
     assert "swarm brisk-otter-0417" in whole and "● relay.example · 12 peers online" in whole
-    assert "taken 34 from 5 peers" in whole and "20.0 %" in whole and "#-4" in whole
+    assert "learned from 34 of 5 peers" in whole and "20.0 %" in whole and "#-4" in whole
     if width >= 80:
-        assert "6 last round · given 51, 2 waiting" in whole and "6 groups ready" in whole
+        assert "6 last round · shared 51, 2 waiting" in whole and "6 puzzles of theirs" in whole
         assert "refused 3 of 40: bad reward 1, stale 2" in whole
         assert "…" not in whole and "alone" not in whole
 
@@ -170,7 +170,7 @@ def test_the_swarm_has_its_place_at_every_size(width: int, height: int) -> None:
 def test_a_swarm_that_is_away_says_so_in_one_sentence() -> None:
     away = SwarmView(name="brisk-otter-0417", sentence="relay.example cannot be reached.", waiting=3)
     whole = "\n".join(drawn(msgspec.structs.replace(SNAPSHOT, swarm=away), 80, 24))
-    assert "○ relay.example cannot be reached." in whole and "given 0, 3 waiting" in whole
+    assert "○ relay.example cannot be reached." in whole and "shared 0, 3 waiting" in whole
 
 
 def test_names_of_families_are_whole_where_there_is_room() -> None:
@@ -184,7 +184,7 @@ def test_names_of_families_are_whole_where_there_is_room() -> None:
 def test_the_view_before_anything_is_known() -> None:
     bare = Snapshot(model="m", recipe="default", home="h", solo=False, started_at=98.0)
     whole = "\n".join(drawn(bare, 80, 24))
-    assert "starting … 2 s" in whole and "first measurement comes soon" in whole and "None yet" in whole
+    assert "starting … 2 s" in whole and "first measurement comes soon" in whole and "No answers yet" in whole
 
 
 def test_many_families_are_counted() -> None:
@@ -211,7 +211,7 @@ def test_the_live_view_leaves_the_curve_behind() -> None:
     terminal.refresh()
     terminal.close()
     assert out.getvalue().count("\x1b[?1049h") == out.getvalue().count("\x1b[?1049l") == 1
-    assert "held-out questions" in out.getvalue().rpartition("\x1b[?1049l")[2]
+    assert "new puzzles solved" in out.getvalue().rpartition("\x1b[?1049l")[2]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_the_live_view_leaves_the_curve_behind() -> None:
         (dict(phase=Phase.SAMPLING, done=31, total=32, eta_s=0.4), "answer 31 of 32"),
         (
             dict(phase=Phase.PROBING, done=5, total=9, eta_s=3.0),
-            "measuring on held-out questions: answer 5 of 9, about 3 s",
+            "measuring on new puzzles: answer 5 of 9, about 3 s",
         ),
         (dict(phase=Phase.LEARNING), "learning"),
     ],
@@ -236,14 +236,14 @@ def test_spans_of_time() -> None:
 
 
 def test_where_the_curve_stands() -> None:
-    assert standing(()) == "The held-out questions have not been measured yet."
+    assert standing(()) == "It hasn't been measured yet."
     now, then = "20.0 % ± 2.0 after round 50", "10.0 % ± 2.0 at round 0"
-    assert closing(SNAPSHOT).startswith(f"Held-out questions solved: {now}, {then}.")
+    assert closing(SNAPSHOT).startswith(f"New puzzles solved: {now}, {then}.")
     assert "Round 50 is saved in /home." in closing(SNAPSHOT)
 
 
 def test_plain_lines_say_what_happened() -> None:
     probe = Probe(round=10, share=0.25, stderr=0.027, questions=256)
-    assert sentence(probe) == "Held-out questions solved after round 10: 25.0 % ± 2.7 of 256."
+    assert sentence(probe) == "New puzzles solved after round 10: 25.0 % ± 2.7 of 256."
     assert sentence(events.Checkpointed(round=1, folder="f")) is None
     assert sentence(events.Noted(round=1, sentence="Look.")) == "Look."

@@ -108,7 +108,7 @@ def test_a_certificate_that_does_not_hold_is_explained(
     believing({"stranger": (str(other),), "nobody": ()}.get(fault, (str(path),)), monkeypatch)
     with serving(folder, certificate) as address, pytest.raises(PackError) as caught:
         source.load(f"{address}/cpu.json", KEYS, QUICK)
-    expected = {"clock": "set the clock right", "nobody": "install the package ca-certificates"}
+    expected = {"clock": "set the clock", "nobody": "Install the package ca-certificates"}
     said = str(caught.value)
     assert expected.get(fault, "is not accepted") in said and said.endswith(".") and "\n" not in said
 

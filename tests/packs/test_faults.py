@@ -129,7 +129,7 @@ def test_a_full_disk_is_noticed_before_and_in_the_middle(host: Host, small_disk:
     root = small_disk / "packs"
     pack = signed(big, f"{host.url}/cpu.json", disk=60 * MB)
     said = refused(lambda: installer(root).install(signed(big, f"{host.url}/cpu.json", disk=200 * MB)))
-    assert "make some room" in said and not host.asked
+    assert "free up some space" in said and not host.asked
 
     for stage in ("fetch", "fill"):
         theirs: list[Path] = []
@@ -139,7 +139,7 @@ def test_a_full_disk_is_noticed_before_and_in_the_middle(host: Host, small_disk:
                 theirs.append(fill(small_disk))
 
         said = refused(lambda heard=heard: installer(root, heard).install(pack))
-        assert "is full: make some room" in said, stage
+        assert "is full: free up some space" in said, stage
         assert theirs and place.current(root).current == ""
         theirs[0].unlink()
     asked = len(host.asked)
@@ -153,4 +153,4 @@ def test_a_disk_that_became_read_only_says_so(small_disk: Path, tmp_path: Path) 
     folder = write_out(files, tmp_path / "stick")
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     said = refused(lambda: installer(small_disk / "packs").install(signed(files), folder))
-    assert "cannot be written" in said and "SHOAL_PACKS" in said
+    assert "can't be written" in said and "SHOAL_PACKS" in said

@@ -34,13 +34,13 @@ def test_a_signed_manifest_is_read(files: dict[str, bytes]) -> None:
 def test_only_the_makers_are_believed(files: dict[str, bytes]) -> None:
     raw, signature = encoded(plain(files))
     stranger = nacl.signing.SigningKey(b"s" * 32)
-    assert "not signed" in refused(plain(files), key=stranger)
+    assert "isn't signed" in refused(plain(files), key=stranger)
     for wrong in (b"", b"zz", b"\xff" * 40, signature[:-3], signature + b"00", b"00" * 64):
-        with pytest.raises(PackError, match="not signed"):
+        with pytest.raises(PackError, match="isn't signed"):
             manifest.read(raw, wrong, KEYS)
-    with pytest.raises(PackError, match="not signed"):
+    with pytest.raises(PackError, match="isn't signed"):
         manifest.read(raw + b" ", signature, KEYS)
-    with pytest.raises(PackError, match="not signed"):
+    with pytest.raises(PackError, match="isn't signed"):
         manifest.read(raw, signature, ())
 
 
@@ -94,14 +94,14 @@ HOSTILE_WHEELS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("changed", HOSTILE, ids=str)
 def test_nothing_hostile_passes_even_when_signed(files: dict[str, bytes], changed: dict[str, Any]) -> None:
-    assert "cannot be understood" in refused(plain(files, **changed))
+    assert "can't be understood" in refused(plain(files, **changed))
 
 
 @pytest.mark.parametrize("changed", HOSTILE_WHEELS, ids=str)
 def test_no_hostile_wheel_passes(files: dict[str, bytes], changed: dict[str, Any]) -> None:
     content = plain(files)
     content["wheels"][0].update(changed)
-    assert "cannot be understood" in refused(content)
+    assert "can't be understood" in refused(content)
 
 
 def test_no_package_comes_twice_but_one_for_each_python(files: dict[str, bytes]) -> None:
@@ -118,7 +118,7 @@ def test_no_package_comes_twice_but_one_for_each_python(files: dict[str, bytes])
 def test_a_manifest_has_an_end() -> None:
     with pytest.raises(PackError, match="bytes"):
         manifest.read(b" " * (manifest.MANIFEST + 1), b"", KEYS)
-    assert "cannot be understood" in refused({"kind": 1})
+    assert "can't be understood" in refused({"kind": 1})
 
 
 def test_a_pack_for_another_computer_is_refused(
@@ -139,7 +139,7 @@ def test_whom_to_believe_comes_with_the_build(tmp_path: Path) -> None:
     with pytest.raises(PackError, match="comes without engine packs"):
         manifest.trust(tmp_path / "packs.json")
     (tmp_path / "packs.json").write_text('{"keys": ["zz"]}')
-    with pytest.raises(PackError, match="cannot be read"):
+    with pytest.raises(PackError, match="can't be read"):
         manifest.trust(tmp_path / "packs.json")
     (tmp_path / "packs.json").write_bytes(msgspec.json.encode({"keys": KEYS, "manifests": {"cpu": "x"}}))
     assert manifest.trust(tmp_path / "packs.json").keys == KEYS

@@ -127,8 +127,8 @@ HOSTILE: list[tuple[str, dict[str, Any]]] = [
     ("no wheel may hold", {"files": {"C:evil.py": b""}}),
     ("no wheel may hold", {"files": {"odd-1.0.data/data/../../evil": b""}}),
     ("no wheel may hold", {"files": {"odd/link": b"/etc"}, "modes": {"odd/link": stat.S_IFLNK | 0o777}}),
-    ("not what its name says", {"files": {"other-1.0.dist-info/WHEEL": b"Wheel-Version: 1.0\n"}}),
-    ("not what its name says", {"files": {"odd-1.0.dist-info/WHEEL": b"Wheel-Version: 2.0\n"}}),
+    ("isn't what its name says", {"files": {"other-1.0.dist-info/WHEEL": b"Wheel-Version: 1.0\n"}}),
+    ("isn't what its name says", {"files": {"odd-1.0.dist-info/WHEEL": b"Wheel-Version: 2.0\n"}}),
     ("is damaged", {"without": ("odd-1.0.dist-info/WHEEL",)}),
     ("is damaged", {"without": ("odd-1.0.dist-info/RECORD",)}),
 ]

@@ -53,6 +53,21 @@ def shoal(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str
     )  # fmt: skip
 
 
+@contextmanager
+def typing(text: str) -> Iterator[None]:
+    """This process's standard input."""
+    kept, (read, write) = os.dup(0), os.pipe()
+    os.write(write, text.encode())
+    os.close(write)
+    os.dup2(read, 0)
+    os.close(read)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
+
+
 def wrong(*arguments: str, typed: str = "") -> str:
     """What a command says that ends with exit code 2, in this process: there are many of them."""
     said, out = io.StringIO(), io.StringIO()
@@ -62,11 +77,12 @@ def wrong(*arguments: str, typed: str = "") -> str:
         contextlib.redirect_stdout(out),
     ):
         patch.delenv("SHOAL_PRIVATE", raising=False)
-        patch.setattr(sys, "stdin", io.StringIO(typed))
-        try:
-            code = main(list(arguments))
-        except SystemExit as end:
-            code = int(end.code or 0)
+        patch.setattr(sys, "stdin", io.StringIO())
+        with typing(typed):
+            try:
+                code = main(list(arguments))
+            except SystemExit as end:
+                code = int(end.code or 0)
     assert (code, out.getvalue()) == (2, ""), said.getvalue()
     return said.getvalue()
 
@@ -159,7 +175,7 @@ def test_six_words_open_a_private_relay_and_stay_out_of_sight() -> None:
             assert code(greet(joining(private, one.invite))) == "welcome"
             assert code(greet(one.invite)) == Code.RESTRICTED
             stranger = greet(joining(unlock(f"a1.{'0' * 64}"), one.invite))
-            assert isinstance(stranger, Ended) and "lets nobody in with these words" in stranger.sentence
+            assert isinstance(stranger, Ended) and "lets no one in with these words" in stranger.sentence
             command = Path(f"/proc/{one.process.pid}/cmdline")
             listed = command.read_text() if command.exists() else ""
             for text in (listed, one.end(), json.dumps(one.first)):

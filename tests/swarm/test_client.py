@@ -7,9 +7,10 @@ import ssl
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 import trustme
 from aiohttp import web
@@ -103,7 +104,7 @@ def test_offline_first_then_nothing_is_lost(relay: Relay, tmp_path: Path) -> Non
             assert (ann.status.waiting, ann.status.held) == (40, 0)
             assert await ann.sample(8) is None
             await until(lambda: links)
-            assert links[0].state == "refused" and "cannot be reached" in links[0].sentence
+            assert links[0].state == "refused" and "can't be reached" in links[0].sentence
             assert ann.status.next_try_s is not None
         relay.start()
         async with running(tmp_path, [relay.url]) as (ann, _):
@@ -245,7 +246,7 @@ def test_through_the_systems_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             tunnels.refuse = True
             async with running(tmp_path, [url], tls=trusting) as (ann, links):
                 await until(lambda: links)
-                assert "proxy does not let" in links[0].sentence
+                assert "proxy doesn't let" in links[0].sentence
             monkeypatch.setenv("NO_PROXY", "localhost")
             async with running(tmp_path, [url], tls=trusting) as (ann, _):
                 await until(lambda: ann.status.connected)
@@ -531,9 +532,7 @@ def test_stopping_never_waits_for_work(tmp_path: Path) -> None:
     asyncio.run(asyncio.wait_for(story(), PATIENCE_S))
 
 
-def test_groups_of_a_swarm_that_was_left_trouble_no_relay(tmp_path: Path) -> None:
-    heard: list[str] = []
-
+def accepting(heard: list[str]) -> Callable[[Visitor], Awaitable[None]]:
     async def honest(visitor: Visitor) -> None:
         await visitor.welcome()
         while True:
@@ -542,14 +541,59 @@ def test_groups_of_a_swarm_that_was_left_trouble_no_relay(tmp_path: Path) -> Non
                 heard.append(message.id)
                 await visitor.say(Ok(id=message.id, code=Code.ACCEPTED, time_ms=1))
 
+    return honest
+
+
+def test_groups_of_a_swarm_that_was_left_trouble_no_relay(tmp_path: Path) -> None:
+    heard: list[str] = []
+
     async def story() -> None:
         async with running(tmp_path, [Invite(url=NOBODY, swarm="old-swarm")]) as (ann, _):
             ann.publish(group(), (1, 0))
             assert ann.status.waiting == 1
-        async with lying_relay(honest) as url, running(tmp_path, [url]) as (ann, _):
+        async with lying_relay(accepting(heard)) as url, running(tmp_path, [url]) as (ann, _):
             ann.publish(group(1), (1, 0))
             await until(lambda: ann.status.waiting == 0 and ann.status.acknowledged == 1)
             assert ann.status.refused == 1 and len(heard) == 1
+
+    asyncio.run(story())
+
+
+def test_groups_of_an_older_version_are_left_behind_and_the_others_go_out(tmp_path: Path) -> None:
+    """A relay would ask for them again and again, and nothing behind them would ever leave."""
+    heard: list[str] = []
+
+    async def story() -> None:
+        old = msgspec.structs.replace(group().coordinates, version="0.1.25/1")
+        async with running(tmp_path, [Invite(url=NOBODY, swarm="shoal")]) as (ann, _):
+            ann.publish(msgspec.structs.replace(group(), coordinates=old), (1, 0))
+            assert ann.status.waiting == 1
+        async with lying_relay(accepting(heard)) as url, running(tmp_path, [url]) as (ann, _):
+            ann.publish(group(1), (1, 0))
+            await until(lambda: ann.status.waiting == 0 and ann.status.acknowledged == 1)
+            assert ann.status.refused == 1 and len(heard) == 1
+
+    asyncio.run(story())
+
+
+def test_a_relay_of_another_version_is_told_in_a_sentence_and_the_groups_wait(tmp_path: Path) -> None:
+    async def other(visitor: Visitor) -> None:
+        await visitor.welcome()
+        while True:
+            message = await visitor.hear()
+            if isinstance(message, Pub):
+                said = "This relay speaks questions of version 0.1.25/1."
+                await visitor.say(Ok(id=message.id, code=Code.UNSUPPORTED, msg=said, time_ms=1))
+
+    async def story() -> None:
+        async with lying_relay(other) as url, running(tmp_path, [url]) as (ann, links):
+            ann.publish(group(1), (1, 0))
+            await until(lambda: len(links) == 2)
+            assert [link.state for link in links] == ["connected", "connected"]
+            assert "is of another version of Shoal" in ann.status.sentence
+            assert "update the older of the two" in ann.status.sentence
+            assert ann.status.sentence.endswith("This relay speaks questions of version 0.1.25/1.")
+            assert ann.status.waiting == 1 and ann.status.connected
 
     asyncio.run(story())
 
@@ -577,7 +621,7 @@ def test_a_relay_that_sends_elsewhere_is_not_followed(tmp_path: Path, status: in
         url = f"ws://127.0.0.1:{relay.sockets[0].getsockname()[1]}/v1/ws"
         async with private, relay, running(tmp_path, [url]) as (_, links):
             await until(lambda: links)
-            assert links[0].state == "refused" and "not followed" in links[0].sentence
+            assert links[0].state == "refused" and "isn't followed" in links[0].sentence
             await until(lambda: len(asked) > 1, "it is asked again")
         assert not heads, "nobody else was asked"
         agents = [line for line in asked[0].splitlines() if line.lower().startswith("user-agent:")]
@@ -616,7 +660,7 @@ def test_what_is_no_relay_is_told_in_a_sentence(tmp_path: Path) -> None:
         await site.start()
         base = f"ws://127.0.0.1:{runner.addresses[0][1]}"
         for url, words, least in (
-            (f"{base}/busy", "lets nobody in", 40),
+            (f"{base}/busy", "lets no one in", 40),
             (f"{base}/page", "There is no relay", 0),
             ("ws://nobody.invalid/v1/ws", "no computer called nobody.invalid", 0),
         ):

@@ -170,7 +170,7 @@ def test_a_damaged_file_is_kept_aside_and_the_words_are_named(tmp_path: Path, co
     assert aside.read_bytes() == content and kind(aside.name) is not None
     assert mine.name in found.note and aside.name in found.note and "identity restore" in found.note
     again = opened(tmp_path, None)
-    assert again.where == Where.MEMORY and f"{file} is not there" in again.note
+    assert again.where == Where.MEMORY and f"{file} isn't there" in again.note
     asyncio.run(keep(Identity.from_words(mine.words()), tmp_path, find=lambda: None))
     assert opened(tmp_path, None).identity == mine
 
@@ -285,7 +285,7 @@ def test_patience_ends(tmp_path: Path) -> None:
 
     found = asyncio.run(open_identity(tmp_path, find=Silent, patience_s=0.01))
     release.set()
-    assert found.where == Where.PLAIN and "did not answer" in found.note
+    assert found.where == Where.PLAIN and "didn't answer" in found.note
 
 
 def test_a_process_ends_though_the_keyring_still_waits(tmp_path: Path) -> None:
@@ -335,7 +335,7 @@ def test_a_key_in_a_file_needs_its_passphrase(tmp_path: Path) -> None:
     assert made.where == Where.FILE
     with pytest.raises(PassphraseNeeded, match=made.identity.name):
         opened(tmp_path, Ring())
-    with pytest.raises(IdentityError, match="does not open"):
+    with pytest.raises(IdentityError, match="doesn't open"):
         opened(tmp_path, None, "wrong horse!")
     assert opened(tmp_path, None, "correct horse").identity.seed() == made.identity.seed()
     for secret in (made.identity.seed(), made.identity.seed().hex().encode(), b"correct horse"):

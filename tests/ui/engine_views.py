@@ -47,15 +47,15 @@ FETCHING = Doing(
     left_s=15.0,
 )
 TROUBLES = {
-    "no network": "files.example.org cannot be reached: check the network connection, then try again; what has "
-    "come is kept.",
+    "no network": "files.example.org can't be reached: check the network connection, "
+    "then try again. Nothing is lost.",
     "login": "The proxy asks for a name and a password: put them into its address "
     "(HTTPS_PROXY=http://name:password@proxy:port), then try again.",
     "full": f"The engine for processors needs 1.7 GB on the disk that holds {FOLDER}, and 0.4 GB are free: "
     "make some room, or name another folder with SHOAL_PACKS, then try again.",
-    "read-only": f"{FOLDER} cannot be written (Permission denied): make that folder yours to write, or name "
+    "read-only": f"{FOLDER} can't be written (Permission denied): make that folder yours to write, or name "
     "another one with SHOAL_PACKS, then try again.",
-    "signature": "The manifest is not signed by the makers of this Shoal, so nothing was installed: take the "
+    "signature": "The manifest isn't signed by the makers of this Shoal, so nothing was installed: take the "
     "one that belongs to this version.",
 }
 
@@ -112,8 +112,8 @@ def later() -> dict[str, EnginePack]:
         there=True, named=True, standing=standing(change(CPU, version="0.1.0"), CUDA, packs=(USED, BEFORE))
     )
     said = (
-        "The engine is in place but does not load (ModuleNotFoundError: No module named 'torch'): repair it "
-        "with shoal pack repair, or install it anew."
+        "The engine is in place but doesn't load (ModuleNotFoundError: No module named 'torch'): repair it "
+        "with shoal pack repair, or install it again."
     )
     return {
         "whole": whole,

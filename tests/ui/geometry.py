@@ -19,12 +19,23 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
     QScrollArea,
     QSlider,
+    QTextEdit,
     QWidget,
 )
 
 from app.ui.widgets.pieces import Elided
 
-CONTROLS = (QAbstractButton, QAbstractItemView, QAbstractSpinBox, QComboBox, QLineEdit, QPlainTextEdit, QSlider)
+CONTROLS = (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSpinBox,
+    QComboBox,
+    QLineEdit,
+    QPlainTextEdit,
+    QSlider,
+    QTextEdit,
+)
+_NO_ROLES = (QAccessible.Role.NoRole, QAccessible.Role.Client, QAccessible.Role.Window)
 
 
 def faults(window: QWidget) -> list[str]:
@@ -32,7 +43,7 @@ def faults(window: QWidget) -> list[str]:
     found = []
     reached = set(_focus_chain(window))
     for widget in window.findChildren(QWidget):
-        if not widget.isVisible() or _inner(widget):
+        if not widget.isVisible() or inner(widget):
             continue
         if isinstance(widget, CONTROLS):
             if (where := _outside(widget, window)) is not None:
@@ -42,12 +53,14 @@ def faults(window: QWidget) -> list[str]:
             seen = QAccessible.queryAccessibleInterface(widget)
             if seen is None or not seen.text(QAccessible.Text.Name):
                 found.append(f"{_told(widget)} has no name")
+            elif seen.role() in _NO_ROLES:
+                found.append(f"{_told(widget)} has no role")
         if (need := _missing(widget)) is not None:
             found.append(f"{_told(widget)} is cut: {need}")
     return found
 
 
-def _inner(widget: QWidget) -> bool:
+def inner(widget: QWidget) -> bool:
     """A part that belongs to another control: the line of a spin box, the list of a drop-down."""
     parent = widget.parentWidget()
     ours = widget.objectName().startswith("qt_") or isinstance(widget, QHeaderView)
@@ -79,15 +92,13 @@ def _outside(widget: QWidget, window: QWidget) -> str | None:
 
 
 def _focus_chain(window: QWidget) -> Iterator[QWidget]:
-    at = window
-    while True:
+    """Who is in it: every widget of a window that takes the focus by Tab, or whoever stands for it. Asking each
+    for its next one would be shorter, but PySide takes the one for the other's part, and it goes with it."""
+    for at in window.findChildren(QWidget):
         if at.focusPolicy() & Qt.FocusPolicy.TabFocus:
             yield at
         if (proxy := at.focusProxy()) is not None:
             yield proxy
-        at = at.nextInFocusChain()
-        if at is window:
-            return
 
 
 def _by_arrows(widget: QWidget, reached: set[QWidget]) -> bool:

@@ -27,9 +27,13 @@ def actions(folder: Path) -> Actions:
     return Actions(
         start=lambda: None,
         insist=lambda: None,
+        contribute=lambda _: None,
+        show_round=lambda _: None,
+        reopen=lambda: None,
         join_private=lambda _: None,
         want_questions=lambda _: None,
         show_rule=lambda _: None,
+        show_help=lambda _: None,
         show_family=lambda _: None,
         pause=lambda: None,
         snooze=lambda _: None,
@@ -61,7 +65,7 @@ def scenes(home: Path | None) -> list[tuple[str, str, View]]:
         alone = views.recorded(home)
     made = [
         (key, key, together if key in ("live", "swarm", "privacy") else alone)
-        for key in ("overview", "live", "skills", "swarm", "history", "privacy", "settings")
+        for key in ("overview", "live", "skills", "swarm", "history", "privacy", "settings", "help")
     ]
     made += [
         ("welcome", "overview", View(home="/home/ada/.local/share/shoal")),

@@ -110,7 +110,7 @@ def test_the_curve_is_told_in_words_and_exported_as_it_is(qtbot: QtBot, light: T
     qtbot.addWidget(curve)
     curve.show_view(views.learning())
     said = curve.chart.accessibleName()
-    assert said.startswith("Held-out questions solved: 5") and "at round 160" in said and "17 points" in said
+    assert said.startswith("New puzzles solved: 5") and "at round 160" in said and "17 points" in said
     curve._slider.setValue(5)
     rows = list(csv.DictReader(io.StringIO(curve.csv())))
     assert len(rows) == 17 and float(rows[-1]["pass_at_1"]) == views.learning().curve[-1].share
@@ -124,4 +124,4 @@ def test_the_curve_is_told_in_words_and_exported_as_it_is(qtbot: QtBot, light: T
         "answered",
         "seconds",
     }
-    assert "Training answers right" in curve.chart.accessibleName()
+    assert "Practice answers right" in curve.chart.accessibleName()

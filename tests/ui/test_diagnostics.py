@@ -146,7 +146,7 @@ def test_all_is_shown_before_it_is_saved_and_saved_as_shown(
         dialog._names.setCurrentRow(at)
         shown[dialog._names.item(at).text()] = dialog._text.toPlainText()
     dialog.save(tmp_path / "nowhere" / "x.zip")
-    assert "cannot be written" in dialog._said.text()
+    assert "can't be written" in dialog._said.text()
     dialog.save(tmp_path / "x.zip")
     assert "Saved as" in dialog._said.text() and not list(tmp_path.glob(".x.zip*"))
     with zipfile.ZipFile(tmp_path / "x.zip") as archive:

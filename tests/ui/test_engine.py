@@ -107,16 +107,16 @@ def test_learning_alone_waits_for_the_engine_and_then_begins(
     assert "First the engine is installed: 296.9 MB, once." in texts(one)
     shown(one)["Learn alone"].click()
     said = texts(one)
-    assert asked == [] and "Step 2 of 4" in said and "296.9 MB" in said and "58.3 GB are free" in said
+    assert asked == [] and "Step 2 of 4" in said and "296.9 MB" in said and "58.3 GB free" in said
     shown(one)["Install the engine"].click()
     assert asked == [("install", "cpu", "")]
     one.show_view(View(pack=first["fetching"]))
     assert "29 %" in texts(
         one
-    ) and "Fetching it: 112.0 MB of 296.9 MB, 12.4 MB a second, about 15 s left" in texts(one)
+    ) and "Downloading: 112.0 MB of 296.9 MB, 12.4 MB a second, about 15 s left" in texts(one)
     shown(one)["Cancel"].click()
     one.show_view(View(pack=first["begun"]))
-    assert "Go on installing" in shown(one) and "112.0 MB are here already" in texts(one)
+    assert "Resume installation" in shown(one) and "112.0 MB already here" in texts(one)
     one.show_view(View(pack=EnginePack(there=True)))
     assert asked[1:] == [("cancel",), ("learn", "alone")]
 
@@ -170,7 +170,7 @@ def test_every_failure_has_its_sentence_and_a_way_on(
     for part in engine_views.TROUBLES[trouble].split(": ")[0].split(", "):
         assert part in said
     assert "SHOAL_PACKS" not in said, "there is a button for that"
-    for name in ("Retry", "Choose a folder with the engine …", "Put it elsewhere …"):
+    for name in ("Retry", "From a folder …", "Other place …"):
         shown(one)[name].click()
     assert asked == [("retry",), ("install", "", "/media/stick"), ("put_elsewhere", "/media/stick")]
 
@@ -181,9 +181,9 @@ def test_an_engine_that_is_gone_or_broken_is_told_in_the_place_of_learning(
     one, later = page(qtbot, light, asking(actions, asked)), engine_views.later()
     one.show_view(msgspec.structs.replace(views.failed(), pack=later["gone"]))
     assert "The engine is missing" in texts(one) and "Try again" not in shown(one)
-    shown(one)["Install the engine anew"].click()
+    shown(one)["Reinstall the engine"].click()
     one.show_view(msgspec.structs.replace(views.failed(), pack=later["broken"]))
-    assert "does not work any more" in texts(one)
+    assert "doesn't work any more" in texts(one)
     shown(one)["Repair"].click()
     assert asked == [("install", "cpu", ""), ("repair",)]
     one.show_view(msgspec.structs.replace(views.failed(), pack=later["whole"]))
@@ -201,7 +201,7 @@ def test_what_leaves_this_computer_is_told_also_now() -> None:
 def test_other_processes_that_need_it_say_so(monkeypatch: pytest.MonkeyPatch, engine: list[bool]) -> None:
     assert lacking() == "", "a checkout has its own"
     monkeypatch.setattr(place, "installed", lambda: True)
-    assert "overview" in lacking()
+    assert "Overview" in lacking()
     engine[0] = True
     assert lacking() == ""
 
@@ -212,7 +212,7 @@ def test_a_newer_engine_is_offered_once(
     one, later = page(qtbot, light, asking(actions, asked)), engine_views.later()
     view = msgspec.structs.replace(views.learning(), pack=later["newer"])
     one.show_view(view)
-    assert "a newer engine, 0.2.0" in texts(one) and "296.9 MB" in texts(one)
+    assert "A newer engine is available: 0.2.0" in texts(one) and "296.9 MB" in texts(one)
     shown(one)["Install it"].click()
     shown(one)["Not now"].click()
     assert asked == [("install", "cpu", ""), ("not_now", "0.2.0")]
@@ -229,9 +229,9 @@ def test_settings_say_what_is_installed(
     made.show()
     made.show_view(msgspec.structs.replace(views.learning(), pack=engine_views.later()["whole"]))
     said = texts(made._engine)
-    assert "0.1.0  ·  Python 3.11  ·  1.1 GB" in said and "Kept for going back" in said and "0.0.9" in said
+    assert "0.1.0  ·  Python 3.11  ·  1.1 GB" in said and "Previous engine, kept" in said and "0.0.9" in said
     buttons = shown(made._engine)
-    for name in ("Repair", "Go back to the one before", "Install"):
+    for name in ("Repair", "Go back to the previous one", "Install"):
         buttons[name].click()
     assert asked == [("repair",), ("rollback",), ("install", "cuda", "")]
     made._find.setText("repair")

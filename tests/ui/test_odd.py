@@ -47,27 +47,27 @@ SCENES: dict[str, tuple[View, dict[str, tuple[str, ...]]]] = {
     ),
     "no disk space": (
         failed(no_room(Path("/home/ada/.local/share/shoal"))),
-        {"overview": ("is full", "Make some room or choose another --home"), "history": ("160 rows",)},
+        {"overview": ("is full", "Free up some space or choose another --home"), "history": ("160 rows",)},
     ),
     "a node that ends at once": (
         failed(""),
         {
-            "overview": ("ended several times in a row", "Look at the log under Settings"),
+            "overview": ("keeps crashing", "look at the log in Settings"),
             "history": ("160 rows",),
         },
     ),
     "no peers": (
         views.learning(solo=False, swarm=views.swarm(0, invite="shoal://join/x")),
-        {"swarm": ("Nobody else is here yet",), "privacy": ("shoal.example.org",)},
+        {"swarm": ("No one else is here yet",), "privacy": ("shoal.example.org",)},
     ),
     "5,000 peers": (views.together(5000), {"swarm": ("5\u2009000 peers",)}),
     "no relay": (
         views.learning(solo=False, swarm=SwarmView(sentence="No relay answers. Next try in 40 s.")),
-        {"swarm": ("No relay answers.",), "privacy": ("Nothing at the moment", "No relay answers.")},
+        {"swarm": ("No relay answers.",), "privacy": ("Nothing right now", "No relay answers.")},
     ),
     "asleep for a night": (
         slept(9),
-        {"overview": (), "privacy": ("Nothing at the moment", "Next try in 4 s.")},
+        {"overview": (), "privacy": ("Nothing right now", "Next try in 4 s.")},
     ),
     "a clock that was put forward ten years": (slept(10 * 365 * 24), {"overview": ()}),
     "a clock that was put back ten years": (
@@ -85,9 +85,9 @@ SCENES: dict[str, tuple[View, dict[str, tuple[str, ...]]]] = {
     ),
     "a restart that should have been": (
         views.learning(
-            state=State.WAITING, step=None, ruling=None, reason="The learner ended", until=views.NOW - HOUR
+            state=State.WAITING, step=None, ruling=None, reason="Learning crashed", until=views.NOW - HOUR
         ),
-        {"overview": ("The learner ended. It is started again in 0 s.",)},
+        {"overview": ("Learning crashed. It restarts in 0 s.",)},
     ),
     "long names": (
         views.learning(model=LONG, recipe=LONG, home=f"/{LONG}/{LONG}", engine=None),

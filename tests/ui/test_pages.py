@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +30,7 @@ from pytestqt.qtbot import QtBot
 from app.node.preferences import SETTINGS as RULES
 from app.node.records import Probe
 from app.swarm.ledger import Message
+from app.ui.about import about
 from app.ui.choices import SETTINGS
 from app.ui.model import Family, Milestone, State, View
 from app.ui.pages.frame import Actions
@@ -42,10 +44,11 @@ from app.ui.pages.skills import Skills, since
 from app.ui.pages.swarm import SwarmPage
 from app.ui.theme import Theme
 from app.ui.widgets.curve import Curve
+from app.ui.widgets.pieces import Segments, Switch
 from app.ui.window import Window, pages
 from tests.ui import views
 
-PAGES = ("overview", "live", "skills", "swarm", "history", "models", "tryit", "privacy", "settings")
+PAGES = ("overview", "live", "skills", "swarm", "history", "models", "tryit", "privacy", "settings", "help")
 SIZES = [(1024, 640), (1180, 780), (3840, 2160)]
 
 
@@ -125,7 +128,7 @@ def test_the_overview_tells_what_happens(
     assert asked == [("learn", "alone")]
     page.show_view(views.learning())
     said = texts(page)
-    assert "answer 76 of 128, about 1 s" in said and "Round 161" in said and "points since the start" in said
+    assert "answer 76 of 128, about 1 s" in said and "Round 161" in said and "of 100 since it started" in said
     page.show_view(views.failed())
     said = texts(page)
     assert "Learning stopped" in said and "is full." in said and "Make some room" in said
@@ -154,8 +157,9 @@ def test_a_pause_says_when_it_ends(qtbot: QtBot, light: Theme, actions: Actions,
     button = shown(page)["Resume"]
     button.setFocus()
     qtbot.keyClick(button, Qt.Key.Key_Space)
-    qtbot.mouseClick(shown(page)["Contribute when idle"], Qt.MouseButton.LeftButton)
-    assert asked == ["start", "start"]
+    assert shown(page)["Learn while I'm away"].isChecked(), "a pause ends, the wish stays"
+    qtbot.mouseClick(shown(page)["Learn while I'm away"], Qt.MouseButton.LeftButton)
+    assert asked == ["start", ("contribute", False)]
     page.show_view(views.odd()["at rest"])
     assert "Shoal waits until you start it." in texts(page) and "Start learning" in shown(page)
 
@@ -170,7 +174,7 @@ def test_a_first_look_at_a_model_can_be_cancelled(
     settle(qtbot, page)
     said = texts(page)
     assert "First look" in said and "finding where to begin, answer 40 of 160, about 52 s" in said
-    assert "once for each model" in said and "Pause" not in shown(page)
+    assert "once per model" in said and "Pause" not in shown(page)
     assert page._now._bar.value() == 40 and page._now._bar.maximum() == 160
     qtbot.mouseClick(shown(page)["Cancel"], Qt.MouseButton.LeftButton)
     assert asked == ["pause"]
@@ -185,10 +189,10 @@ def test_skills_say_how_it_speaks(qtbot: QtBot, light: Theme, actions: Actions) 
     assert "speaks" not in texts(page)
     last = Probe(round=9, share=0.5, stderr=0.03, everyday=10.2, everyday_before=10.0)
     page.show_view(views.learning(curve=(last,)))
-    assert "It speaks as well as before: everyday replies surprise it 2 % more." in texts(page)
+    assert "It speaks as well as before. Everyday replies surprise it 2 % more." in texts(page)
     last = Probe(round=9, share=0.5, stderr=0.03, everyday=13.0, everyday_before=10.0)
     page.show_view(views.learning(curve=(last,)))
-    assert "It is losing everyday language: everyday replies surprise it 30 % more." in texts(page)
+    assert "It is losing everyday language. Everyday replies surprise it 30 % more." in texts(page)
 
 
 def test_the_same_sentence_is_everywhere(window: Window) -> None:
@@ -209,11 +213,11 @@ def test_switches_and_the_dial_change_the_rules(
     page.show_view(views.odd()["in use"])
     settle(qtbot, page)
     said = shown(page)
-    assert said["Contribute when idle"].isChecked() and not said["Also while I use this computer"].isChecked()
+    assert said["Learn while I'm away"].isChecked() and not said["Also while I use this computer"].isChecked()
     qtbot.mouseClick(said["Also while I use this computer"], Qt.MouseButton.LeftButton)
     qtbot.mouseClick(said["Quiet"], Qt.MouseButton.LeftButton)
-    qtbot.mouseClick(said["Contribute when idle"], Qt.MouseButton.LeftButton)
-    assert asked == [("contribute_when_idle", False), ("dial", "quiet"), "pause"]
+    qtbot.mouseClick(said["Learn while I'm away"], Qt.MouseButton.LeftButton)
+    assert asked == [("contribute_when_idle", False), ("dial", "quiet"), ("contribute", False)]
 
 
 def test_every_rule_has_its_line_and_takes_only_what_can_be(
@@ -232,7 +236,7 @@ def test_every_rule_has_its_line_and_takes_only_what_can_be(
     hours.editingFinished.emit()
     assert asked == [("hours", "mon-fri 22:00-07:00")]
     page.show_view(views.learning(rules={**views.DEFAULTS, "on_battery": True, "idle_s": 42, "cpu_limit": 60}))
-    assert lines["on_battery"].findChild(QAbstractButton).isChecked()
+    assert lines["on_battery"].findChild(Switch).isChecked()
     assert lines["idle_s"].findChild(QComboBox).currentText() == "42 s"
     assert lines["cpu_limit"].findChild(QSpinBox).text() == "60 %"
     assert asked == [("hours", "mon-fri 22:00-07:00")], "what comes from elsewhere is not sent back"
@@ -262,7 +266,7 @@ def test_hours_are_painted_by_pointer_and_by_keyboard(
     qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=at(-1, 12))
     assert asked[-1] == ("hours", "mon-sun 12:00-13:00, mon-fri 22:00-24:00")
     qtbot.mouseClick(shown(editor)["Clear"], Qt.MouseButton.LeftButton)
-    assert asked[-1] == ("hours", "") and "at any time" in texts(editor)
+    assert asked[-1] == ("hours", "") and "learn any time" in texts(editor)
 
     grid.setFocus()
     grid.at = (1, 0)
@@ -287,7 +291,7 @@ def test_an_unclear_change_is_called_unclear(qtbot: QtBot, light: Theme, actions
     curve = views.rising(10)
     page.show()
     page.show_view(views.learning(10, curve=(curve[0], views.msgspec.structs.replace(curve[0], round=10))))
-    assert "no clear change yet" in texts(page)
+    assert "too early to tell" in texts(page)
 
 
 def test_live_filters_and_keeps_what_is_looked_at(qtbot: QtBot, light: Theme, actions: Actions) -> None:
@@ -344,7 +348,7 @@ def test_alone_one_joins_by_an_invite_and_a_wrong_one_is_refused(
     address = next(one for one in page.findChildren(QLineEdit) if one.isVisible())
     address.setText("http://nowhere")
     qtbot.keyClick(address, Qt.Key.Key_Return)
-    assert asked == [] and "browsers" in texts(page)
+    assert asked == [] and "web page" in texts(page)
     address.setText("ws://192.168.1.7:8777")
     qtbot.keyClick(address, Qt.Key.Key_Return)
     assert asked == [("join", "ws://192.168.1.7:8777")]
@@ -380,7 +384,7 @@ def test_a_history_that_cannot_be_written_says_so(
     page = History(light, actions)
     qtbot.addWidget(page)
     page.show_view(views.learning())
-    for name, said in (("no/such/folder.csv", "cannot be written"), ("rounds.csv", "Saved as")):
+    for name, said in (("no/such/folder.csv", "can't be written"), ("rounds.csv", "Saved as")):
         chosen = str(tmp_path / name)
         monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, chosen=chosen: (chosen, ""))
         page._save("csv")
@@ -413,10 +417,10 @@ def test_the_privacy_page_says_what_leaves_and_stops_it(
     switch.click()
     assert asked == ["alone"]
     page.show_view(views.msgspec.structs.replace(together, state=State.PAUSED, ruling=None))
-    assert "Nothing at the moment" in texts(page)
+    assert "Nothing right now" in texts(page)
     lost = views.swarm(0, connected=False, sentence="Next try in 8 s.")
     page.show_view(views.learning(solo=False, swarm=lost))
-    assert "Nothing at the moment" in texts(page) and "Next try in 8 s." in texts(page)
+    assert "Nothing right now" in texts(page) and "Next try in 8 s." in texts(page)
 
 
 def test_settings_are_found_by_words_that_are_not_on_them(
@@ -436,7 +440,7 @@ def test_settings_are_found_by_words_that_are_not_on_them(
     )
     assert asked == [("theme", "dark")] and actions.choices["theme"] == "dark"
     page._find.setText("xyzzy")
-    assert "No setting of that name" in texts(page)
+    assert "No such setting" in texts(page)
 
 
 def test_pages_are_reached_by_keyboard_alone(qtbot: QtBot, light: Theme, actions: Actions) -> None:
@@ -445,13 +449,34 @@ def test_pages_are_reached_by_keyboard_alone(qtbot: QtBot, light: Theme, actions
     window.show()
     with qtbot.waitActive(window, timeout=30_000):
         window.activateWindow()
-    for at, page in enumerate(PAGES, start=1):
+    for at, page in enumerate(PAGES[:9], start=1):
         qtbot.keyClick(window, getattr(Qt.Key, f"Key_{at}"), Qt.KeyboardModifier.ControlModifier)
         assert window.page == page
+    qtbot.keyClick(window, Qt.Key.Key_F1)
+    assert window.page == PAGES[-1]
     place = window._sidebar._group.button(0)
+    window.go(PAGES[-1])
     place.setFocus()
     qtbot.keyClick(place, Qt.Key.Key_Down)
     assert window.page == "overview", "after the last page comes the first"
+
+
+def test_a_page_that_keeps_nothing_is_let_go_and_made_anew(
+    qtbot: QtBot, light: Theme, actions: Actions
+) -> None:
+    window = Window(light, actions)
+    qtbot.addWidget(window)
+    window.show()
+    kept = {}
+    for page in ("live", "settings", "help", "skills", "overview"):
+        window.go(page)
+        kept[page] = window._pages[page]
+    assert set(window._pages) == {"overview", "live"}
+    qtbot.waitUntil(lambda: window._stack.count() == 2)
+    window.go("settings")
+    assert window._pages["settings"] is not kept["settings"]
+    window.go("live")
+    assert window._pages["live"] is kept["live"], "the place in the list is still there"
 
 
 def test_only_the_page_in_sight_is_made(qtbot: QtBot, light: Theme, actions: Actions) -> None:
@@ -507,7 +532,7 @@ def test_a_skill_leads_to_its_answers(window: Window, qtbot: QtBot) -> None:
 
 def test_a_level_that_was_lost_again_is_not_called_reached_now() -> None:
     family = Family(name="gcd", title="GCD", level=1, levels=4, milestones=(Milestone(level=2, at=views.NOW),))
-    assert since(family).startswith("Reached level 3 on ")
+    assert since(family).startswith("Level 2 now, reached 3 on ")
 
 
 def test_a_picture_of_the_curve_says_whose_it_is_and_saving_says_so(
@@ -524,7 +549,7 @@ def test_a_picture_of_the_curve_says_whose_it_is_and_saving_says_so(
     assert len(written) > 20, "mark, title and facts stand above the curve"
     for path, said in (
         (tmp_path / "a.png", "Saved: a.png"),
-        (tmp_path / "no" / "b.png", "Could not save b.png."),
+        (tmp_path / "no" / "b.png", "b.png couldn't be saved."),
     ):
         monkeypatch.setattr(curve, "_ask", lambda *_, path=path: path)
         curve._save_png()
@@ -541,3 +566,91 @@ def test_keys_lead_to_settings_and_search(window: Window, qtbot: QtBot) -> None:
     assert window.page == "settings"
     window._search()
     assert isinstance(window.focusWidget(), QLineEdit)
+
+
+def test_a_row_of_the_history_opens_what_is_behind_it(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
+    page = History(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_view(views.learning())
+    settle(qtbot, page)
+    table = page._tables["rounds"]
+    place = table.visualRect(table.rows.index(3, 1)).center()
+    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert asked == [("round", table.rows.shown[3].round)]
+    table.selectRow(5)
+    qtbot.keyClick(table, Qt.Key.Key_Return)
+    assert asked[-1] == ("round", table.rows.shown[5].round)
+    page._which.choose("runs")
+    page._choose("runs")
+    run = page._tables["runs"].rows.shown[0]
+    page._tables["runs"].selectRow(0)
+    qtbot.keyClick(page._tables["runs"], Qt.Key.Key_Return)
+    assert page._which.value == "rounds" and len(asked) == 2
+    assert table.rows.shown[table.currentIndex().row()].run == run.run
+
+
+def test_live_shows_one_round_and_finds_back_to_all(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    page = Live(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    view = views.learning()
+    page.show_view(view)
+    settle(qtbot, page)
+    assert not page._only.isVisible()
+    round_ = view.groups[-1].round
+    page.show_round(round_)
+    there = {page._groups.group(page._groups.index(at)).round for at in range(page._groups.rowCount())}
+    assert there == {round_} and page._only.isVisible()
+    qtbot.mouseClick(page._only, Qt.MouseButton.LeftButton)
+    assert page._groups.rowCount() == len(view.groups) and not page._only.isVisible()
+    page.show_round(10**6)
+    assert "These answers are gone" in texts(page)
+    qtbot.mouseClick(shown(page)["Show everything"], Qt.MouseButton.LeftButton)
+    assert page._groups.rowCount() == len(view.groups)
+
+
+def test_another_language_offers_to_reopen(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
+    page = SettingsPage(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_view(views.learning())
+    settle(qtbot, page)
+    line = next(line for line in page.findChildren(SettingRow) if line.key == "language")
+    assert "Reopen now" not in shown(line)
+    qtbot.mouseClick(shown(line)["Deutsch"], Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(shown(line)["Reopen now"], Qt.MouseButton.LeftButton)
+    assert asked == [("language", "de"), "reopen"]
+    qtbot.mouseClick(shown(line)["Follow the system"], Qt.MouseButton.LeftButton)
+    assert "Reopen now" not in shown(line)
+
+
+def test_screen_readers_hear_what_each_control_is(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    """Qt tells a drop-down's choice as its name on Linux, so its label must say what it is."""
+    page = SettingsPage(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_view(views.learning())
+    settle(qtbot, page)
+    role = QAccessible.Role
+    seen: Counter[QAccessible.Role] = Counter()
+    for line in page.findChildren(SettingRow):
+        widget = line._editor.widget
+        heard = QAccessible.queryAccessibleInterface(widget)
+        seen[heard.role()] += 1
+        if isinstance(widget, Segments):
+            assert heard.role() == role.Grouping and heard.text(QAccessible.Text.Name)
+            assert {heard.child(at).role() for at in range(heard.childCount())} == {role.RadioButton}
+        elif isinstance(widget, QComboBox):
+            labels = [other.text(QAccessible.Text.Name) for other, how in heard.relations()]
+            assert heard.role() == role.ComboBox and widget.accessibleName() in labels
+    assert seen[role.Grouping] >= 3 and seen[role.ComboBox] >= 2 and seen[role.CheckBox] >= 5
+
+
+def test_keys_are_told() -> None:
+    said = about("/home").text
+    assert "Ctrl+P" in said and "Ctrl+F" in said and "Ctrl+," in said and "F1" in said

@@ -66,7 +66,7 @@ def test_words_that_cannot_be_kept_are_told(qtbot: QtBot, light: Theme) -> None:
     qtbot.addWidget(card)
     card.show()
     shown(card)["Make new words"].click()
-    assert "The words cannot be kept: No space left on device." in texts(card)
+    assert "The words can't be saved: No space left on device." in texts(card)
 
 
 @pytest.mark.parametrize("text", ["a", new_words(), "z" * MOST], ids=["one letter", "six words", "most"])

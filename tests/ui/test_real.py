@@ -125,7 +125,7 @@ def test_a_click_in_a_real_tray_toggles_contributing(display: str, home: Path) -
 
         def toggle(paused: bool) -> None:
             def tried() -> bool:
-                menu(display, "Down", "Down", "Return")  # Open Shoal, Contribute when idle
+                menu(display, "Down", "Down", "Return")  # Open Shoal, Learn while I'm away
                 time.sleep(3)
                 return orders.exists() and json.loads(orders.read_text())["paused"] is paused
 
@@ -158,7 +158,7 @@ def found(node, name, depth=0):
 
 for _ in range(60):
     desktop = pyatspi.Registry.getDesktop(0)
-    switch = next(filter(None, (found(desktop.getChildAtIndex(at), "Contribute when idle")
+    switch = next(filter(None, (found(desktop.getChildAtIndex(at), "Learn while I'm away")
                                 for at in range(desktop.childCount))), None)
     if switch and switch.getState().contains(pyatspi.STATE_CHECKED):
         break

@@ -135,14 +135,14 @@ def test_odd_days_have_their_sentences(qtbot: QtBot, small: tuple[App, Host], tm
     host.status = []
 
     (tmp_path / "file").touch()
-    assert "cannot be written" in failed(qtbot, app, SHOAL_PACKS=str(tmp_path / "file" / "packs"))
+    assert "can't be written" in failed(qtbot, app, SHOAL_PACKS=str(tmp_path / "file" / "packs"))
 
     host.files["cpu.json.sig"] = b"00" * 64
     assert "not signed" in failed(qtbot, app)
 
     host.offer(plain(host.files, disk=2**36))
     if shutil.disk_usage(tmp_path).free < 2**36:
-        assert "make some room" in failed(qtbot, app)
+        assert "free up some space" in failed(qtbot, app)
     assert place.python() is None and not list(app.packs.glob("cpu*"))
 
 
@@ -155,7 +155,7 @@ def test_no_network_is_told_and_a_folder_helps(qtbot: QtBot, small: tuple[App, H
         one = app.packing()
         one.install("cpu", "")
         until(qtbot, lambda: one.pack.failed, 240)
-        assert "cannot be reached" in one.pack.failed
+        assert "can't be reached" in one.pack.failed
     one.install("", str(tmp_path))  # it lies one folder below
     until(qtbot, lambda: one.pack.usable)
     assert not host.asked
@@ -221,7 +221,7 @@ def test_from_no_engine_to_learning(
             push(display, bus, "Cancel")
             wait(lambda: named(running.pid, "pack") is None, "and stops")
             host.status = [(503, {})] * 6
-            push(display, bus, "Go on installing")
+            push(display, bus, "Resume installation")
             wait(lambda: not host.status, "it tries often enough by itself")
             time.sleep(3)
             picture(display, "engine-3-retry")
@@ -239,7 +239,7 @@ def test_from_no_engine_to_learning(
                 if pack.is_dir():
                     pack.rename(tmp_path / "gone")
             worker.kill()
-            push(display, bus, "Install the engine anew")
+            push(display, bus, "Reinstall the engine")
             picture(display, "engine-5-gone")
             assert named(running.pid, "app.node.trainer") is None, "no trainer is tried again and again"
             before = rounds(app.home)

@@ -114,7 +114,7 @@ def test_from_the_first_run_to_quitting(xvfb: str, session: dict[str, str], tmp_
             picture(display, "first-3-paused")
 
             kept = rounds(tmp_path)
-            push(display, session, "Contribute when idle")
+            push(display, session, "Learn while I'm away")
             wait(lambda: rounds(tmp_path) > kept, "it goes on")
             picture(display, "first-4-resumed")
 

@@ -81,7 +81,7 @@ def test_what_leaves_is_shown_as_it_leaves_and_stops_at_once(
         qtbot.waitUntil(
             lambda: desktop.node_pid not in (0, before) and not psutil.pid_exists(before), timeout=PATIENCE_MS
         )
-        qtbot.waitUntil(lambda: "refuses to open any network" in said(page), timeout=PATIENCE_MS)
+        qtbot.waitUntil(lambda: "can't open a network" in said(page), timeout=PATIENCE_MS)
         own = psutil.Process(desktop.node_pid)
         assert "--solo" in own.cmdline() and not own.net_connections("inet")
         rounds = desktop.control.view.last_round or len(desktop.control.view.rounds)

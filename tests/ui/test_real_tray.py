@@ -151,7 +151,7 @@ def test_a_click_in_a_status_notifier_tray_toggles_contributing(xvfb: str, bus: 
             wait(lambda: "Shoal: " in str(host.property("ToolTip")), "the tool tip says why")
             orders = tmp_path / "orders.json"
             for paused in (True, False, True):
-                host.click("Contribute when idle")
+                host.click("Learn while I'm away")
                 wait(lambda paused=paused: _paused(orders) is paused, f"clicked: paused {paused}")
                 if paused:
                     wait(lambda: trainer(running.pid) is None and scorer(running.pid) is None, "it stops")
@@ -161,7 +161,7 @@ def test_a_click_in_a_status_notifier_tray_toggles_contributing(xvfb: str, bus: 
                 checked = not paused
                 wait(
                     lambda checked=checked: (
-                        bool(host.entries()["Contribute when idle"][1].get("toggle-state")) is checked
+                        bool(host.entries()["Learn while I'm away"][1].get("toggle-state")) is checked
                     ),
                     "the entry shows it",
                 )

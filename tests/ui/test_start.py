@@ -102,7 +102,7 @@ def test_an_installer_asks_the_open_window_to_end(tmp_path: Path, qtbot: QtBot) 
     command = [sys.executable, "-m", "app.cli", "window", "--quit", *home]
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
     none = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert (none.returncode, none.stderr) == (0, ""), "there is none"
+    assert (none.returncode, none.stderr) == (0, ""), "There's none"
     first, said = Single(tmp_path), []
     first.asked.connect(said.append)
     with qtbot.waitSignal(first.asked_to_end, timeout=30_000):
@@ -256,24 +256,25 @@ def test_the_tray_shows_states_by_shape_and_says_why(
     tray.show_view(views.learning())
     texts = {action.text(): action for action in tray.menu.actions()}
     assert "Nothing leaves this computer" in tray._icon.toolTip()
-    assert texts["Contribute when idle"].isChecked() and not texts["Also while I use this computer"].isChecked()
-    texts["Contribute when idle"].trigger()
+    assert texts["Learn while I'm away"].isChecked() and not texts["Also while I use this computer"].isChecked()
+    texts["Learn while I'm away"].trigger()
     texts["Also while I use this computer"].trigger()
     texts["Finish this round, then stop"].trigger()
-    for action in tray._pause.actions():
+    texts["Pause"].trigger()
+    for action in tray._longer.actions():
         action.trigger()
     snoozes = [("snooze", 3600.0), ("snooze", 10800.0), ("snooze", None)]
-    assert asked == ["pause", ("contribute_when_idle", False), "finish", *snoozes, "pause"]
+    assert asked == [("contribute", False), ("contribute_when_idle", False), "finish", "pause", *snoozes]
     tray.show_view(views.odd()["snoozed"])
     assert "Snoozed by you until Sat 22:00." in tray._icon.toolTip()
-    assert (
-        not texts["Contribute when idle"].isChecked() and not texts["Finish this round, then stop"].isVisible()
-    )
-    texts["Contribute when idle"].trigger()
+    assert texts["Learn while I'm away"].isChecked(), "a pause ends, the wish stays"
+    assert not texts["Finish this round, then stop"].isVisible() and not texts["Pause"].isVisible()
+    assert texts["Resume"].isVisible()
+    texts["Resume"].trigger()
     assert asked[-1] == "start"
     tray.show_view(views.odd()["in use"])
     assert (
-        "Taking a break while you work." in tray._icon.toolTip() and texts["Contribute when idle"].isChecked()
+        "Taking a break while you work." in tray._icon.toolTip() and texts["Learn while I'm away"].isChecked()
     )
 
 

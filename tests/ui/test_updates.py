@@ -1,4 +1,4 @@
-"""New versions of Shoal on the pages: every state says what is, and what can be done."""
+"Updates of Shoal on the pages: every state says what is, and what can be done."
 
 from __future__ import annotations
 
@@ -60,22 +60,22 @@ def ask(pressed: list[tuple[object, ...]]) -> UpdateActions:
 
 EXPECTED = {
     "checkout": ("git pull", []),
-    "never": ("Nobody has looked yet", ["Look now"]),
-    "newest": ("No newer one is known. Looked 3 h ago.", ["Look now"]),
+    "never": ("hasn't checked for updates yet", ["Check now"]),
+    "newest": ("You're up to date. Checked 3 h ago.", ["Check now"]),
     "asking": ("Asking example.org", ["Cancel"]),
-    "there": ("Version 0.2.0 is there", ["Download", "Look now"]),
+    "there": ("Version 0.2.0 is available", ["Download", "Check now"]),
     "fetching": ("12.0 MB of 50.0 MB (24 %), 2.5 MB a second, about 15 s left", ["Cancel"]),
     "waiting": ("broke off", ["Cancel"]),
-    "cut": ("cannot be reached", ["Try again", "Look now"]),
-    "fetched": ("the system asks for your password", ["Install and restart", "Look now"]),
+    "cut": ("can't be reached", ["Try again", "Check now"]),
+    "downloaded": ("the system asks for your password", ["Install and restart", "Check now"]),
     "installing": ("asks for your password, then installs it", []),
-    "by hand": ("sudo apt install", ["Copy the command", "Show the file", "Look now"]),
-    "not for this": ("not made for this kind", ["Open its page", "Look now"]),
+    "by hand": ("sudo apt install", ["Copy the command", "Show the file", "Check now"]),
+    "not for this": ("isn't made for this kind", ["Open its page", "Check now"]),
 }
 
 
 VERBS = {
-    "Look now": "check",
+    "Check now": "check",
     "Download": "fetch",
     "Try again": "fetch",
     "Install and restart": "install",
@@ -118,16 +118,16 @@ def test_the_overview_asks_once_and_tells_quietly(
     page.show_view(replaced(together, renewal=fresh, runs=()))
     assert not page._update.isVisible(), "not at the very first"
     page.show_view(replaced(together, renewal=fresh))
-    assert "Shall Shoal look for new versions?" in shown(page._update) and "example.org" in shown(page._update)
+    assert "Check for updates once a day?" in shown(page._update) and "example.org" in shown(page._update)
     click(page._update, "Yes, once a day")
     click(page._update, "No")
     page.show_view(replaced(together, renewal=replaced(fresh, undecided=False)))
     assert not page._update.isVisible()
     there = replaced(fresh, offer=OFFER)
     page.show_view(views.learning(renewal=there))
-    assert "Version 0.2.0 is there" in shown(page._update) and "keeps everything" in shown(page._update)
+    assert "Version 0.2.0 is available" in shown(page._update) and "stays" in shown(page._update)
     click(page._update, "See what is new")
-    click(page._update, "Not this one")
+    click(page._update, "Skip this one")
     assert pressed == [("decide", True), ("decide", False), ("hide", "0.2.0")] and asked == ["settings"]
     page.show_view(views.learning(renewal=replaced(there, hidden="0.2.0")))
     assert not page._update.isVisible()
@@ -146,16 +146,16 @@ def test_the_privacy_page_shows_the_request(
     page.show_view(views.learning(renewal=scenes()["newest"]))
     said = shown(page)
     assert "GET /shoal/shoal-release.json.sig HTTP/1.1" in said and "User-Agent: shoal" in said
-    assert "example.org is asked only when you press a button" in said
+    assert "Shoal asks example.org only when you press the button" in said
     page._updates._switch.click()
     assert pressed == [("decide", True)]
     wanted = replaced(scenes()["newest"], wanted=True)
     page.show_view(views.learning(renewal=wanted))
-    assert "never while Shoal learns alone" in shown(page)
+    assert "never while it learns alone" in shown(page)
     page.show_view(replaced(views.together(), renewal=wanted))
-    assert "is asked once a day" in shown(page)
+    assert "once a day while" in shown(page)
     page.show_view(views.learning(renewal=scenes()["checkout"]))
-    assert "it asks nobody" in shown(page) and "HTTP/1.1" not in shown(page)
+    assert "git pull" in shown(page) and "HTTP/1.1" not in shown(page)
 
 
 def test_settings_hold_the_card_with_its_switch(
@@ -169,7 +169,7 @@ def test_settings_hold_the_card_with_its_switch(
     page.show()
     page.show_view(views.learning(renewal=replaced(scenes()["there"], wanted=True)))
     said = shown(page)
-    assert "Look for new versions once a day" in said and "Learns faster." in said
+    assert "Check for updates once a day" in said and "Learns faster." in said
     page._find.setText("upgrade")
     assert page._updates.isVisible()
     page._find.setText("tray")

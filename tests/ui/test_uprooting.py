@@ -82,7 +82,7 @@ def test_what_cannot_be_moved_stays_and_is_said(
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
     desktop.move_data(tmp_path / "full")
-    assert "not empty" in said[0] and (home / "models" / "curve").exists() and desktop.again == []
+    assert "t empty" in said[0] and (home / "models" / "curve").exists() and desktop.again == []
 
 
 def test_a_copy_can_be_stopped(
@@ -152,8 +152,10 @@ def test_the_card_tells_sizes_and_asks_first(
     roles = QMessageBox.ButtonRole
     for role in (roles.RejectRole, roles.DestructiveRole):
         monkeypatch.setattr(QMessageBox, "exec", lambda box, role=role: choose(box, role))
-        buttons["Remove everything …"].click()
-    assert asked == ["remove"] and "3.0 MB" in said[0] and "thesis.odt, which is not Shoal's" in said[0]
+        buttons["Delete everything …"].click()
+    assert (
+        asked == ["remove"] and "3.0 MB" in said[0] and "thesis.odt (not created by Shoal; it stays)" in said[0]
+    )
     for role in (roles.RejectRole, roles.AcceptRole):
         monkeypatch.setattr(QMessageBox, "exec", lambda box, role=role: choose(box, role))
         buttons["Move …"].click()

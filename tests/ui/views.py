@@ -14,11 +14,12 @@ import msgspec
 from app.chat import messages
 from app.node import history
 from app.node.effort import EFFORTS, Dial
-from app.node.library import Library, Model, Training
+from app.node.library import Library, Model, Point, Training, Version
 from app.node.preferences import DEFAULTS
 from app.node.reasons import Reason
 from app.node.records import GroupRow, Happening, Probe, Round, Run
 from app.node.snapshot import Peer, Ruling, SwarmView
+from app.node.survey import STARTER_ABOUT
 from app.sapo.questions import Coordinates
 from app.swarm.ledger import Message
 from app.swarm.names import name
@@ -104,7 +105,7 @@ def rising(rounds: int, every: int = 10, seed: int = 1) -> tuple[Probe, ...]:
 def learning(rounds: int = 160, **fields: object) -> View:
     """A node in the middle of its work."""
     dice = random.Random(7)
-    fold = Fold(View(home="/home/ada/.local/share/shoal"))
+    fold = Fold(View(home="/home/ada/.local/share/shoal", willing=True))
     rows = []
     for at in range(1, rounds + 1):
         when = NOW - (rounds - at) * 4 - 2
@@ -148,8 +149,8 @@ def learning(rounds: int = 160, **fields: object) -> View:
                     at=NOW - 260,
                     round=rounds // 2,
                     kind="trainer_restarted",
-                    sentence="The system ended the trainer, most likely because memory ran short; "
-                    "it is started again, and round 81 is done anew.",
+                    sentence="The system ended the trainer, most likely because memory ran short. "
+                    "It restarts and plays round 81 again.",
                 ),
             ),
         )
@@ -282,16 +283,21 @@ def holdings(chosen: str = "starter", **fields: object) -> Holdings:
         Model(
             name="starter",
             title="Starter",
-            about="Comes with Shoal. Tiny: it learns within minutes on any computer.",
+            about=STARTER_ABOUT,
             installed=True,
             bytes=6_744_257,
             licence="Apache-2.0",
-            least=25_000_000,
             learning=148_000_000,
             fit=Fit(verdict=Verdict.FITS, sentence=""),
             training=Training(
-                folder="/home/ada/.local/share/shoal/models/starter-1", bytes=14_200_000, rounds=160
+                folder="/home/ada/.local/share/shoal/models/starter-1",
+                bytes=14_200_000,
+                rounds=160,
+                called="Reckoner",
+                points=(Point(round=40, solved=0.38), Point(round=120, solved=0.51)),
             ),
+            versions=(Version(id="starter-1.1", called="Old", rounds=300, solved=0.55, bytes=2_000_000),),
+            recommended=True,
         )
     ]
     for entry in entries():
@@ -306,14 +312,13 @@ def holdings(chosen: str = "starter", **fields: object) -> Holdings:
                 bytes=entry.bytes,
                 licence=entry.licence,
                 gated=entry.gated,
-                least=need.least,
                 learning=need.learning,
                 fit=fits(need, memory, 41_000_000_000),
                 partial=Partial(
                     id=entry.id,
                     have=312_000_000,
                     total=entry.bytes,
-                    sentence="huggingface.co cannot be reached: check the network and try again.",
+                    sentence="huggingface.co can't be reached: check the network and try again.",
                     running=False,
                 )
                 if "360M" in entry.id
@@ -328,6 +333,7 @@ def holdings(chosen: str = "starter", **fields: object) -> Holdings:
                 )
                 if "135M" in entry.id
                 else None,
+                round_s=9.4 if "135M" in entry.id else 20.0,
             )
         )
     orphan = Training(folder="/home/ada/.local/share/shoal/models/x-2", bytes=31_000_000, rounds=44)
@@ -428,7 +434,7 @@ def odd() -> dict[str, View]:
             state=State.WAITING,
             step=None,
             ruling=None,
-            reason="The learner ended unexpectedly",
+            reason="Learning crashed",
             until=NOW + 16,
         ),
         "clock set back": learning(safe_at=NOW + 10**6, step_since=NOW + 10**6),
@@ -475,8 +481,6 @@ FINDINGS = Findings(
     engine="torch",
     reason="PyTorch runs on this processor. No other engine is faster with a model as small as starter.",
     rounds_per_hour=1218.0,
-    memory_mb=491,
-    memory_free_mb=9600,
     engines=[Measured(name="torch", device="CPU", dtype="float32")],
 )
 

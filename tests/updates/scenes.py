@@ -55,10 +55,10 @@ def scenes() -> dict[str, Renewal]:
         ),
         "cut": made(
             **there,
-            sentence="example.org cannot be reached: check the network connection, then try again; what has "
-            "come is kept.",
+            sentence="example.org can't be reached: check the network connection, "
+            "then try again. Nothing is lost.",
         ),
-        "fetched": made(**there, fetched=True),
+        "downloaded": made(**there, fetched=True),
         "installing": made(
             **there,
             fetched=True,
@@ -68,7 +68,7 @@ def scenes() -> dict[str, Renewal]:
         "by hand": made(
             **there,
             fetched=True,
-            said="This system does not let Shoal ask for its owner's password: install it with the line below.",
+            said="This system doesn't let Shoal ask for its owner's password: install it with the line below.",
             command=command,
         ),
         "not for this": made(
@@ -77,7 +77,7 @@ def scenes() -> dict[str, Renewal]:
                 OFFER,
                 file="",
                 size=0,
-                obstacle="Version 0.2.0 is not made for this kind of installation: fetch it from "
+                obstacle="Version 0.2.0 isn't made for this kind of installation: download it from "
                 "https://example.org/shoal.",
             ),
         ),

@@ -119,14 +119,14 @@ def test_a_full_disk_is_noticed_before_and_meanwhile(
 ) -> None:
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10_000))
-    assert "make some room" in refused(host, tmp_path) and not host.asked
+    assert "free up some space" in refused(host, tmp_path) and not host.asked
     monkeypatch.undo()
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(fetch, "_write", full)
-    assert "is full: make some room" in refused(host, tmp_path)
+    assert "is full: free up some space" in refused(host, tmp_path)
 
 
 def test_it_can_lie_beside_a_list_on_a_stick(host: Host, tmp_path: Path) -> None:
@@ -180,21 +180,42 @@ def test_the_package_manager_is_asked_through_polkit(
     monkeypatch.setenv("PYTHONPATH", "/bundle")
     installer = system(tmp_path, "exit 0")
     assert hand(deb, installer).then is Then.RESTART
-    assert (tmp_path / "asked").read_text().splitlines() == [
-        installer.apt,
-        "install",
-        "--yes",
-        "--",
-        str(deb[0]),
-    ]
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked[:2] == ["/bin/sh", "-c"]
+    assert asked[-4:] == [str(deb[0]), str(len(BODY)), deb[1].sha256, installer.apt]
     assert "/bundle" not in (tmp_path / "env").read_text(), "the bundle's libraries are not the system's"
-    with pytest.raises(UpdateError, match="was not answered"):
+    with pytest.raises(UpdateError, match="wasn't answered"):
         hand(deb, system(tmp_path, "exit 126"))
     with pytest.raises(UpdateError, match=r"refused \(E: lock\): try sudo apt install"):
         hand(deb, system(tmp_path, "echo W: unsandboxed >&2; echo E: lock >&2; exit 100"))
     by_hand = hand(deb, system(tmp_path, "exit 127"))
     assert by_hand.then is Then.STAY and by_hand.command == f"sudo apt install '{deb[0]}'"
     assert hand(deb, Installer(pkexec="/nowhere", apt="/nowhere")) == by_hand
+
+
+@POSIX
+def test_a_package_that_is_swapped_before_the_password_is_not_installed(
+    deb: tuple[Path, File], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program of the owner's changes the file while the system asks for the password."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    apt = script(tmp_path, "apt-get", f'cp "$4" "{tmp_path}/installed"')
+    for swap in (f"printf evil > '{deb[0]}'", f"rm '{deb[0]}'", f"ln -sf /etc/hostname '{deb[0]}'"):
+        deb[0].unlink(missing_ok=True)
+        deb[0].write_bytes(BODY)
+        evil = Installer(pkexec=script(tmp_path, "pkexec", f'{swap}; exec "$@"'), apt=apt)
+        with pytest.raises(UpdateError):
+            hand(deb, evil)
+        assert not (tmp_path / "installed").exists()
+    with pytest.raises(UpdateError, match="was changed after it was checked"):
+        deb[0].unlink()
+        deb[0].write_bytes(BODY)
+        hand(deb, Installer(pkexec=script(tmp_path, "pkexec", f': > "{deb[0]}"; exec "$@"'), apt=apt))
+    deb[0].write_bytes(BODY)
+    honest = Installer(pkexec=script(tmp_path, "pkexec", 'exec "$@"'), apt=apt)
+    assert hand(deb, honest).then is Then.RESTART
+    assert (tmp_path / "installed").read_bytes() == BODY
+    assert not list(Path("/var/tmp").glob("shoal-update.*")), "nothing stays behind"
 
 
 @POSIX
@@ -242,10 +263,10 @@ def test_what_was_changed_after_it_came_is_not_handed_over(
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     deb[0].write_bytes(BODY[:-1] + b"?")
-    with pytest.raises(UpdateError, match="fetch it again"):
+    with pytest.raises(UpdateError, match="download it again"):
         hand(deb, system(tmp_path, "exit 0"))
     deb[0].unlink()
-    with pytest.raises(UpdateError, match="fetch it again"):
+    with pytest.raises(UpdateError, match="download it again"):
         hand(deb, system(tmp_path, "exit 0"))
     assert not (tmp_path / "asked").exists()
 
@@ -255,7 +276,7 @@ def test_one_file_is_replaced_in_one_step(tmp_path: Path) -> None:
     """While it runs: the new one starts the next time, and the old one is kept."""
     body = b"#!/bin/sh\necho new\n"
     one = file_of("elf", body=body)
-    fresh = tmp_path / "fetched"
+    fresh = tmp_path / "downloaded"
     fresh.write_bytes(body)
     program = Path(script(tmp_path, "shoal größer", "echo begun; read line; echo old"))
     program.chmod(0o750)
@@ -280,15 +301,15 @@ def test_a_place_that_cannot_be_written_keeps_the_old_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = b"#!/bin/sh\necho new\n"
-    (tmp_path / "fetched").write_bytes(body)
+    (tmp_path / "downloaded").write_bytes(body)
     program = Path(script(tmp_path, "shoal", "echo old"))
 
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(shutil, "copyfile", full)
-    with pytest.raises(UpdateError, match="is full: make some room"):
-        handing.hand(tmp_path / "fetched", file_of("elf", body=body), program, lambda _: None)
+    with pytest.raises(UpdateError, match="is full: free up some space"):
+        handing.hand(tmp_path / "downloaded", file_of("elf", body=body), program, lambda _: None)
     assert subprocess.run([program], capture_output=True).stdout == b"old\n"
 
 

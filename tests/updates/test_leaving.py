@@ -99,7 +99,7 @@ def test_what_goes_is_told_with_sizes_and_then_goes(person: Path, host: Host) ->
         "icons/hicolor/scalable/apps/shoal-file.svg",
         ".cache/shoal/app",
         "packs (",
-        "What can be made again: ",
+        "Files Shoal can make again: ",
         "access token for models in the system's keyring (entry Shoal)",
         f"to be rid of it: delete the folder {ROOT}",
     ):

@@ -1,5 +1,4 @@
-"""New versions in the window: real ./shoal update processes against a real host, and every state of the
-pages."""
+"Updates in the window: real ./shoal update processes against a real host, and every state of the\npages."
 
 from __future__ import annotations
 
@@ -125,9 +124,9 @@ def test_what_nobody_asked_for_fails_quietly_and_ends_with_the_swarm(
     updating.decide(True)
     assert updating._child.running and not updating.renewal.undecided
     found = idle(qtbot, updating)
-    assert found.sentence == "" and "not signed" in known.read(updating._home).sentence
+    assert found.sentence == "" and "isn't signed" in known.read(updating._home).sentence
     updating.check()
-    assert "not signed" in idle(qtbot, updating).sentence, "who pressed a button is told"
+    assert "isn't signed" in idle(qtbot, updating).sentence, "who pressed a button is told"
     state = updating._home / known.FILE
     state.unlink()
     updating.look_if_due()
@@ -234,4 +233,4 @@ def test_the_command_speaks_lines(updating: Updating, host: Host, tmp_path: Path
         timeout=PATIENCE_MS / 1000,
     )
     said = done.stderr.decode()
-    assert done.returncode == 1 and "nobody can answer here: add --yes." in said and "Learns faster." in said
+    assert done.returncode == 1 and "no one can answer here: add --yes." in said and "Learns faster." in said

@@ -5,17 +5,11 @@ from __future__ import annotations
 import re
 from decimal import ROUND_HALF_UP, Context, Decimal
 
-from app.sapo import reading
+from app.sapo.families import scores
 from app.sapo.families.family import Entry, Family, Kind
 from app.sapo.reading.expression import exactly
 
 _SIGNIFICANT = re.compile(r"maximum of ([0-9]+) significant digits")
-
-
-def _score(answer: str, entry: Entry) -> float:
-    """1 for the value rounded as the question asks. The library would accept a tenth more or less at level
-    0."""
-    return float(reading.decimal(answer) == Decimal(entry["answer"]))
 
 
 def _sound(entry: Entry) -> bool:
@@ -40,7 +34,7 @@ FAMILY = Family(
         dict(min_num_decimal_places=1, max_num_decimal_places=3, min_terms=2, max_terms=4, precision=5),
         dict(min_num_decimal_places=1, max_num_decimal_places=3, min_terms=2, max_terms=6, precision=8),
     ),
-    score=_score,
+    score=scores.decimal,  # the library would accept a tenth more or less at level 0
     sound=_sound,
     paper=True,
 )

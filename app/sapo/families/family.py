@@ -50,6 +50,8 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind
     levels: tuple[Mapping[str, Any], ...]
     """The library's settings for level 0, 1 and so on, from easy to hard."""
+    opened: Callable[[Mapping[str, Any]], Any] | None = None
+    """The data set for a level's settings, where the library's own does not draw item i from seed + i alone."""
     score: Callable[[str, Entry], float]
     """How right an answer is: 1 exactly when it is, something between where that is honest to show (it never
     trains), else 0. It reads and never runs; call it through `judge`."""
@@ -58,7 +60,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     solution: Callable[[Entry], str] = _answer
     """An answer to a sound item that scores 1."""
     work: Callable[[Entry], str] | None = None
-    """What a careful pupil writes before the answer; None where no small model could copy it."""
+    """What a careful pupil writes before the answer; None, or empty, where no small model could copy it."""
     recalled: Callable[[Entry], str] = _question
     """What somebody who met the item could recall at another one: it decides whether the item is held out."""
     thinned: tuple[Mapping[str, float], ...] = ()
@@ -90,7 +92,8 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
 
     def worked(self, entry: Entry) -> str:
         """The work, the short mark and the answer; empty where there is no work, or where it is too long."""
-        text = f"{self.work(entry)} {SHORT}{self.solution(entry)}" if self.work else ""
+        work = self.work(entry) if self.work else ""
+        text = f"{work} {SHORT}{self.solution(entry)}" if work else ""
         return text if len(text) <= LONGEST_EXAMPLE else ""
 
 

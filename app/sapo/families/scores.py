@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from app.sapo import reading
 from app.sapo.families.family import Entry
 
@@ -12,9 +14,19 @@ def integer(answer: str, entry: Entry) -> float:
     return float(reading.integer(answer) == int(entry["answer"]))
 
 
+def decimal(answer: str, entry: Entry) -> float:
+    """1 for the decimal number that is the truth."""
+    return float(reading.decimal(answer) == Decimal(entry["answer"]))
+
+
 def exact(answer: str, entry: Entry) -> float:
     """1 for the truth, character by character: case counts, white space around does not."""
     return float(answer.strip(reading.SPACE) == entry["answer"])
+
+
+def word(answer: str, entry: Entry) -> float:
+    """1 for the word that is the truth, in any case."""
+    return float(answer.isascii() and answer.strip(reading.SPACE).lower() == str(entry["answer"]).lower())
 
 
 def grid(answer: str, entry: Entry) -> float:

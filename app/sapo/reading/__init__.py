@@ -91,3 +91,12 @@ def rows(text: str) -> list[list[int]] | None:
     if not all(_ROW.fullmatch(line) for line in lines):
         return None
     return [[int(number) for number in line.split()] for line in lines]
+
+
+def listed(text: str) -> list[str]:
+    r"""What stands between commas, without the white space around it.
+
+    >>> listed(" the, big ,cat\n"), listed("the big")
+    (['the', 'big', 'cat'], ['the big'])
+    """
+    return [item.strip(SPACE) for item in text.split(",")]

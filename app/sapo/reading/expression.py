@@ -1,5 +1,5 @@
-"""Exact arithmetic on the library's own questions, to check its truths, and on a model's own work. No answer is
-judged by it.
+"""Exact arithmetic on the library's own questions, to check its truths, and on a model's own work. An
+answer comes here only where an expression is the answer (countdown), and after its length is bounded.
 
 The library computes `/` as floor division in basic_arithmetic and rounds after every step in
 decimal_arithmetic, so some of its truths are false. Working the question out in fractions finds them.

@@ -41,11 +41,11 @@ class BundleDialog(QDialog):
         self._text.setAccessibleName(tr("What is in this file"))
         self._text.setStyleSheet(f'font-family: "{mono(SMALL).family()}"; font-size: {SMALL}px;')
         self._said = Label("", "soft", wrap=True)
-        self._save = button(tr("Save all of it …"), self._choose, "primary")
+        self._save = button(tr("Save …"), self._choose, "primary")
         what = Label(
             tr(
-                "This is all that would be saved, to the letter. Keys, invites and tokens are taken out, and "
-                "so is your name in paths; answers are not in it. Nothing is sent."
+                "This is exactly what gets saved. Keys, invites, tokens, answers and your name are left "
+                "out. Nothing is sent."
             ),
             "soft",
             wrap=True,
@@ -54,7 +54,7 @@ class BundleDialog(QDialog):
         inside = row(self._names, self._text, gap=12, fill=1)
         self.setLayout(column(what, inside, below, gap=14, margins=(20, 18, 20, 18), fill=1))
         self.files: tuple[diagnostics.File, ...] = ()
-        self._take(tr("Still being looked for."))
+        self._take(tr("Still looking."))
         self._said.say(tr("Looking at this computer …"))
         self._doctor = QProcess(self)
         self._ask(doctor)
@@ -101,7 +101,7 @@ class BundleDialog(QDialog):
             diagnostics.save(self.files, path)
         except OSError as error:
             why = error.strerror or str(error)
-            self._said.say(tr("{path} cannot be written ({why}): choose another place.", path=path, why=why))
+            self._said.say(tr("{path} can't be written ({why}). Pick another place.", path=path, why=why))
         else:
             self._said.say(tr("Saved as {path}.", path=path))
 

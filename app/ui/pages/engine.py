@@ -39,7 +39,7 @@ class EnginePanel(QWidget):
         self._bar = progress_bar(tr("Installation of the engine"), 100)
         self._far = Label("", "soft", wrap=True)
         self._note = Label("", "warn", wrap=True)
-        kept = Label(tr("What has come is kept: it can be cancelled, and goes on another time."), "faint", True)
+        kept = Label(tr("Cancel any time: it resumes where it stopped."), "faint", True)
         told = column(self._percent, self._bar, self._far, self._note, kept, gap=8)
         self._progress = card(told, "quiet", 20)
         self._failed, self._remedy = Label("", "bad", wrap=True), Label("", "soft", wrap=True)
@@ -48,16 +48,16 @@ class EnginePanel(QWidget):
         self._go = button("", self._install, first)
         self._repair = button(tr("Repair"), ask.repair, first)
         self._retry = button(tr("Retry"), ask.retry, first)
-        self._cancel = button(tr("Cancel"), ask.cancel, second, tr("What has come is kept"))
+        self._cancel = button(tr("Cancel"), ask.cancel, second, tr("Nothing is lost"))
         self._folder = button(
-            tr("Choose a folder with the engine …"),
+            tr("From a folder …"),
             self._choose_folder,
-            hint=tr("For computers without a network: the files of an offline pack"),
+            hint=tr("For computers without internet: the files of an offline pack"),
         )
         self._elsewhere = button(
-            tr("Put it elsewhere …"),
+            tr("Other place …"),
             self._choose_place,
-            hint=tr("Into another folder, for example on another disk"),
+            hint=tr("Put it in another folder or on another disk"),
         )
         self.buttons = [self._retry, self._repair, self._go, self._cancel]
         others = [self._folder, self._elsewhere]
@@ -82,10 +82,10 @@ class EnginePanel(QWidget):
         free = pack.standing.free if pack.standing is not None else 0
         said = ""
         if pack.standing is None:
-            said = tr("Looking what there is for this computer.")
+            said = tr("Looking for the right engine.")
         elif offer is None:
             said = pack.standing.problem or tr(
-                "This Shoal names no engine for this computer: choose a folder that holds one."
+                "There's no engine for this computer to download. Pick a folder that has one."
             )
         elif not pack.broken and not offer.bytes:
             said = words.cost(offer, free)
@@ -154,7 +154,7 @@ class EnginePanel(QWidget):
             self._ask.install(offer.name, offer.carried)
 
     def _choose_place(self) -> None:
-        chosen = QFileDialog.getExistingDirectory(self, tr("The folder that the engine goes into"))
+        chosen = QFileDialog.getExistingDirectory(self, tr("Where to put the engine"))
         if chosen:
             self._ask.put_elsewhere(chosen)
 
@@ -183,7 +183,7 @@ class Facts(QWidget):
         self.setLayout(column(whole, self._where, gap=8))
 
     def show_offer(self, offer: Offered, free: int, folder: str) -> None:
-        whole = (tr("One folder"), tr("holds it, which can be removed as a whole"))
+        whole = (tr("One folder"), tr("holds all of it; delete it any time"))
         self._where.tell(tr("It goes into {folder}", folder=folder) if folder else "")
         parts = (words.fetched(offer), words.room(offer, free), whole)
         for figure, label, (much, said) in zip(self._figures, self._texts, parts, strict=True):
@@ -247,7 +247,7 @@ class NewerEngine(QFrame):
             self._text.say(pack.failed)
         elif offer is not None:
             free = pack.standing.free if pack.standing is not None else 0
-            said = tr("This Shoal has a newer engine, {version}.", version=offer.version)
+            said = tr("A newer engine is available: {version}.", version=offer.version)
             self._text.say(f"{said} {words.cost(offer, free)}")
         for one in (self._go, self._later):
             one.setVisible(doing is None)

@@ -26,9 +26,9 @@ class EngineSection(QWidget):
         self._bar, self._far = progress_bar(tr("Work on the engine"), 100), Label("", "soft", wrap=True)
         self._progress = boxed(column(self._bar, self._far, gap=6))
         self._repair = button(
-            tr("Repair"), ask.repair, hint=tr("Looks at every file, and makes the engine anew")
+            tr("Repair"), ask.repair, hint=tr("Checks every file and sets the engine up again")
         )
-        self._back = button(tr("Go back to the one before"), ask.rollback)
+        self._back = button(tr("Go back to the previous one"), ask.rollback)
         self._retry = button(tr("Retry"), ask.retry, "primary")
         self._cancel = button(tr("Cancel"), ask.cancel)
         self._folder = button(tr("From a folder …"), self._choose_folder)
@@ -58,7 +58,7 @@ class EngineSection(QWidget):
         self._facts.say(words.installed(used) if used is not None else "")
         self._facts.setVisible(used is not None)
         self._before.say(
-            tr("Kept for going back: {title}", title=f"{previous.title}, {words.installed(previous)}")
+            tr("Previous engine, kept: {title}", title=f"{previous.title}, {words.installed(previous)}")
             if previous is not None
             else ""
         )
@@ -112,12 +112,9 @@ class EngineSection(QWidget):
         packs = self._pack.packs
         box = QMessageBox(self)
         box.setWindowTitle("Shoal")
-        box.setText(tr("Remove the engine? {size} are free again.", size=size(sum(one.bytes for one in packs))))
+        box.setText(tr("Remove the engine? That frees {size}.", size=size(sum(one.bytes for one in packs))))
         box.setInformativeText(
-            tr(
-                "Learning stops until an engine is installed again, which has to be fetched then. What the "
-                "model learned is kept."
-            )
+            tr("Learning stops until you download an engine again. What your model learned stays.")
         )
         previous = self._pack.previous
         one = tr("Only the one before") if previous is not None and len(packs) > 1 else ""
@@ -134,7 +131,7 @@ class EngineSection(QWidget):
 
 def _title(pack: EnginePack, current: Pack | None) -> str:
     if current is None or not pack.there:
-        return tr("No engine is installed; learning needs one.")
+        return tr("No engine is installed. Learning needs one.")
     return current.title
 
 

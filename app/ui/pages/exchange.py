@@ -147,13 +147,13 @@ class Answer(QFrame):
             self._name.say(
                 counted("After {n} round", "After {n} rounds", said.learned)
                 if said.learned
-                else tr("After, nothing learned yet")
+                else tr("After (nothing learned yet)")
             )
         self._text.look("")
         self._text.say((breakable(safe(said.text)) or tr("(empty)")) + ("" if said.finished else " …"))
         tokens = counted("{n} token", "{n} tokens", said.tokens)
         seconds = tr("{n} s", n=number(said.seconds, 1))
-        unfinished = tr("stopped") if said.stopped else tr("cut off at the longest answer")
+        unfinished = tr("stopped") if said.stopped else tr("cut off: too long")
         cut = [] if said.finished else [unfinished]
         self._foot.say("  ·  ".join([tokens, seconds, *cut]))
         self._draw()

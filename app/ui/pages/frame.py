@@ -30,6 +30,8 @@ class Actions:
 
     start: Callable[[], None]
     """Contributes from now on, as the rules allow."""
+    contribute: Callable[[bool], None]
+    """Whether it is to learn whenever nobody uses the computer."""
     insist: Callable[[], None]
     """Learns for a while whatever else runs on this computer."""
     pause: Callable[[], None]
@@ -49,8 +51,12 @@ class Actions:
     """To another page, by its key."""
     show_family: Callable[[str], None]
     """The answers to puzzles of this family."""
+    show_round: Callable[[int], None]
+    """The answers of this round."""
     show_rule: Callable[[str], None]
     """The settings, at the setting of this key."""
+    show_help: Callable[[str], None]
+    """The help, at the page of this key."""
     want_questions: Callable[[Iterable[Coordinates]], None]
     """The texts of these; they come with a View."""
     set_choice: Callable[[str, object], None]
@@ -58,6 +64,8 @@ class Actions:
     set_rule: Callable[[str, object], None]
     """Raises PreferenceError for a value that cannot be, OSError where it cannot be saved."""
     starts_at_login: Callable[[], bool]
+    reopen: Callable[[], None]
+    """The window ends, and opens again."""
     move_data: Callable[[Path], None]
     """To this folder. The window ends, and opens again there."""
     remove_all: Callable[[], None]
@@ -71,6 +79,9 @@ class Actions:
 
 class Page(QScrollArea):
     """A page; `body` is filled by the one who makes it. `key` names it for good, `title` is for people."""
+
+    lasting = True
+    """Whether it holds what its owner would miss: a search, a conversation, a place in a list."""
 
     def __init__(self, theme: Theme, actions: Actions, title: str) -> None:
         super().__init__()

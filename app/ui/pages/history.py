@@ -13,6 +13,7 @@ from app.ui.exporting import as_csv, as_json
 from app.ui.model import View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions, Page
+from app.ui.spoken import spoken
 from app.ui.texts import counted, number, percent, span, tr
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import Empty, IconButton, Label, Segments, boxed, card, column, search, stack
@@ -27,7 +28,7 @@ class History(Page):
         super().__init__(theme, actions, tr("History"))
         self._view = View()
         self._which = Segments(
-            [(ROUNDS, tr("Rounds")), (RUNS, tr("Runs")), (EVENTS, tr("Events"))], tr("What to list")
+            [(ROUNDS, tr("Rounds")), (RUNS, tr("Runs")), (EVENTS, tr("Events"))], tr("What to show")
         )
         self._which.chosen.connect(self._choose)
         self._find = search(tr("Search"), self._search, tr("Search the history"), 200)
@@ -42,6 +43,15 @@ class History(Page):
         for part in self._tools:
             self.header.addWidget(part)
         self._tables = {ROUNDS: _rounds(), RUNS: _runs(), EVENTS: _events()}
+        self._tables[ROUNDS].opened.connect(lambda one: actions.show_round(one.round))
+        self._tables[RUNS].opened.connect(self._open_run)
+        self._tables[EVENTS].opened.connect(lambda one: actions.show_round(one.round))
+        for table, what in (
+            (self._tables[ROUNDS], tr("Click a round to see its answers.")),
+            (self._tables[RUNS], tr("Click a run to see its rounds.")),
+            (self._tables[EVENTS], tr("Click an event to see the answers of its round.")),
+        ):
+            table.setAccessibleDescription(what)
         self._count = Label("", "faint")
         self._lists = stack(*self._tables.values())
         box = card(column(self._lists, margins=(2, 6, 2, 10), fill=0), padding=None)
@@ -50,7 +60,7 @@ class History(Page):
                 theme,
                 "history",
                 tr("Nothing has happened yet"),
-                tr("Finished rounds are listed here, and stay until you delete them."),
+                tr("Finished rounds appear here."),
             ),
             boxed(column(box, self._count, gap=8, fill=0)),
         )
@@ -69,6 +79,13 @@ class History(Page):
         if not same:
             self._say_count()
 
+    def _open_run(self, run: Run) -> None:
+        """Its latest round, in the list of them."""
+        self._find.clear()
+        self._which.choose(ROUNDS)
+        self._choose(ROUNDS)
+        self._table.show_row(lambda one: one.run == run.run)
+
     def _choose(self, which: object) -> None:
         self._lists.setCurrentWidget(self._tables[str(which)])
         self._say_count()
@@ -80,7 +97,8 @@ class History(Page):
 
     def _say_count(self) -> None:
         rows = self._table.rows
-        self._count.say(counted("{n} row", "{n} rows", rows.rowCount()))
+        count = counted("{n} row", "{n} rows", rows.rowCount())
+        self._count.say(f"{count}  ·  {self._table.accessibleDescription()}" if rows.rowCount() else count)
 
     @property
     def _table(self) -> Table:
@@ -110,7 +128,7 @@ class History(Page):
             Path(path).write_text(self.exported(kind, everything), encoding="utf-8")
         except OSError as error:
             why = error.strerror or str(error)
-            self._count.say(tr("{path} cannot be written ({why}): choose another place.", path=path, why=why))
+            self._count.say(tr("{path} can't be written ({why}). Pick another place.", path=path, why=why))
         else:
             self._count.say(tr("Saved as {path}.", path=path))
 
@@ -122,7 +140,7 @@ def _when(at: float) -> str:
 def _rounds() -> Table:
     def right(one: Round) -> str:
         if one.lesson:
-            return tr("lesson from {n} of its own answers", n=number(one.lesson))
+            return tr("first lesson: {n} of its own answers", n=number(one.lesson))
         return tr("{share} of {n}", share=percent(one.train_solved), n=number(one.answered))
 
     columns = [
@@ -130,13 +148,13 @@ def _rounds() -> Table:
         Column(tr("When"), lambda one: _when(one.at), lambda one: one.at, wide=True),
         Column(tr("Practice answers right"), right, lambda one: one.train_solved, wide=True),
         Column(
-            tr("Own groups used"),
+            tr("Own puzzles used"),
             lambda one: number(one.informative_own),
             lambda one: one.informative_own,
             right=True,
         ),
         Column(
-            tr("Peers' groups"),
+            tr("Peers' puzzles"),
             lambda one: number(one.taken),
             lambda one: one.taken,
             right=True,
@@ -155,7 +173,7 @@ def _runs() -> Table:
             "stopped": tr("stopped"),
             "failed": tr("stopped by a problem"),
         }
-        return names.get(run.outcome or "", run.outcome or "") or tr("ended without a word, or still running")
+        return names.get(run.outcome or "", run.outcome or "") or tr("crashed, or still running")
 
     def rounds(run: Run) -> str:
         return (
@@ -192,4 +210,4 @@ def _events() -> Table:
 
 
 def _sentence(one: Happening) -> str:
-    return one.sentence
+    return spoken(one.sentence)

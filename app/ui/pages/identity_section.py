@@ -76,7 +76,7 @@ class IdentitySection(QWidget):
             return
         really = self._agreed(
             tr("Show the recovery words of {name}?", name=self._persona.name),
-            tr("Anyone who reads them can be you. Make sure nobody is looking over your shoulder."),
+            tr("Anyone who reads them can be you. Make sure no one is looking over your shoulder."),
             tr("Show them"),
         )
         if really:
@@ -98,7 +98,9 @@ class IdentitySection(QWidget):
 
     def _ask_new(self) -> None:
         name = self._persona.name
-        really = self._agreed(tr("Take a new identity?"), losing(name), tr("New identity"), danger=True)
+        really = self._agreed(
+            tr("Start over with a new identity?"), losing(name), tr("New identity"), danger=True
+        )
         if really:
             self.hide_words()
             self._ask.renew()
@@ -134,7 +136,7 @@ class WordsBox(QFrame):
             line = row(number, label, 1, gap=8)
             grid.addLayout(line, at % rows, at // rows)
         advice = tr(
-            "Write them down in this order and keep the paper safe. They bring your name back on any computer."
+            "Write them down in this order and keep them safe. They bring your name back on any computer."
         )
         self.setLayout(column(grid, Label(advice, "soft", wrap=True), gap=12, margins=(16, 14, 16, 14)))
 
@@ -154,12 +156,12 @@ class RestoreDialog(QDialog):
         self.resize(520, 320)
         self._text = QPlainTextEdit()
         self._text.setAccessibleName(tr("Recovery words"))
-        self._text.setPlaceholderText(tr("All {n} words in their order, with blanks between them", n=WORDS))
+        self._text.setPlaceholderText(tr("All {n} words in order, separated by spaces", n=WORDS))
         self._text.setTabChangesFocus(True)
         self._text.textChanged.connect(self._count)
         self._counted = Label("", "soft")
         self._go = button(tr("Restore"), self.accept, "primary")
-        about = losing(name) if name else tr("You get back the name that these words belong to.")
+        about = losing(name) if name else tr("You get back the name these words belong to.")
         below = row(self._counted, 1, button(tr("Cancel"), self.reject), self._go, gap=8)
         head = Label(tr("Enter your recovery words"), "heading")
         whole = column(
@@ -191,18 +193,18 @@ def told(persona: Persona) -> str:
         case "keyring":
             return tr("Other Shoals know you by this name. Its key is in this computer's keyring.")
         case "file":
-            return tr("Other Shoals know you by this name. Its key is in a file under your passphrase:")
+            return tr("Other Shoals know you by this name. Its key is in a file, locked with your passphrase:")
         case _:
             return tr(
                 "Other Shoals know you by this name. This computer has no keyring, so the key is in a file "
-                "that only you can read:"
+                "only you can read:"
             )
 
 
 def losing(name: str) -> str:
     """What becomes of a name when another one is taken."""
     return tr(
-        "Other Shoals won't know you as {name} any more, and trust has to grow again. Your model keeps what it "
-        "learned. Only the recovery words of {name} bring it back: write them down first.",
+        "Other Shoals won't know you as {name} any more, and trust starts over. Your model keeps "
+        "what it learned. Only its recovery words bring {name} back: write them down first.",
         name=name,
     )

@@ -25,17 +25,29 @@ from app.common.text import safe, safe_line
 from app.node.records import GroupRow
 from app.sapo.asking import OPEN, SHORT, extract_answer
 from app.sapo.families import FAMILIES
-from app.sapo.questions import Coordinates
+from app.sapo.questions import VERSION, Coordinates
 from app.ui.model import View
 from app.ui.pages import words
 from app.ui.pages.exchange import breakable
 from app.ui.pages.frame import Actions, Page
-from app.ui.texts import counted, tr
+from app.ui.texts import counted, number, tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import BODY, SMALL
 from app.ui.theme.theme import font, mono
 from app.ui.widgets.icons import drawn
-from app.ui.widgets.pieces import Elided, Empty, Label, Picker, Segments, boxed, card, column, row, stack
+from app.ui.widgets.pieces import (
+    Elided,
+    Empty,
+    Label,
+    Picker,
+    Segments,
+    boxed,
+    button,
+    card,
+    column,
+    row,
+    stack,
+)
 
 _LONGEST_ANSWER = 24
 """Characters of an answer that stand beside its working."""
@@ -51,10 +63,15 @@ class Live(Page):
         self._view = self._told = View()
         self._source = Segments([(ALL, tr("All")), (OWN, tr("Own")), (PEERS, tr("Peers"))], tr("Whose answers"))
         self._source.chosen.connect(lambda _: self._filter())
-        self._family = Picker(theme, tr("Family of puzzles"))
+        self._family = Picker(theme, tr("Kind of puzzle"))
         self._family.setMinimumWidth(190)
-        self._family.addItem(tr("All families"), "")
+        self._family.addItem(tr("All kinds"), "")
         self._family.currentIndexChanged.connect(lambda _: self._filter())
+        self._round = 0
+        """The only one whose answers are shown; 0 for all."""
+        self._only = button("", self._show_all, "", tr("Show the answers of every round"))
+        self._only.hide()
+        self.header.addWidget(self._only)
         self.header.addWidget(self._source)
         self.header.addWidget(self._family)
         self._groups = Groups()
@@ -64,7 +81,7 @@ class Live(Page):
         self._list.setUniformItemSizes(True)
         self._list.setFrameShape(QFrame.Shape.NoFrame)
         self._list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self._list.setAccessibleName(tr("Questions, newest first"))
+        self._list.setAccessibleName(tr("Puzzles, newest first"))
         self._list.setMouseTracking(True)
         self._list.setStyleSheet("QListView { background: transparent; border: none; }")
         self._list.setMinimumWidth(300)
@@ -78,15 +95,14 @@ class Live(Page):
             theme,
             "live",
             tr("No answers yet"),
-            tr(
-                "After the first round, every question appears here with all the answers your model gave to it."
-            ),
+            tr("After the first round, every puzzle appears here with all of your model's answers."),
         )
         self._nothing_left = Empty(
             theme,
             "search",
-            tr("Nothing of this kind yet"),
-            tr("Choose other families, or answers of everyone."),
+            "",
+            "",
+            button(tr("Show everything"), self._show_all),
         )
         self._stack = stack(self._none, self._nothing_left, boxed(sides))
         self.add(self._stack, 1)
@@ -112,12 +128,36 @@ class Live(Page):
         self._family.setCurrentIndex(max(0, self._family.findData(name)))
         self._filter()
 
+    def show_round(self, round: int) -> None:
+        """Only its answers, as far as they are kept."""
+        self._source.choose(ALL)
+        self._family.setCurrentIndex(0)
+        self._round = round
+        self._list.setCurrentIndex(QModelIndex())
+        self._filter()
+
+    def _show_all(self) -> None:
+        self._round = 0
+        self._source.choose(ALL)
+        self._family.setCurrentIndex(0)
+        self._filter()
+
     def _filter(self) -> None:
+        self._only.setVisible(self._round > 0)
+        self._only.setText(tr("Round {n}  ✕", n=number(self._round)))
+        self._only.setAccessibleName(tr("Round {n} only. Show all rounds.", n=number(self._round)))
+        if self._round:
+            self._nothing_left.title.say(tr("These answers are gone"))
+            self._nothing_left.sentence.say(tr("Shoal keeps the answers of the latest rounds."))
+        else:
+            self._nothing_left.title.say(tr("Nothing here yet"))
+            self._nothing_left.sentence.say(tr("Pick another kind of puzzle, or answers from everyone."))
         source, family = self._source.value, self._family.currentData()
         kept = [
             group
             for group in self._view.groups
             if (not family or group.family == family)
+            and (not self._round or group.round == self._round)
             and (source == ALL or (group.peer is None) == (source == OWN))
         ]
         self._stack.setCurrentIndex(2 if kept else 1 if self._view.groups else 0)
@@ -256,6 +296,7 @@ class Detail(QFrame):
         self._question = Label("", wrap=True)
         self._question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._verdict = Label("", "caption")
+        self._legend = Label(tr("Grey: its working. Framed: its answer."), "caption", wrap=True)
         self._answers = column(gap=8)
         self._rows: list[AnswerRow] = []
         inside = boxed(
@@ -265,6 +306,7 @@ class Detail(QFrame):
                 self._question,
                 self._verdict,
                 self._answers,
+                self._legend,
                 1,
                 gap=10,
                 margins=(22, 18, 22, 18),
@@ -293,11 +335,12 @@ class Detail(QFrame):
         known = family is not None and group.level >= 0
         level = tr("Level {n} of {all}", n=group.level + 1, all=len(family.levels)) if known and family else ""
         self._level.say("  ·  ".join(filter(None, (level, tr("round {n}", n=group.round), when))))
-        self._question.setVisible(group.question is not None)
-        self._question.say(breakable(group.question or ""))
+        self._question.tell(breakable(question(group)))
         right = next((parts(text)[1] for text, solved, _ in merged(group) if solved), "")
         said = verdict(group)
-        self._verdict.say(tr("{verdict}. Right is {answer}.", verdict=said, answer=right) if right else said)
+        self._verdict.say(
+            tr("{verdict}. The answer is {answer}.", verdict=said, answer=right) if right else said
+        )
         answers = merged(group)
         while len(self._rows) < len(answers):
             made = AnswerRow(self._theme)
@@ -386,9 +429,16 @@ def _place(group: GroupRow, among: Sequence[GroupRow]) -> int:
     return next(found, 0)
 
 
+def question(group: GroupRow) -> str:
+    """Its text, nothing while that is not known, and why not where it cannot be made here."""
+    if group.question is None and group.coordinates.version != VERSION:
+        return tr("A puzzle of another version of Shoal: its text cannot be made again.")
+    return group.question or ""
+
+
 def gist(group: GroupRow) -> str:
-    """The question on one line; nothing while its text is not known."""
-    return safe_line(group.question or "")
+    """The question on one line."""
+    return safe_line(question(group))
 
 
 def verdict(group: GroupRow) -> str:

@@ -29,7 +29,7 @@ class LogView(QWidget):
         self._home = Path()
         self._lines: list[str] = []
         self._tail: Tail | None = None
-        names = {"node.log": tr("Learner"), "trainer.log": tr("Trainer"), "window.log": tr("Window")}
+        names = {"node.log": tr("Learning"), "trainer.log": tr("Trainer"), "window.log": tr("Window")}
         self._which = Segments([(name, names.get(name, tr("Relay"))) for name in LOGS], tr("Which log to show"))
         self._which.chosen.connect(lambda _: self._begin())
         self._find = search(tr("Only lines with …"), lambda _: self._write(), tr("Only lines with these words"))

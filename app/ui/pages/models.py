@@ -12,6 +12,7 @@ from app.ui.model import State, View
 from app.ui.pages.frame import Actions, Page
 from app.ui.texts import counted, size, tr
 from app.ui.theme import Theme
+from app.ui.widgets import model_words as words
 from app.ui.widgets.model_row import ModelRow
 from app.ui.widgets.pieces import IconButton, Label, card, column
 from app.ui.widgets.stat import Stat, stats_row
@@ -35,7 +36,7 @@ class Models(Page):
         self._stat_row.setLayout(stats_row(*self._stats))
         self._problem = Label("", "bad", wrap=True)
         self._said = Label("", "good", wrap=True)
-        self._reading = Label(tr("Looking at what is here."), "soft")
+        self._reading = Label(tr("Looking at what you have."), "soft")
         self._here, self._there = Group(tr("On this computer")), Group(tr("Available"))
         self._others = Group(tr("Downloaded by other apps"))
         self._rows: dict[str, ModelRow] = {}
@@ -90,8 +91,8 @@ class Models(Page):
         )
         self._source.say(
             tr(
-                "Shoal checks every downloaded file against its checksum. It only takes weights that can't run "
-                "code: .safetensors and .gguf."
+                "Shoal checks every download and only opens weights that can't run code: .safetensors and "
+                ".gguf."
             )
         )
 
@@ -100,11 +101,11 @@ class Models(Page):
         fetched = sum(model.installed and not model.local for model in library.models)
         models.say(
             tr("Models"),
-            size(library.hub_bytes),
+            size(library.hub_bytes + sum(model.bytes for model in library.models if words.is_starter(model))),
             counted("{n} on this computer", "{n} on this computer", fetched),
         )
         training.say(tr("Learned"), size(library.training_bytes), tr("adapters and histories"))
-        disk.say(tr("Free on disk"), size(library.disk_free), tr("where the data folder is"))
+        disk.say(tr("Free on disk"), size(library.disk_free), tr("where your data is"))
         most = tr("free now, of {most}", most=size(library.memory.most))
         memory.say(tr("Memory for a model"), size(library.memory.free), most)
 

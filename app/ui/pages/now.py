@@ -49,16 +49,18 @@ class Now(QFrame):
         self._anyway = button(tr("Learn now anyway"), actions.insist, "primary", tr("For the next ten minutes"))
         self._rule_button = button(tr("Change this rule"), self._show_rule, "flat")
         self._rule = ""
-        self._pause = button(tr("Pause"), actions.pause)
+        self._pause = button(tr("Pause"), actions.pause, "", tr("Frees the memory until you resume (Ctrl+P)"))
         self._longer = IconButton(theme, "chevron", tr("Pause for a while, or after this round"), look="")
         menu = QMenu(self._longer)
-        pauses(menu, actions.pause, actions.snooze)
+        pauses(menu, actions.snooze)
         menu.addSeparator()
         self._finish = menu.addAction(tr("Finish this round, then stop"))
         self._finish.triggered.connect(lambda _=False: actions.finish())
         self._longer.setMenu(menu)
         self._longer.setPopupMode(IconButton.ToolButtonPopupMode.InstantPopup)
-        self._cancel = button(tr("Cancel"), actions.pause, "", tr("Nothing is lost; it starts over next time"))
+        self._cancel = button(
+            tr("Cancel"), actions.pause, "", tr("Nothing is lost; this round starts over next time")
+        )
         self._held = Elided("", "strong")
         lead = row(self._round, self._step, self._held, gap=10, fill=(1, 2))
         why = row(self._why, self._rule_button, gap=6, fill=0)
@@ -66,8 +68,8 @@ class Now(QFrame):
         top = Bend(column(lead, self._bar, why, gap=7), does, gap=24, least=560)
         top.setStretch(0, 1)
         top.setAlignment(does, Qt.AlignmentFlag.AlignVCenter)
-        self._contribute = Switch(theme, tr("Contribute when idle"))
-        self._contribute.toggled.connect(lambda on: (actions.start if on else actions.pause)())
+        self._contribute = Switch(theme, tr("Learn while I'm away"))
+        self._contribute.toggled.connect(actions.contribute)
         self._also = Switch(theme, tr("Also while I use this computer"))
         self._also.toggled.connect(lambda on: self._put(_WHEN_IDLE, not on))
         self._dial = Segments(
@@ -86,14 +88,16 @@ class Now(QFrame):
     def show_view(self, view: View, now: float) -> None:
         active = words.working(view) and not words.held(view)
         known = active and view.state is State.LEARNING and view.engine and view.round
-        self._round.say(words.round_line(view) if known else words.state_name(view.state))
+        fresh = view.state is State.NEW
+        lead = words.reason(view, now) if fresh else words.state_name(view.state)
+        self._round.say(words.round_line(view) if known else lead)
         self._step.say(words.step_line(view) if active else "")
         held = words.held(view)
         self._held.say(words.reason(view, now) if held else "")
         for part in (self._round, self._step):
             part.setVisible(not held)
         self._held.setVisible(held)
-        self._why.say(self._reason(view, now))
+        self._why.say("" if fresh else self._reason(view, now))
         idle = view.ruling is not None and view.ruling.idle_need_s is not None
         self._bar.setVisible(active or idle)
         self._show_progress(view, now)
@@ -111,10 +115,10 @@ class Now(QFrame):
         self._start.setText(tr("Resume") if words.held(view) else tr("Start learning"))
         self._start.setEnabled(view.state is not State.STOPPING)
         self._finish.setEnabled(view.state is State.LEARNING and not words.finishing(view))
-        self._contribute.show_on(wanted)
+        self._contribute.show_on(view.willing)
         self._contribute.setEnabled(view.state is not State.STOPPING)
         self._also.show_on(not view.rules.get(_WHEN_IDLE, True))
-        self._also.setEnabled(wanted)
+        self._also.setEnabled(view.willing)
         if view.rules:
             self._dial.choose(view.rules["dial"])
         lead = self._held.text() if held else f"{self._round.text()}, {self._step.text()}."
@@ -124,9 +128,11 @@ class Now(QFrame):
     def _reason(view: View, now: float) -> str:
         sentence = words.reason(view, now)
         if view.step is Step.PLACING and view.state is State.LEARNING:
-            return tr("A minute or two, once for each model: it tries a few puzzles of every kind.")
+            return tr("A minute or two, once per model: it tries a few puzzles of every kind.")
+        if view.state is State.STARTING and view.step is not None:
+            return "" if view.curve else tr("The first start with a model can take a minute.")
         if words.held(view):
-            kept = tr("Memory is free; everything learned is kept.")
+            kept = tr("The memory is free again. Everything it learned is safe.")
             return kept if view.state is State.PAUSED else tr("It resumes by itself.")
         return sentence
 

@@ -10,6 +10,7 @@ from app.ui.pages.engine import EngineCard, NewerEngine
 from app.ui.pages.frame import Actions, Page
 from app.ui.pages.now import Now
 from app.ui.pages.welcome import Welcome
+from app.ui.spoken import spoken
 from app.ui.texts import ago, counted, number, percent, span, tr
 from app.ui.theme import Theme
 from app.ui.widgets.curve import Curve
@@ -63,16 +64,17 @@ class Overview(Page):
             part.setVisible(not fresh)
         self._foot.setVisible(not fresh and bool(view.news))
         self._now.setVisible(not fresh and not lacking and view.problem is None)
-        self._model.setVisible(bool(view.model) and not fresh)
+        name = words.model_name(view)
+        self._model.setVisible(bool(name) and not fresh)
         self._device.setVisible(not fresh)
-        self._model.say(view.model if len(view.model) <= _LONGEST else view.model[: _LONGEST - 2] + " …")
+        self._model.say(name if len(name) <= _LONGEST else name[: _LONGEST - 2] + " …")
         self._model.setToolTip(view.model)
         if fresh:
             return
         self._now.show_view(view, now)
         self._curve.show_view(view)
         self._say_stats(view, now)
-        self._foot.say(view.news)
+        self._foot.say(spoken(view.news, most=2))
         self._device.say(words.device(view))
         self._device.setToolTip(words.why_device(view))
 
@@ -107,26 +109,26 @@ class Overview(Page):
             second.say(
                 tr("Rounds today"),
                 number(today.rounds),
-                tr("about {span} each", span=span(view.round_s)) if view.round_s else tr("none yet"),
+                tr("about {span} each", span=span(view.round_s)) if view.round_s else tr("not yet"),
             )
             if view.rounds and view.rounds[-1].tokens:
                 third.say(tr("Speed"), number(view.rounds[-1].speed), tr("tokens a second"))
             else:
-                began = tr("since {day}", day=words.day(view.runs[0].started)) if view.runs else tr("none yet")
+                began = tr("since {day}", day=words.day(view.runs[0].started)) if view.runs else tr("not yet")
                 third.say(tr("Rounds in all"), number(view.safe_round), began)
         else:
-            linked = tr("connected") if swarm.connected else swarm.sentence or tr("not connected")
+            linked = tr("connected") if swarm.connected else spoken(swarm.sentence) or tr("not connected")
             second.say(tr("Peers online"), number(swarm.online), linked)
             waiting = (
                 counted("{n} on its way", "{n} on their way", swarm.waiting)
                 if swarm.waiting
-                else tr("groups of answers")
+                else tr("puzzles with their answers")
             )
             given = tr("{given} / {taken}", given=number(swarm.given), taken=number(swarm.taken))
-            third.say(tr("Given / taken"), given, waiting)
+            third.say(tr("Shared / learned from"), given, waiting)
         safe = tr("Round {n}", n=number(view.safe_round)) if view.safe_round else "–"
         last.say(
-            tr("Last safe point"), safe, ago(view.safe_at, now) if view.safe_at else tr("after the first round")
+            tr("Last saved"), safe, ago(view.safe_at, now) if view.safe_at else tr("after the first round")
         )
 
 

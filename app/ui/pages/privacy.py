@@ -17,8 +17,9 @@ from app.ui.model import View
 from app.ui.pages import words
 from app.ui.pages.exchange import breakable
 from app.ui.pages.frame import Actions, Page
-from app.ui.pages.live import AnswerRow, asked, family_title, gist, merged, verdict, who
+from app.ui.pages.live import AnswerRow, asked, family_title, gist, merged, question, verdict, who
 from app.ui.renewal import Stage
+from app.ui.spoken import spoken
 from app.ui.texts import counted, number, size, tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import SMALL
@@ -113,7 +114,7 @@ class Privacy(Page):
         hour = tr("in the last hour")
         self._stats[0].say(tr("Sent"), "–" if sent is None else size(sent), hour)
         self._stats[1].say(tr("Received"), "–" if received is None else size(received), hour)
-        waits = tr("{n} still to be sent", n=number(swarm.waiting)) if swarm.waiting else tr("all handed over")
+        waits = tr("{n} still to be sent", n=number(swarm.waiting)) if swarm.waiting else tr("all sent")
         self._stats[2].say(tr("Puzzles whose answers were shared"), number(swarm.given), waits)
 
     def _show_messages(self) -> None:
@@ -128,7 +129,7 @@ class Privacy(Page):
         self._frozen = every
         wanted = [one for one in every if which == BOTH or one.outgoing is (which == SENT)][-_MESSAGES:]
         self._none.setVisible(not wanted)
-        self._none.say(tr("No message yet since learning was started."))
+        self._none.say(tr("No messages yet since you started learning."))
         while len(self._rows) < len(wanted):
             self._rows.append(MessageRow(self.theme, self.ask))
             self._rows[-1].opened.connect(self._show_messages)
@@ -163,20 +164,16 @@ def told(view: View) -> tuple[str, str]:
     doing = view.pack.doing if view.pack is not None else None
     if doing is not None and doing.stage in ("", "fetch") and not doing.offline:
         return tr("Requests for the engine's files"), tr(
-            "The engine is being fetched, as you asked for. Whoever gives it out sees this computer's network "
-            "address, and nothing of yours."
+            "You're downloading the engine. The server sees your IP address and what you download."
         )
     if view.solo and swarm is None:
-        return tr("Nothing"), tr(
-            "Your model learns alone, and the process that runs it refuses to open any network connection."
-        )
+        return tr("Nothing"), tr("Your model learns alone. Its process can't open a network connection.")
     if swarm is None or (view.ruling is None and not words.working(view)):
-        return tr("Nothing at the moment"), tr(
-            "Nothing runs. When your model learns with others, answers to puzzles that Shoal made up go out as "
-            "text."
+        return tr("Nothing right now"), tr(
+            "Nothing runs. When you learn with others, only puzzle answers go out, as text."
         )
     if not swarm.connected:
-        return tr("Nothing at the moment"), swarm.sentence or tr("Looking for a swarm.")
+        return tr("Nothing right now"), spoken(swarm.sentence) or tr("Looking for a swarm.")
     rate = size(swarm.bytes_per_hour) if swarm.bytes_per_hour is not None else None
     answer = tr("Answers to puzzles, {rate} an hour", rate=rate) if rate else tr("Answers to puzzles")
     return answer, tr(
@@ -191,21 +188,15 @@ def _never() -> QFrame:
     for title, text in (
         (
             tr("Your files and what you type"),
-            tr("Shoal reads nothing but its own folder. It trains on puzzles that it makes up itself."),
+            tr("Shoal only reads its own folder. It practises on puzzles it makes up itself."),
         ),
         (
             tr("The model's weights"),
-            tr(
-                "Neither weights nor gradients travel, not even in a swarm: only answers to generated "
-                "puzzles would, as text."
-            ),
+            tr("The model stays here, in a swarm too. Only puzzle answers travel, as text."),
         ),
         (
             tr("Usage data"),
-            tr(
-                "There is no telemetry and no account. Whether there is a newer Shoal is asked only if "
-                "you want it."
-            ),
+            tr("No telemetry, no account. Shoal checks for updates only if you want it to."),
         ),
     ):
         facts.addWidget(rule())
@@ -223,10 +214,10 @@ class UpdatesCard(QFrame):
         self._request = Label("")
         self._request.setStyleSheet(f'font-family: "{mono(SMALL).family()}"; font-size: {SMALL}px;')
         self._box = card(row(self._request, 1, margins=(14, 10, 14, 10)), "quiet", None)
-        self._switch = Switch(theme, tr("Look for new versions once a day"))
+        self._switch = Switch(theme, tr("Check for updates once a day"))
         self._switch.toggled.connect(actions.updates.decide)
         head = row(
-            column(Label(tr("Looking for new versions"), "heading"), self._why, gap=4),
+            column(Label(tr("Checking for updates"), "heading"), self._why, gap=4),
             self._switch,
             gap=24,
             fill=0,
@@ -241,13 +232,13 @@ class UpdatesCard(QFrame):
         self._box.setVisible(installed)
         self._request.say(now.request)
         if not installed:
-            self._why.say(tr("This copy of Shoal is a checkout: it asks nobody."))
+            self._why.say(tr("Developer copy: updates come with git pull."))
         elif not now.wanted:
-            self._why.say(tr("Off. {host} is asked only when you press a button that says so.", host=now.host))
+            self._why.say(tr("Off. Shoal asks {host} only when you press the button.", host=now.host))
         elif view.solo:
-            self._why.say(tr("On, but never while Shoal learns alone."))
+            self._why.say(tr("On, but never while it learns alone."))
         else:
-            self._why.say(tr("On. {host} is asked once a day, while this window is open.", host=now.host))
+            self._why.say(tr("On. Shoal asks {host} once a day while this window is open.", host=now.host))
 
 
 def meaning(message: Message) -> str:
@@ -261,10 +252,10 @@ def meaning(message: Message) -> str:
         "sample": tr("asks for others' answers"),
         "batch": tr("others' puzzles and answers"),
         "stats": tr("asks how the swarm is doing") if message.outgoing else tr("how the swarm is doing"),
-        "report": tr("tells of answers that were no good"),
+        "report": tr("reports bad answers"),
         "notice": tr("a word from the relay"),
         "err": tr("the relay says what was wrong"),
-        "bye": tr("the relay says good-bye"),
+        "bye": tr("the relay says goodbye"),
     }.get(message.kind, message.kind)
 
 
@@ -360,7 +351,7 @@ class GroupPart(QWidget):
     def show_group(self, group: GroupRow) -> None:
         author = "" if group.peer is None else who(group)
         self._title.say("  ·  ".join(filter(None, (family_title(group.family), author, _claimed(group)))))
-        self._question.tell(breakable(safe(group.question or "")))
+        self._question.tell(breakable(safe(question(group))))
         if self._rows.count() == 0:
             for answer in merged(group)[:_ANSWERS]:
                 line = AnswerRow(self._theme)

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QFrame, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
 from app import remedy
 from app.desktop.autostart import AutostartError
 from app.node.preferences import SETTINGS as RULES
 from app.node.setting import Setting
+from app.ui import about
 from app.ui.choices import SETTINGS
 from app.ui.model import View
 from app.ui.pages.bundle import BundleDialog
@@ -23,26 +24,25 @@ from app.ui.pages.frame import Actions, Page
 from app.ui.pages.identity_section import IdentitySection
 from app.ui.pages.logview import LogView
 from app.ui.pages.storage import Storage
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule
+from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule, search
 from app.ui.widgets.update_card import UpdateCard
 
 CHOICES = {setting.key for setting in SETTINGS if not setting.elsewhere}
 AT_LOGIN = "start_at_login"
-"""The system keeps it, and is asked only when somebody comes to look."""
+"""The system keeps it, and is asked only while somebody looks."""
+LOGIN_MS = 500
 
 
 class SettingsPage(Page):
+    lasting = False
+
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Settings"))
         self._view = View()
-        self._find = QLineEdit()
-        self._find.setPlaceholderText(tr("Search settings"))
-        self._find.setAccessibleName(tr("Search settings"))
-        self._find.setClearButtonEnabled(True)
-        self._find.setFixedWidth(240)
-        self._find.textChanged.connect(self._search)
+        self._find = search(tr("Search settings"), self._search, width=240)
         self.header.addWidget(self._find)
         self._lines: list[tuple[QFrame, SettingRow]] = []
         declared: list[Setting] = [*RULES, *SETTINGS]
@@ -58,7 +58,7 @@ class SettingsPage(Page):
             if any(setting.key == "updates" for setting in settings):
                 inside.addWidget(self._updates)
         self._nothing = Empty(
-            theme, "search", tr("No setting of that name"), tr("Try another word, for example colours or tray.")
+            theme, "search", tr("No such setting"), tr("Try another word, for example colours or tray.")
         )
         self._nothing.hide()
         self.add(self._nothing)
@@ -67,6 +67,8 @@ class SettingsPage(Page):
         self._help = self._kept_and_help()
         self.add(self._help)
         self.body.addStretch(1)
+        self._login = QTimer(self, interval=LOGIN_MS)
+        self._login.timeout.connect(self._look_at_login)
 
     def show_view(self, view: View) -> None:
         self._view = view
@@ -107,7 +109,8 @@ class SettingsPage(Page):
             return SettingRow(self.theme, setting, setting.default, self.ask.set_rule)
         if setting.elsewhere:
             return SettingRow(self.theme, setting, self.ask.starts_at_login(), self.ask.set_choice)
-        return SettingRow(self.theme, setting, self.ask.choices[setting.key], self.ask.set_choice)
+        reopen = self.ask.reopen if setting.reopens else None
+        return SettingRow(self.theme, setting, self.ask.choices[setting.key], self.ask.set_choice, reopen)
 
     def _search(self, text: str) -> None:
         words = text.casefold().split()
@@ -137,12 +140,20 @@ class SettingsPage(Page):
         return all(word in known.casefold() for word in self._find.text().casefold().split())
 
     def arrived(self) -> None:
-        next(line for _, line in self._lines if line.key == AT_LOGIN).show_value(self.ask.starts_at_login())
+        self._look_at_login()
+        self._login.start()
         self.ask.engine.refresh()
         self.ask.identity.refresh()
 
     def left(self) -> None:
+        self._login.stop()
         self._identity.hide_words()
+
+    def _look_at_login(self) -> None:
+        next(line for _, line in self._lines if line.key == AT_LOGIN).show_value(self.ask.starts_at_login())
+
+    def close_down(self) -> None:
+        self._login.stop()
 
     def _kept_and_help(self) -> QFrame:
         self._storage = Storage(self.ask)
@@ -154,13 +165,18 @@ class SettingsPage(Page):
             Label(tr("Help"), "heading"),
             Label(
                 tr(
-                    "The diagnostics hold versions, settings, events and logs, for whoever looks for a fault. "
-                    "Every file is shown before anything is saved, and nothing is sent."
+                    "Versions, settings, events and logs, to help find a fault. You see every file before you "
+                    "save it. Nothing is sent."
                 ),
                 "soft",
                 wrap=True,
             ),
-            row(self._toggle, button(tr("Diagnostics …"), self._show_bundle), 1),
+            row(
+                self._toggle,
+                button(tr("Diagnostics …"), self._show_bundle),
+                button(tr("About Shoal and its keys"), lambda: self.ask.show_help(about.KEY)),
+                1,
+            ),
             self._log,
             gap=12,
         )
@@ -181,13 +197,21 @@ class SettingRow(QWidget):
     """One setting: its name, its help, and the control that changes it. `words` is what it is found by. `put`
     may refuse a value, with a sentence that is shown here."""
 
-    def __init__(self, theme: Theme, setting: Setting, value: Any, put: Callable[[str, object], None]) -> None:
+    def __init__(
+        self,
+        theme: Theme,
+        setting: Setting,
+        value: Any,
+        put: Callable[[str, object], None],
+        reopen: Callable[[], None] | None = None,
+    ) -> None:
+        """`reopen` opens the window anew, where only that makes the setting apply."""
         super().__init__()
         self.key = setting.key
-        self._put, self._kept = put, value
+        self._put, self._kept, self._first = put, value, value
         label, text = tr(setting.label), tr(setting.help, doctor=remedy.command("doctor"))
         if setting.restarts:
-            text = tr("{help} Holds from the next start of learning.", help=text)
+            text = tr("{help} Applies the next time it starts learning.", help=text)
         self.words = " ".join((label, text, tr(setting.group), tr(setting.words))).casefold()
         self._editor = editor(theme, setting, label, value, self._try)
         made = self._editor.widget
@@ -195,6 +219,7 @@ class SettingRow(QWidget):
         self._complaint = Label("", "bad", wrap=True)
         self._complaint.hide()
         said = column(Label(label, "strong"), Label(text, "soft", wrap=True), gap=3)
+        self._reopen: QPushButton | None = None
         if self._editor.broad:
             self.setLayout(column(rule(), said, column(made, self._complaint, gap=3), gap=14))
             return
@@ -202,6 +227,10 @@ class SettingRow(QWidget):
         inside = row(said, made, gap=24)
         inside.setStretch(0, 1)
         inside.setAlignment(made, Qt.AlignmentFlag.AlignVCenter)
+        if reopen is not None:
+            self._reopen = button(tr("Reopen now"), reopen)
+            self._reopen.hide()
+            inside.insertWidget(1, self._reopen, 0, Qt.AlignmentFlag.AlignVCenter)
         self.setLayout(column(rule(), inside, gap=14))
 
     def show_value(self, value: Any) -> None:
@@ -220,10 +249,12 @@ class SettingRow(QWidget):
         try:
             self._put(self.key, value)
         except (ValueError, AutostartError, OSError) as error:
-            self._complaint.say(str(error))
+            self._complaint.say(spoken(str(error)))
             self._complaint.show()
             if isinstance(value, bool):
                 self._editor.show(self._kept)
         else:
             self._kept = value
             self._complaint.hide()
+            if self._reopen is not None:
+                self._reopen.setVisible(value != self._first)

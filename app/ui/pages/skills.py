@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
+from app.node import figures
 from app.ui.model import Family, View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions, Page
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import Empty, Label, boxed, column, stack
@@ -14,14 +16,16 @@ from app.ui.widgets.tile import Tiles
 
 
 class Skills(Page):
+    lasting = False
+
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Skills"))
         self._shown: tuple[Family, ...] = ()
         self._tiles = Tiles(theme)
         about = Label(
             tr(
-                "Share of held-out questions solved. The shaded part is where the true share plausibly "
-                "lies, the tick is where it began."
+                "How many new puzzles it solves. The shaded part shows how sure that is, the tick where it "
+                "started."
             ),
             "soft",
             wrap=True,
@@ -33,7 +37,7 @@ class Skills(Page):
                 theme,
                 "skills",
                 tr("No skills measured yet"),
-                tr("One tile for every family of puzzles appears with the first measurement."),
+                tr("The first measurement brings a tile for every kind of puzzle."),
             ),
             boxed(column(about, self._tiles, self._waiting, self._speech, 1, gap=18)),
         )
@@ -44,7 +48,7 @@ class Skills(Page):
         self._waiting.say(tr("Too hard yet: {families}.", families=", ".join(view.waiting)))
         self._waiting.setVisible(bool(view.waiting))
         rise = view.curve[-1].everyday_rise if view.curve and view.safe_round else None
-        self._speech.tell(words.speech(rise) if rise is not None else "")
+        self._speech.tell(spoken(figures.speech_sentence(rise)) if rise is not None else "")
         if view.families == self._shown:
             return
         self._shown = view.families
@@ -62,5 +66,6 @@ def since(family: Family) -> str:
     if last.level < 0:
         return tr("First solved in practice on {day}", day=when)
     if last.level != family.level:  # it went back since
-        return tr("Reached level {n} on {day}", n=last.level + 1, day=when)
+        now = tr("Level {n} now", n=family.level + 1)
+        return tr("{now}, reached {n} on {day}", now=now, n=last.level + 1, day=when)
     return tr("Level {n} since {day}", n=last.level + 1, day=when)

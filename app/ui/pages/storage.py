@@ -18,9 +18,9 @@ from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Elided, Label, button, column, row, rule
 
 _LABELS = {
-    "learned": mark("What the model learned, and its history"),
+    "learned": mark("What your model learned, and its history"),
     "models": mark("Downloaded models"),
-    "cache": mark("What can be made again"),
+    "cache": mark("Files Shoal can make again"),
     "swarm": mark("What the swarm needs"),
     "logs": mark("Logs"),
     "own": mark("Settings and this computer's name"),
@@ -49,7 +49,7 @@ class Storage(QWidget):
             button(tr("Open folder"), self._open),
             button(tr("Move …"), self._move),
             1,
-            button(tr("Remove everything …"), self._remove, "danger"),
+            button(tr("Delete everything …"), self._remove, "danger"),
             gap=8,
         )
         self.setLayout(column(head, self._sizes, rule(), buttons, gap=12))
@@ -100,10 +100,7 @@ class Storage(QWidget):
         box.setWindowTitle("Shoal")
         box.setText(tr("Move the data folder to {folder}?", folder=to))
         box.setInformativeText(
-            tr(
-                "Learning stops. Everything is copied and checked first, and deleted here only then; until "
-                "then nothing has changed. Shoal opens again by itself."
-            )
+            tr("Learning stops. Shoal copies and checks everything, deletes it here and reopens by itself.")
         )
         really = box.addButton(tr("Move it"), QMessageBox.ButtonRole.AcceptRole)
         box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
@@ -115,9 +112,9 @@ class Storage(QWidget):
         plan = leaving.plan(self._home)
         box = QMessageBox(self)
         box.setWindowTitle("Shoal")
-        box.setText(tr("Remove everything that Shoal keeps, {size}?", size=size(plan.bytes)))
+        box.setText(tr("Delete everything Shoal keeps, {size}?", size=size(plan.bytes)))
         box.setInformativeText(told(plan))
-        really = box.addButton(tr("Remove everything"), QMessageBox.ButtonRole.DestructiveRole)
+        really = box.addButton(tr("Delete everything"), QMessageBox.ButtonRole.DestructiveRole)
         cancel = box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
         box.setDefaultButton(cancel)
         box.exec()
@@ -137,10 +134,10 @@ def told(plan: leaving.Plan) -> str:
     """What goes and what stays, for people."""
     goes = [plan.folder, *(f"    {tr(_LABELS[one.kind])}: {size(one.bytes)}" for one in plan.sizes)]
     if plan.key:
-        goes.append(tr("the key of {name} in the system's keyring", name=plan.key))
+        goes.append(tr("the key of {name} in the keyring", name=plan.key))
     if plan.login:
         goes.append(tr("the entry that starts Shoal at login"))
-    goes.append(tr("an access token for models in the system's keyring, if you gave one"))
+    goes.append(tr("the access token for models in the keyring, if there is one"))
     if plan.engine:
         goes.append(tr("the engine in {folder}: {size}", folder=plan.engine, size=size(plan.engine_bytes)))
     if plan.unpacked:
@@ -152,19 +149,19 @@ def told(plan: leaving.Plan) -> str:
             )
         )
     if plan.links:
-        goes.append(tr("the entry by which links and menus find Shoal"))
-    stays = [tr("{name}, which is not Shoal's", name=name) for name in plan.stays]
+        goes.append(tr("the entry that lets links and menus find Shoal"))
+    stays = [tr("{name} (not created by Shoal; it stays)", name=name) for name in plan.stays]
     stays.append(_program(plan))
-    stays.append(tr("models and exports that you keep in other folders"))
+    stays.append(tr("models and exports in other folders"))
     return "\n".join(
         [
-            tr("This goes, and cannot be had back:"),
+            tr("This will be deleted for good:"),
             *goes,
             "",
             tr("This stays:"),
             *stays,
             "",
-            tr("Shoal then ends."),
+            tr("Then Shoal quits."),
         ]
     )
 
@@ -179,4 +176,4 @@ def _program(plan: leaving.Plan) -> str:
         case "dmg":
             return tr("the program itself; move it to the Trash: {path}", path=plan.program)
         case _:
-            return tr("the program itself; delete it to be rid of it: {path}", path=plan.program)
+            return tr("the program itself; delete it here: {path}", path=plan.program)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
 from app.node.snapshot import SwarmView
 from app.ui.model import View
 from app.ui.pages.frame import Actions, Page
+from app.ui.spoken import spoken
 from app.ui.texts import ago, counted, number, size, tr
 from app.ui.theme import Theme
 from app.ui.widgets.bend import Bend
@@ -37,7 +38,7 @@ class SwarmPage(Page):
         self._leave = button(
             tr("Learn alone"),
             lambda: actions.learn("alone"),
-            hint=tr("Leaves the swarm; nothing learned is lost"),
+            hint=tr("Leaves the swarm. What it learned stays."),
         )
         self.header.addWidget(self._leave)
         self._relay = RelayCard(theme)
@@ -63,8 +64,8 @@ class SwarmPage(Page):
         self._nobody = Empty(
             theme,
             "swarm",
-            tr("Nobody else is here yet"),
-            tr("Share the invite above, and those who use it appear in this list."),
+            tr("No one else is here yet"),
+            tr("Share the invite above. Everyone who joins appears here."),
         )
         head = row(self._count, 1, self._find, margins=(18, 14, 14, 4))
         self._peers = stack(self._nobody, self._table)
@@ -93,21 +94,19 @@ class SwarmPage(Page):
         online, given, taken, traffic = self._stats
         online.say(tr("Online now"), number(swarm.online), tr("others in this swarm"))
         on_way = (
-            counted("{n} on its way", "{n} on their way", swarm.waiting)
-            if swarm.waiting
-            else tr("all acknowledged")
+            counted("{n} on its way", "{n} on their way", swarm.waiting) if swarm.waiting else tr("all arrived")
         )
-        given.say(tr("Given"), number(swarm.given), on_way)
+        given.say(tr("Shared"), number(swarm.given), on_way)
         refused = sum(swarm.refused.values())
         turned = (
             counted("{n} turned away after checking", "{n} turned away after checking", refused)
             if refused
-            else tr("every one checked here")
+            else tr("each one checked here")
         )
-        taken.say(tr("Taken"), number(swarm.taken), turned)
+        taken.say(tr("Learned from"), number(swarm.taken), turned)
         rate = swarm.bytes_per_hour
         traffic.say(
-            tr("Traffic"),
+            tr("Data used"),
             size(rate) if rate is not None else "–",
             tr("an hour") if rate is not None else tr("not measured yet"),
         )
@@ -124,16 +123,15 @@ class Alone(QWidget):
         self._address.returnPressed.connect(self._join)
         self._address.complaint.setFixedWidth(400)
         join = button(tr("Join"), self._join, "primary")
-        find = button(tr("Find one on this network, or host one here"), lambda: actions.join(""), "flat")
+        find = button(tr("Find or start a swarm on this network"), lambda: actions.join(""), "flat")
         ask = boxed(column(row(self._address, join, gap=8), self._address.complaint, row(1, find, 1), gap=10))
         empty = Empty(
             theme,
             "swarm",
-            tr("You are learning alone"),
+            tr("Your model learns alone"),
             tr(
-                "Nothing leaves this computer. In a swarm your model also learns from what other people's "
-                "models found out: "
-                "answers to generated puzzles go to and fro, as text."
+                "Nothing leaves this computer. In a swarm, your model also learns from other people's "
+                "models. They swap puzzle answers, as plain text."
             ),
             ask,
         )
@@ -166,8 +164,8 @@ class RelayCard(QFrame):
     def show_swarm(self, swarm: SwarmView) -> None:
         self._state.look("good" if swarm.connected else "warn")
         self._state.say(tr("Connected") if swarm.connected else tr("Not connected"))
-        self._sentence.say(swarm.sentence)
-        named = tr("You are {name} here.", name=swarm.name) if swarm.name else ""
+        self._sentence.say(spoken(swarm.sentence))
+        named = tr("Others see you as {name}.", name=swarm.name) if swarm.name else ""
         self._name.say("  ".join(filter(None, (named, swarm.relay))))
         self._invite.setVisible(bool(swarm.invite))
         self._copy.setVisible(bool(swarm.invite))

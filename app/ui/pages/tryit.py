@@ -19,6 +19,7 @@ from app.ui.chatting import AWAY_S, Chatting, Stage
 from app.ui.model import View
 from app.ui.pages.exchange import Exchange
 from app.ui.pages.frame import Actions, Page
+from app.ui.spoken import spoken
 from app.ui.texts import counted, span, tr
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import (
@@ -42,7 +43,7 @@ _SECOND_MS = 500
 class TryIt(Page):
     def __init__(self, theme: Theme, actions: Actions, chatting: Chatting | None = None) -> None:
         super().__init__(theme, actions, tr("Try it"))
-        self._home = ""
+        self._home = self._called = ""
         self._chatting = chatting or Chatting(actions.choices)
         self._chatting.changed.connect(self._show_stage)
         self._chatting.replied.connect(self._heard)
@@ -67,10 +68,7 @@ class TryIt(Page):
             theme,
             "tryit",
             tr("Nothing asked yet"),
-            tr(
-                "Draw a puzzle of a kind that the model practises, or ask something of your own. It answers "
-                "twice: as it came, and with what it has learned."
-            ),
+            tr("Draw a puzzle, or ask something of your own. It answers twice: as it came, and as it is now."),
         )
         self.add(self._empty, 1)
         self.body.addStretch(1)
@@ -86,7 +84,7 @@ class TryIt(Page):
         return self._chatting.pid
 
     def show_view(self, view: View) -> None:
-        self._home = view.home
+        self._home, self._called = view.home, view.called
 
     def arrived(self) -> None:
         self._chatting.come()
@@ -100,8 +98,8 @@ class TryIt(Page):
 
     def _question_card(self) -> QFrame:
         theme = self.theme
-        self._family = Picker(theme, tr("Family of puzzles"))
-        self._family.addItem(tr("Any that it practises"), None)
+        self._family = Picker(theme, tr("Kind of puzzle"))
+        self._family.addItem(tr("Any it practises"), None)
         for family in sorted(FAMILIES.values(), key=lambda one: tr(one.title)):
             self._family.addItem(tr(family.title), family.name)
         self._family.setMinimumWidth(190)
@@ -111,7 +109,7 @@ class TryIt(Page):
         self._draw_one = button(tr("Draw a puzzle"), self._draw)
         self._question = Question(self._ask)
         self._question.textChanged.connect(self._edited)
-        self._chip, self._unseen = Label("", "chip"), Label(tr("a text it never trained on"), "faint")
+        self._chip, self._unseen = Label("", "chip"), Label(tr("a puzzle it never trained on"), "faint")
         self._state = Elided("", "soft")
         self._complaint = Label("", "bad", wrap=True)
         self._stop = button(tr("Stop"), self._chatting.stop)
@@ -151,7 +149,7 @@ class TryIt(Page):
         if not text or self._waiting:
             return
         if len(text) > MAX_TEXT:
-            self._complain(tr("A question has at most {n} characters: make it shorter.", n=MAX_TEXT))
+            self._complain(tr("That's too long: {n} characters at most.", n=MAX_TEXT))
             return
         self._complain("")
         puzzle, sides = self._puzzle, self._asked
@@ -223,7 +221,7 @@ class TryIt(Page):
                 exchange.say(reply)
             case messages.OnlyPuzzles() if exchange is not None:
                 exchange.refuse(
-                    tr("This model only speaks puzzle: draw one, or pick a model that talks."),
+                    tr("This model only solves puzzles: draw one, or pick a model that talks."),
                     tr("See the models"),
                     lambda: self.ask.go("models"),
                 )
@@ -233,9 +231,9 @@ class TryIt(Page):
                 exchange.solution(safe(reply.text))
                 self._told = True
             case messages.Noted():
-                self._complain(safe(reply.sentence))
+                self._complain(spoken(safe(reply.sentence)))
             case messages.Failed():
-                self._end(reply.number, safe(reply.sentence))
+                self._end(reply.number, spoken(safe(reply.sentence)))
             case messages.Done():
                 self._end(reply.number, "")
         self._show_stage()
@@ -310,7 +308,8 @@ class TryIt(Page):
         )
         self._who.setVisible(opened is not None)
         if opened is not None:
-            self._who.say(tr("{model} with {engine}", model=safe(opened.model), engine=opened.engine.name))
+            model = self._called or safe(opened.model)
+            self._who.say(tr("{model} with {engine}", model=model, engine=opened.engine.name))
         timed = busy or stage in (Stage.LOADING, Stage.BUSY)
         if timed != self._second.isActive():
             self._second.start() if timed else self._second.stop()
@@ -324,7 +323,7 @@ class TryIt(Page):
         elif stage is Stage.BUSY and busy:
             said = tr("Answering, {span}", span=waited) if self._waiting else tr("Drawing a puzzle")
         elif stage is Stage.AWAY:
-            said = tr("The model is not in memory; the first question loads it.")
+            said = tr("The first question loads the model.")
         else:
             minutes = round(AWAY_S / 60)
             said = counted(

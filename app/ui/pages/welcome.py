@@ -13,6 +13,7 @@ from app.ui.engine_pack import EnginePack
 from app.ui.model import View
 from app.ui.pages.engine import EnginePanel
 from app.ui.pages.frame import Actions
+from app.ui.spoken import spoken
 from app.ui.texts import size, span, tr
 from app.ui.theme import Theme
 from app.ui.trial import Stage, Trial
@@ -147,8 +148,8 @@ class What(QWidget):
             _point(
                 tr("What it keeps"),
                 tr(
-                    "Everything is in one folder that you can move or delete. No account, and no one is told "
-                    "that you use it."
+                    "Everything is in one folder. Move or delete it any time. No account; no one knows you use "
+                    "it."
                 ),
             ),
             gap=16,
@@ -203,10 +204,7 @@ class Engine(QWidget):
             _step(
                 self.where,
                 tr("First, the engine"),
-                tr(
-                    "Shoal learns with PyTorch, which is large and no part of the app itself. It is installed "
-                    "once, into a folder of your own, and can be removed at any time."
-                ),
+                tr("Shoal learns with PyTorch, a large program that is installed once. Remove it any time."),
                 column(self._panel),
                 row(button(tr("Back"), back, "second"), *self._panel.buttons, 1, gap=10),
             )
@@ -232,10 +230,10 @@ class Machine(QWidget):
         self._measured = ""
         trial.changed.connect(self._show)
         self._pace, self._engine = Label("", "figure"), Label("", "strong", wrap=True)
-        self._reason, self._memory = Label("", "soft", wrap=True), Label("", "soft", wrap=True)
-        self._bar = progress_bar(tr("Progress of the measurement"))
-        self._again = button(tr("Measure again"), self._measure)
-        speed = column(self._pace, self._bar, self._engine, self._reason, self._memory, gap=7)
+        self._reason = Label("", "soft", wrap=True)
+        self._bar = progress_bar(tr("Progress of the speed test"))
+        self._again = button(tr("Test again"), self._measure)
+        speed = column(self._pace, self._bar, self._engine, self._reason, gap=7)
         speed.addLayout(row(self._again, 1))
         speed.addStretch(1)
         self._speed = card(speed, "quiet", 20)
@@ -243,7 +241,7 @@ class Machine(QWidget):
         starter = Option(
             theme,
             tr("Starter (recommended)"),
-            tr("Built in. Only speaks puzzle, and gets visibly better within minutes on any computer."),
+            tr("Built in. Only solves puzzles. Gets visibly better within minutes, on any computer."),
         )
         self._models.add(STARTER, starter)
         larger = Option(
@@ -310,24 +308,23 @@ class Machine(QWidget):
         running = trial.stage is Stage.RUNNING
         self._bar.setVisible(running)
         self._again.setVisible(trial.stage in (Stage.FAILED, Stage.DONE))
-        for part in (self._engine, self._reason, self._memory):
+        for part in (self._engine, self._reason):
             part.hide()
         if trial.stage is Stage.DONE and found is not None:
             self._pace.say(found.pace[:1].upper() + found.pace[1:] or tr("No estimate"))
             self._engine.tell(found.title)
-            self._reason.tell(found.reason)
-            self._memory.tell(found.memory)
+            self._reason.tell(spoken(found.reason))
         elif trial.stage is Stage.FAILED:
             self._pace.say(tr("No estimate"))
             self._reason.tell(trial.sentence)
         elif running:
-            self._pace.say(tr("Measuring …"))
+            self._pace.say(tr("Testing …"))
             self._bar.setValue(int(1000 * trial.share))
             self._reason.tell(
-                tr("{span} so far: a few answers, and a step of learning from them.", span=span(trial.seconds))
+                tr("{span} so far: a few answers, and one step of learning.", span=span(trial.seconds))
             )
         else:
-            self._pace.say(tr("Not measured yet"))
+            self._pace.say(tr("Not tested yet"))
         said = [self._pace.text(), self._engine.text(), self._reason.text()]
         self._speed.setAccessibleName(". ".join(filter(None, said)))
 
@@ -344,7 +341,7 @@ class Company(QWidget):
             Option(
                 theme,
                 tr("Alone"),
-                tr("Nothing leaves this computer. You can change your mind at any time."),
+                tr("Nothing leaves this computer. You can change that any time."),
             ),
         )
         self._options.add(
@@ -353,8 +350,8 @@ class Company(QWidget):
                 theme,
                 tr("With others on this network"),
                 tr(
-                    "Finds other Shoals on this network, or starts a swarm you can invite people to. Only "
-                    "puzzle answers are shared, as plain text."
+                    "Finds Shoals on this network, or starts a swarm you can invite people to. They swap "
+                    "puzzle answers, as plain text."
                 ),
             ),
         )
@@ -376,7 +373,7 @@ class Company(QWidget):
             _step(
                 self.where,
                 tr("Learn alone or together?"),
-                tr("A swarm swaps what its models find out. You can change this any time."),
+                tr("You can change this any time."),
                 column(self._options),
                 row(button(tr("Back"), back, "second"), self._start, 1, gap=10),
             )

@@ -7,13 +7,13 @@ import time
 
 from PySide6.QtCore import QDateTime, QLocale
 
-from app.node import figures
-from app.node.figures import Speech
 from app.node.reasons import Reason
 from app.node.snapshot import Ruling
 from app.ui.model import State, Step, View
+from app.ui.spoken import spoken
 from app.ui.texts import number, span, tr
 from app.ui.widgets import engine_words
+from engines.models.catalogue import find
 
 _OPEN_STATES = (State.LEARNING, State.STARTING)
 
@@ -21,9 +21,9 @@ _OPEN_STATES = (State.LEARNING, State.STARTING)
 def state_name(state: State) -> str:
     """A state in a word or two."""
     return {
-        State.NEW: tr("Ready"),
+        State.NEW: tr("Not started"),
         State.STARTING: tr("Starting"),
-        State.LEARNING: tr("Learning"),
+        State.LEARNING: tr("learning").capitalize(),  # "Learning" is a heading, and another word elsewhere
         State.WAITING: tr("Waiting"),
         State.PAUSED: tr("Paused"),
         State.STOPPING: tr("Stopping"),
@@ -50,11 +50,9 @@ def reason(view: View, now: float) -> str:
             return tr("Learning with others.")
         case State.WAITING if view.until is not None:
             wait = max(0.0, view.until - now)
-            return tr(
-                "{sentence} It is started again in {span}.", sentence=_ended(view.reason), span=span(wait)
-            )
+            return tr("{sentence} It restarts in {span}.", sentence=_ended(view.reason), span=span(wait))
         case State.STOPPING:
-            return tr("Saving what was learned.")
+            return tr("Saving what it learned.")
         case _:
             return view.reason
 
@@ -62,7 +60,7 @@ def reason(view: View, now: float) -> str:
 def ruled(ruling: Ruling) -> str:
     """A ruling's sentence in the person's language; a reason of a newer node as that node says it."""
     known = next((reason for reason in Reason if reason.value == ruling.reason), None)
-    return tr(known.sentence, **ruling.values) if known is not None else ruling.sentence
+    return tr(known.sentence, **ruling.values) if known is not None else spoken(ruling.sentence)
 
 
 def known_reason(view: View) -> Reason | None:
@@ -113,12 +111,20 @@ def _written(moment: float, form: str) -> str:
 def round_line(view: View) -> str:
     """Where the run stands: "Round 42", or "Round 42 of 100"."""
     if view.step is Step.PROBING:
+        if not view.safe_round:
+            return tr("Before round 1")
         return tr("After round {n}", n=number(view.safe_round))
     if view.step is Step.PLACING:
         return tr("First look")
     if view.last_round:
         return tr("Round {n} of {all}", n=number(view.round), all=number(view.last_round))
     return tr("Round {n}", n=number(view.round))
+
+
+def model_name(view: View) -> str:
+    """What the model is called: by its owner, in the catalogue, or else by who made it."""
+    known = find(view.model)
+    return view.called or (known.title if known is not None else view.model)
 
 
 def step_line(view: View) -> str:
@@ -138,40 +144,41 @@ def step_line(view: View) -> str:
     return {
         Step.STARTING: tr("starting"),
         Step.LOADING: tr("loading the model"),
-        Step.PLACING: tr("finding out what it can begin with"),
-        Step.PROBING: tr("measuring on held-out questions"),
+        Step.PLACING: tr("finding where to begin"),
+        Step.PROBING: tr("measuring on new puzzles"),
         Step.HOLDING: tr("waiting for the others"),
         Step.PAUSED: "",
-        Step.DRAWING: tr("answering questions"),
-        Step.SAMPLING: tr("answering questions"),
+        Step.DRAWING: tr("solving puzzles"),
+        Step.SAMPLING: tr("solving puzzles"),
         Step.SCORING: tr("checking the answers"),
         Step.LEARNING: tr("learning from the answers"),
         Step.SAVING: tr("saving"),
         Step.RESTING: tr("resting"),
-        Step.WAITING: tr("waiting to start the trainer again"),
-        Step.SENDING: tr("handing over the last answers"),
+        Step.WAITING: tr("waiting to restart"),
+        Step.SENDING: tr("sending the last answers"),
         Step.STOPPING: tr("stopping"),
     }[step]
 
 
 def device(view: View) -> str:
-    """What it runs on: "torch on CPU, float32, 2 threads"."""
+    """What it learns on."""
+    if view.engine is None:
+        return ""
+    return tr("on the processor") if view.engine.device == "CPU" else tr("on the graphics card")
+
+
+def why_device(view: View) -> str:
+    """Why it runs there, and exactly what: "torch on CPU, float32, 2 threads"."""
     engine = view.engine
     if engine is None:
         return ""
     threads = tr(", {n} threads", n=engine.threads) if engine.device == "CPU" and engine.threads > 1 else ""
-    return (
-        tr("{name} on {device}, {dtype}", name=engine.name, device=engine.device, dtype=engine.dtype) + threads
-    )
-
-
-def why_device(view: View) -> str:
-    """Why it runs there, in a sentence; engines.torch_lora.device has the order."""
-    if view.engine is None:
-        return ""
-    if view.engine.device == "CPU":
-        return tr("The processor learns: no graphics card that it could use was found.")
-    return tr("The graphics card learns, because it is quickest.")
+    exact = tr("{name} on {device}, {dtype}", name=engine.name, device=engine.device, dtype=engine.dtype)
+    if engine.device == "CPU":
+        why = tr("It learns on the processor: Shoal found no graphics card it can use.")
+    else:
+        why = tr("It learns on the graphics card, the fastest here.")
+    return f"{why} ({exact}{threads})"
 
 
 def working(view: View) -> bool:
@@ -180,18 +187,3 @@ def working(view: View) -> bool:
 
 def _ended(sentence: str) -> str:
     return sentence if sentence.endswith((".", "!", "?")) or not sentence else sentence + "."
-
-
-def speech(rise: float) -> str:
-    """Whether everyday language was kept; see app.node.everyday."""
-    amount = number(abs(100 * rise), 0)
-    said = (
-        tr("everyday replies surprise it {n} % less", n=amount)
-        if rise < 0
-        else tr("everyday replies surprise it {n} % more", n=amount)
-    )
-    return {
-        Speech.KEPT: tr("It speaks as well as before: {said}.", said=said),
-        Speech.WORSE: tr("It speaks a little worse than before: {said}.", said=said),
-        Speech.LOST: tr("It is losing everyday language: {said}.", said=said),
-    }[figures.speech(rise)]

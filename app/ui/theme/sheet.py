@@ -62,13 +62,13 @@ QPushButton:disabled, QToolButton:disabled {{ color: {c.text_faint}; background:
 QPushButton[look="primary"] {{ background: {c.accent}; color: {c.on_accent}; border: 1px solid {c.accent};
     font-weight: 600; }}
 QPushButton[look="primary"]:hover {{ background: {c.accent_hover}; border-color: {c.accent_hover}; }}
-QPushButton[look="primary"]:focus {{ border: 2px solid {c.text}; }}
+QPushButton[look="primary"]:focus {{ border: 1px solid {c.accent}; padding: 6px 13px; }}
 QPushButton[look="primary"]:disabled, QPushButton[look="large"]:disabled {{ background: {c.sunken};
     color: {c.text_faint}; border-color: {c.line}; }}
 QPushButton[look="large"] {{ background: {c.accent}; color: {c.on_accent}; border: 1px solid {c.accent};
     font-weight: 600; font-size: {LEAD}px; padding: 10px 22px; border-radius: 9px; }}
 QPushButton[look="large"]:hover {{ background: {c.accent_hover}; border-color: {c.accent_hover}; }}
-QPushButton[look="large"]:focus {{ border: 2px solid {c.text}; padding: 9px 21px; }}
+QPushButton[look="large"]:focus {{ border: 1px solid {c.accent}; padding: 10px 22px; }}
 QPushButton[look="second"] {{ font-size: {LEAD}px; padding: 10px 22px; border-radius: 9px; }}
 QPushButton[look="second"]:focus {{ padding: 9px 21px; }}
 QPushButton[look="flat"], QToolButton[look="flat"] {{ background: transparent; border: 1px solid transparent;
@@ -84,7 +84,8 @@ QAbstractButton[look="segment"] {{ background: transparent; border: 1px solid tr
 QAbstractButton[look="segment"]:hover {{ color: {c.text}; background: {c.hover}; }}
 QAbstractButton[look="segment"]:checked {{ background: {c.raised}; color: {c.text}; border-color: {c.line}; }}
 QAbstractButton[look="segment"]:focus {{ border: 2px solid {c.accent}; padding: 3px 11px; }}
-QFrame[look="segments"] {{ background: {c.trough}; border: none; border-radius: 8px; }}
+QGroupBox {{ background: transparent; border: none; margin: 0; padding: 0; }}
+QGroupBox[look="segments"] {{ background: {c.trough}; border-radius: 8px; }}
 
 QLineEdit, QComboBox, QSpinBox, QPlainTextEdit, QTextEdit {{ background: {c.surface}; border: 1px solid
 {c.line_strong}; border-radius: {RADIUS_CONTROL}px; padding: 6px 10px; selection-background-color: {c.accent};
@@ -140,7 +141,7 @@ QScrollBar::add-line, QScrollBar::sub-line, QScrollBar::add-page, QScrollBar::su
     border: none; width: 0; height: 0; }}
 
 QMenu {{ background: {c.surface}; border: 1px solid {c.line_strong}; border-radius: 8px; padding: 5px; }}
-QMenu::item {{ padding: 7px 22px 7px 12px; border-radius: 5px; }}
+QMenu::item {{ padding: 7px 28px 7px 12px; border-radius: 5px; }}
 QMenu::item:selected {{ background: {c.accent_soft}; color: {c.text}; }}
 QMenu::item:disabled {{ color: {c.text_faint}; }}
 QMenu::separator {{ height: 1px; background: {c.line}; margin: 5px 8px; }}

@@ -44,16 +44,13 @@ class Curve(QFrame):
         self.chart = Chart(theme)
         self._name, self._figure = Label("", "caption"), Label("", "hero")
         self._error, self._change = Label("", "lead"), Label("", "chip")
-        self._segments = Segments([(PROBE, tr("Held-out")), (TRAINING, tr("Training"))], tr("Which curve"))
+        self._segments = Segments([(PROBE, tr("New puzzles")), (TRAINING, tr("Practice"))], tr("Which curve"))
         self._segments.chosen.connect(self._choose)
         self._empty = Empty(
             theme,
             "overview",
             tr("The curve begins with the first measurement"),
-            tr(
-                "Before its first round, your model answers questions that it will never train on. That "
-                "takes a few seconds."
-            ),
+            tr("First your model tries puzzles it will never train on. That takes a few seconds."),
         )
         self._stack = stack(self._empty, self.chart)
         figures = row(self._figure, self._error, self._change, 1, gap=10)
@@ -74,7 +71,9 @@ class Curve(QFrame):
         self._slider.setFixedWidth(110)
         self._slider.setAccessibleName(tr("Smoothing"))
         self._slider.valueChanged.connect(lambda at: self.chart.set_smooth(_SMOOTH[at]))
-        self._log = IconButton(theme, "log", tr("Logarithmic axis of rounds"), tr("Log axis"))
+        self._log = IconButton(
+            theme, "log", tr("Shows early rounds wider (logarithmic axis)"), tr("Early rounds")
+        )
         self._log.setCheckable(True)
         self._log.toggled.connect(self.chart.set_log)
         self._all = IconButton(theme, "reset", tr("Show the whole curve"), tr("Show all"))
@@ -133,27 +132,29 @@ class Curve(QFrame):
         return [(row_.round, row_.train_solved, 0.0) for row_ in self._view.rounds if not row_.lesson]
 
     def _say_probe(self, curve: Sequence[Probe]) -> None:
-        self._name.say(tr("Held-out questions solved"))
+        self._name.say(tr("New puzzles solved"))
         self._error.setVisible(bool(curve))
         self._figure.say(percent(curve[-1].share, 1) if curve else "–")
         self._error.say(f"± {number(100 * curve[-1].stderr, 1)}" if curve else "")
-        self._error.setToolTip(tr("One standard error: the true share lies within it two times out of three."))
+        self._error.setToolTip(
+            tr("Puzzles no one trains on (held-out). ± is one standard error: right two times out of three.")
+        )
         self._change.setVisible(len(curve) > 1)
         if len(curve) > 1:
             points = 100 * (curve[-1].share - curve[0].share)
             sure = 100 * (curve[-1].stderr ** 2 + curve[0].stderr ** 2) ** 0.5
             if abs(points) < 2 * sure:
-                self._change.say(tr("no clear change yet"))
+                self._change.say(tr("too early to tell"))
             else:
-                sign = "+" if points > 0 else "−"
-                self._change.say(tr("{sign}{n} points since the start", sign=sign, n=number(abs(points), 1)))
+                first, last = (number(100 * point.share) for point in (curve[0], curve[-1]))
+                self._change.say(tr("{first} → {last} of 100 since it started", first=first, last=last))
 
     def _say_training(self, rounds: Sequence[Round]) -> None:
-        self._name.say(tr("Training answers right, latest round"))
+        self._name.say(tr("Practice answers right, latest round"))
         self._figure.say(percent(rounds[-1].train_solved, 1) if rounds else "–")
         self._error.hide()
         self._change.setVisible(bool(rounds))
-        self._change.say(tr("questions get harder as it learns"))
+        self._change.say(tr("puzzles get harder as it learns"))
 
     def _choose(self, what: object) -> None:
         self._what = str(what)
@@ -204,7 +205,7 @@ class Curve(QFrame):
         painter.drawText(110, 50, f"{self._name.text()}: " + "  ".join(part.text() for part in shown))
         view = self._view
         facts = (
-            f"Shoal, {view.model}" if view.model else "Shoal",
+            f"Shoal, {view.called or view.model}" if view.model else "Shoal",
             tr("Round {n}", n=number(view.safe_round)),
             day(time.time()),
         )
@@ -216,7 +217,7 @@ class Curve(QFrame):
         return made
 
     def _say_saved(self, path: Path, done: bool) -> None:
-        said = tr("Saved: {name}", name=path.name) if done else tr("Could not save {name}.", name=path.name)
+        said = tr("Saved: {name}", name=path.name) if done else tr("{name} couldn't be saved.", name=path.name)
         self._saved.tell(said)
         self._saved.look("faint" if done else "bad")
         QTimer.singleShot(SAID_MS, self._saved, lambda: self._saved.tell(""))

@@ -10,7 +10,7 @@ from app.ui.engine_pack import Doing, EnginePack
 from app.ui.texts import mark, number, size, span, tr
 
 _ELSEWHERE = mark("put it elsewhere")
-"""In the language of the sentence around it, which is English."""
+"""Translations say so by themselves."""
 _BY_VARIABLE = re.compile(r"name\sanother\s\w+\swith\sSHOAL_PACKS")
 
 
@@ -29,10 +29,10 @@ def title(offer: Offered) -> str:
 def about(offer: Offered) -> str:
     kind, _, variant = offer.name.partition("_")
     known = {
-        "cpu": tr("The smallest. It works on every computer."),
-        "cuda": tr("The graphics card learns many times faster. The largest to fetch."),
-        "mlx": tr("Made for this kind of Mac, and the fastest on it."),
-        "llamacpp": tr("Answers faster with the larger models."),
+        "cpu": tr("The smallest. Works on every computer."),
+        "cuda": tr("Many times faster on a graphics card. The largest download."),
+        "mlx": tr("Made for this kind of Mac, and the fastest there."),
+        "llamacpp": tr("Faster with bigger models."),
     }
     return known.get(variant or kind, "")
 
@@ -40,21 +40,21 @@ def about(offer: Offered) -> str:
 def fetched(offer: Offered) -> tuple[str, str]:
     """What is still to be fetched: a figure, and what goes with it."""
     if offer.carried:
-        return tr("Nothing"), tr("to fetch: it came with Shoal")
+        return tr("Nothing"), tr("nothing to download: it came with Shoal")
     if offer.have:
         left = size(max(0, offer.bytes - offer.have))
-        return left, tr("to fetch; {have} are here already", have=size(offer.have))
-    return size(offer.bytes), tr("to fetch, once; nothing of yours is sent")
+        return left, tr("to download; {have} already here", have=size(offer.have))
+    return size(offer.bytes), tr("to download, once; nothing of yours is sent")
 
 
 def room(offer: Offered, free: int) -> tuple[str, str]:
-    return size(offer.disk), tr("of room needed meanwhile; {free} are free", free=size(free))
+    return size(offer.disk), tr("of disk space needed meanwhile; {free} free", free=size(free))
 
 
 def cost(offer: Offered, free: int) -> str:
     """What an installation means, in one sentence."""
     if not offer.bytes:
-        return tr("How large it is, is asked first; nothing else is fetched until there is room for it.")
+        return tr("Shoal asks for its size first, and downloads only if it fits.")
     (much, come), (disk, meanwhile) = fetched(offer), room(offer, free)
     return tr("{much} {come}. {disk} {meanwhile}.", much=much, come=come, disk=disk, meanwhile=meanwhile)
 
@@ -64,14 +64,14 @@ def crowded(offer: Offered, free: int) -> str:
     lacking = offer.disk - offer.have - free
     if not offer.disk or lacking <= 0:
         return ""
-    return tr("There is no room for it: {size} more are needed on this disk.", size=size(lacking))
+    return tr("Not enough disk space: {size} more needed.", size=size(lacking))
 
 
 def go(pack: EnginePack, offer: Offered | None) -> str:
     """The button that begins."""
     if offer is not None and offer.have:
-        return tr("Go on installing")
-    return tr("Install the engine anew") if pack.named else tr("Install the engine")
+        return tr("Resume installation")
+    return tr("Reinstall the engine") if pack.named else tr("Install the engine")
 
 
 def heading(pack: EnginePack) -> str:
@@ -80,38 +80,32 @@ def heading(pack: EnginePack) -> str:
         return {
             "install": tr("Installing the engine"),
             "repair": tr("Repairing the engine"),
-            "rollback": tr("Going back to the engine before"),
+            "rollback": tr("Going back to the previous engine"),
             "remove": tr("Removing the engine"),
         }[doing.verb]
     if pack.broken:
-        return tr("The engine does not work any more")
-    return tr("The engine is missing") if pack.named else tr("The engine is not installed")
+        return tr("The engine doesn't work any more")
+    return tr("The engine is missing") if pack.named else tr("The engine isn't installed")
 
 
 def reason(pack: EnginePack) -> str:
     """Why somebody should care, in a sentence."""
     if pack.broken:
-        return tr(
-            "It was damaged, or something that it needs was removed. A repair makes it anew; what the model "
-            "learned is kept."
-        )
+        return tr("It's damaged, or something it needs is gone. Repair it; what your model learned is safe.")
     if pack.named:
-        return tr("Learning needs it, and it cannot be started. What the model learned is kept.")
-    return tr(
-        "Shoal learns with PyTorch, which is large and no part of the app itself. It is installed once, into a "
-        "folder of your own, and can be removed at any time."
-    )
+        return tr("Learning needs it, but it doesn't start. What your model learned is safe.")
+    return tr("Shoal learns with PyTorch, a large program that is installed once. Remove it any time.")
 
 
 def stage(doing: Doing) -> str:
     """What is being done at the moment."""
     known = {
-        "disk": tr("Looking what is there"),
-        "fetch": tr("Reading its files") if doing.offline else tr("Fetching it"),
-        "make": tr("Making its environment"),
+        "disk": tr("Looking at what's there"),
+        "fetch": tr("Reading its files") if doing.offline else tr("Downloading"),
+        "make": tr("Setting it up"),
         "fill": tr("Unpacking it"),
         "check": tr("Checking that it loads"),
-        "switch": tr("Taking it into use"),
+        "switch": tr("Switching to it"),
     }
     return known.get(doing.stage, tr("Beginning"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QLineEdit
 
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 from app.ui.widgets.pieces import Label
 
@@ -26,6 +27,6 @@ class InviteField(QLineEdit):
         try:
             where(text)
         except InviteError as error:
-            wrong = str(error)
+            wrong = spoken(str(error))
         self.complaint.tell(wrong)
         return None if wrong else text

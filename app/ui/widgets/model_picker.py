@@ -83,7 +83,7 @@ class ModelPicker(QWidget):
         self._cancel.setVisible(fetch is not None)
         if fetch is not None:
             self._bar.setValue(round(1000 * fetch.have / fetch.total) if fetch.total else 0)
-            self._note.say(fetch.note or words.progress(fetch))
+            self._note.say(words.progress(fetch))
         sentence = next(iter(holdings.failed.values()), "")
         self._failed.say(sentence)
         self._failed.setVisible(bool(sentence))
@@ -136,11 +136,11 @@ class PickRow(QFrame):
     def show_model(self, model: Model, holdings: Holdings) -> None:
         assert holdings.library is not None
         look, word, why = words.fit(model, holdings.library)
-        here = tr("here") if model.installed else size(words.missing(model))
+        here = tr("downloaded") if model.installed else size(words.missing(model))
         self._size.say(tr("{size}, licence", size=here) if model.gated and not model.installed else here)
         self._fit.look(look or "good")
         self._fit.say(word)
-        self._begins.tell(words.begins(model))
+        self._begins.tell("\n".join(part for part in (words.pace(model), words.begins(model)) if part))
         self.setToolTip(why)
         self.radio.setAccessibleDescription(f"{here}. {word}. {why}")
         self.radio.setChecked(holdings.chosen == model.name or self.radio.isChecked())

@@ -10,10 +10,12 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QLineEdit, QMenu, QProgressBa
 
 from app.node.library import Model
 from app.ui.holdings import Fetch, Holdings
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.widgets import model_words as words
 from app.ui.widgets.model_actions import ModelActions
+from app.ui.widgets.model_past import Naming, Past
 from app.ui.widgets.pieces import Elided, Label, button, column, row
 from engines.models.gguf_shelf import is_gguf
 from engines.models.needs import Verdict
@@ -45,10 +47,13 @@ class ModelRow(QFrame):
         self._failed = Label("", "bad", wrap=True)
         self._panel = Panel(self._close)
         self._use = self._button(tr("Learn with this"), self._ask_use, "primary")
-        self._get = self._button(tr("Get"), self._ask_get)
+        self._get = self._button(tr("Download"), self._ask_get)
         self._retry = self._button(tr("Retry"), self._try_again, "primary")
         self._cancel = self._button(tr("Cancel"), lambda: ask.cancel(self.name))
         self._delete = self._button(tr("Delete"), self._ask_delete, "flat")
+        self._again = self._button(tr("Retry now"), lambda: ask.retry(self.name))
+        self._naming = Naming(lambda called: ask.name(self.name, called))
+        self._past = Past(ask, self._panel.ask, self._naming)
         self._export = self._button(tr("Export"), lambda: None, "flat")
         menu = QMenu(self._export)
         for form, text in (
@@ -65,14 +70,25 @@ class ModelRow(QFrame):
         self._fit_line = QWidget()
         self._fit_line.setLayout(fit)
         said = column(head, self._about, self._facts, self._fit_line, self._begins, gap=4)
-        doing = row(self._delete, self._export, self._cancel, self._get, self._retry, self._use, gap=8)
+        doing = row(
+            self._past,
+            self._delete,
+            self._export,
+            self._cancel,
+            self._again,
+            self._get,
+            self._retry,
+            self._use,
+            gap=8,
+        )
         top = row(said, gap=20)
         top.setStretch(0, 1)
         top.addLayout(doing)
         top.setAlignment(doing, Qt.AlignmentFlag.AlignTop)
         self._progress = QWidget()
         self._progress.setLayout(column(self._bar, self._far, gap=6))
-        self.setLayout(column(top, self._progress, self._failed, self._panel, gap=12, margins=(20, 16, 18, 16)))
+        below = (self._progress, self._failed, self._panel, self._naming)
+        self.setLayout(column(top, *below, gap=12, margins=(20, 16, 18, 16)))
         self._close()
 
     def show_model(self, model: Model, holdings: Holdings, running: bool) -> None:
@@ -86,7 +102,8 @@ class ModelRow(QFrame):
         cut = (
             not model.installed and model.partial is not None and fetch is None and not waits and not elsewhere
         )
-        self._title.say(model.title)
+        called = model.training.called if model.training is not None else ""
+        self._title.say(tr("{called} ({title})", called=called, title=model.title) if called else model.title)
         self._title.setToolTip(model.name)
         self._say_chip(chosen)
         self._about.say(words.about(model))
@@ -98,7 +115,9 @@ class ModelRow(QFrame):
         self._fit.say(word)
         self._why.say(why)
         self._say_progress(fetch, waits, elsewhere)
-        sentence = holdings.failed.get(model.name) or (model.partial.sentence if cut and model.partial else "")
+        sentence = holdings.failed.get(model.name) or (
+            spoken(model.partial.sentence) if cut and model.partial else ""
+        )
         if cut and not sentence:
             sentence = tr("Download interrupted. Nothing is lost: it resumes where it stopped.")
         self._failed.say(sentence)
@@ -107,9 +126,11 @@ class ModelRow(QFrame):
         self._use.setVisible(model.installed and not chosen)
         self._get.setVisible(not model.installed and not busy and not cut and not elsewhere)
         self._get.setEnabled(can_be_had(model))
-        self._get.setText(tr("Use this") if model.program else tr("Get"))
+        self._get.setText(tr("Use this") if model.program else tr("Download"))
         self._retry.setVisible(cut)
         self._cancel.setVisible(busy)
+        self._again.setVisible(fetch is not None and fetch.retry_at is not None)
+        self._past.show_model(model)
         deletable = model.installed or cut
         theirs = words.is_starter(model) or bool(model.program)
         self._delete.setVisible(deletable and not theirs and not busy)
@@ -123,7 +144,9 @@ class ModelRow(QFrame):
         model = self._model
         text = ""
         if chosen:
-            text = tr("Learns")
+            text = tr("Learning now")
+        elif model.recommended:
+            text = tr("Recommended")
         elif model.gated and not model.installed:
             text = tr("Licence to accept")
         elif model.program:
@@ -143,7 +166,7 @@ class ModelRow(QFrame):
         if waits:
             self._far.say(tr("Next in line."))
         elif fetch is not None:
-            self._far.say(fetch.note or words.progress(fetch))
+            self._far.say(words.progress(fetch))
         elif elsewhere:
             self._far.say(tr("Another Shoal is downloading it."))
         elif shown is not None:
@@ -185,7 +208,8 @@ class ModelRow(QFrame):
         above = QFileDialog.getExistingDirectory(self, tr("A new folder is made in"), str(Path.home()))
         training = self._model.training
         if above and training is not None:
-            named = f"{Path(self.name).name.removesuffix('.gguf')}-shoal-{training.rounds}-{form}"
+            called = "".join(one if one.isalnum() else "-" for one in training.called)
+            named = f"{called or Path(self.name).name.removesuffix('.gguf')}-shoal-{training.rounds}-{form}"
             self._ask.export(self.name, form, str(Path(above) / named))
 
     def _ask_use(self) -> None:
@@ -200,7 +224,16 @@ class ModelRow(QFrame):
 
     def _name_buttons(self) -> None:
         """Each says of which model, for those who hear it."""
-        for one in (self._use, self._get, self._retry, self._cancel, self._delete, self._export):
+        for one in (
+            self._use,
+            self._get,
+            self._retry,
+            self._again,
+            self._cancel,
+            self._delete,
+            self._export,
+            self._past,
+        ):
             one.setAccessibleName(f"{one.text()}: {self._model.title}")
 
 
@@ -218,20 +251,22 @@ class Panel(QFrame):
         self._token.setAccessibleName(tr("Access token"))
         self._token.setFixedWidth(260)
         self._yes = button("", self._go, "primary")
+        self._other = button("", lambda: self._go(self._other_act), "danger")
         self._no = button(tr("Not now"), close, "flat")
-        self._save = button(tr("Keep the token"), self._keep)
+        self._save = button(tr("Save the token"), self._keep)
         self._token_line = QWidget()
         self._token_line.setLayout(row(self._token, self._save, 1, gap=8))
         self.setLayout(
             column(
                 self._text,
                 self._token_line,
-                row(self._yes, self._no, 1, gap=8),
+                row(self._yes, self._other, self._no, 1, gap=8),
                 gap=12,
                 margins=(16, 14, 16, 14),
             )
         )
         self._act: Callable[[], None] = close
+        self._other_act: Callable[[], None] = close
         self._keep_token: Callable[[str], None] | None = None
         self._close = close
 
@@ -242,8 +277,14 @@ class Panel(QFrame):
         act: Callable[[], None],
         token: Callable[[str], None] | None = None,
         danger: bool = False,
+        other: tuple[str, Callable[[], None]] | None = None,
     ) -> None:
+        """`other` is a second way to say yes, one that deletes."""
         self._act, self._keep_token = act, token
+        self._other.setVisible(other is not None)
+        if other is not None:
+            self._other.setText(other[0])
+            self._other_act = other[1]
         self._text.say(text)
         self._yes.setText(yes)
         self._yes.setProperty("look", "danger" if danger else "primary")
@@ -259,10 +300,10 @@ class Panel(QFrame):
             self._keep_token(self._token.text())
             self._token.clear()
 
-    def _go(self) -> None:
+    def _go(self, act: Callable[[], None] | None = None) -> None:
         self._keep()
         self._close()
-        self._act()
+        (act or self._act)()
 
 
 def can_be_had(model: Model) -> bool:

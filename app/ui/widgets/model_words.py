@@ -3,6 +3,8 @@ its download is."""
 
 from __future__ import annotations
 
+import time
+
 from app.node.library import Library, Model
 from app.ui.holdings import Fetch
 from app.ui.texts import counted, family_titles, number, percent, size, span, tr
@@ -20,7 +22,7 @@ def fit(model: Model, library: Library) -> tuple[str, str, str]:
         case Verdict.TOO_LARGE:
             said = tr(
                 "Needs {need} of memory; this computer can give {most}.",
-                need=size(model.least),
+                need=size(model.learning),
                 most=size(memory.most),
             )
             return "bad", tr("Too large"), said
@@ -34,7 +36,7 @@ def fit(model: Model, library: Library) -> tuple[str, str, str]:
         case Verdict.CROWDED:
             said = tr(
                 "Needs {need} of memory; {free} free right now. Close other apps.",
-                need=size(model.least),
+                need=size(model.learning),
                 free=size(memory.free),
             )
             return "warn", tr("Not at the moment"), said
@@ -60,13 +62,26 @@ def facts(model: Model) -> str:
     if model.training is not None:
         rounds = counted("{n} round learned", "{n} rounds learned", model.training.rounds)
         parts.append(tr("{rounds}, {size}", rounds=rounds, size=size(model.training.bytes)))
-        if model.training.round_s is not None:
-            parts.append(tr("about {span} a round here", span=span(model.training.round_s)))
     elif model.installed:
         parts.append(tr("nothing learned yet"))
+    parts.append(pace(model))
     if model.local:
         parts.append(model.name if is_gguf(model.name) else model.folder)
     return "  ·  ".join(part for part in parts if part)
+
+
+def pace(model: Model) -> str:
+    """How fast it learns on this computer; "roughly" where no round was played here yet."""
+    if not model.round_s:
+        return ""
+    known = model.training is not None and model.training.round_s is not None
+    a_minute, an_hour = round(60 / model.round_s), max(1, round(3600 / model.round_s))
+    if a_minute >= 2:
+        text = tr("about {n} rounds a minute here") if known else tr("roughly {n} rounds a minute here")
+        return text.format(n=number(a_minute))
+    if known:
+        return counted("about {n} round an hour here", "about {n} rounds an hour here", an_hour)
+    return counted("roughly {n} round an hour here", "roughly {n} rounds an hour here", an_hour)
 
 
 def begins(model: Model) -> str:
@@ -83,6 +98,8 @@ def begins(model: Model) -> str:
 
 def about(model: Model) -> str:
     """One line on what it is like; the catalogue's own, in the person's language where it was translated."""
+    if model.recommended:
+        return tr("Recommended. {about}", about=tr(model.about))
     if model.about:
         return tr(model.about)
     if model.program:
@@ -98,7 +115,12 @@ def missing(model: Model) -> int:
 
 
 def progress(fetch: Fetch) -> str:
-    """How far a download is: "312 MB of 995 MB, 4.2 MB a second, about 3 min left"."""
+    """How far a download is: "312 MB of 995 MB, 4.2 MB a second, about 3 min left"; or why it waits, and how
+    long still."""
+    if fetch.note and fetch.retry_at is not None:
+        return tr("{why} Again in {span}.", why=fetch.note, span=span(max(1.0, fetch.retry_at - time.time())))
+    if fetch.note:
+        return fetch.note
     if not fetch.total:
         return tr("Looking for the files.")
     line = tr(
@@ -130,7 +152,7 @@ def consent(model: Model, library: Library, host: str) -> str:
     apart = tr("Learning on its own stays offline either way.")
     if packaged is not None and packaged.package is not None:
         other = tr(
-            "If {host} doesn't answer, it comes as a Python package from where pip gets its packages.",
+            "If {host} doesn't answer, it comes as a Python package instead.",
             host=host,
         )
         return f"{asked} {other} {apart}"
@@ -141,7 +163,7 @@ def deleting(model: Model) -> str:
     """What goes and what stays."""
     if is_gguf(model.name):
         return tr(
-            "{title} leaves this list and {size} are free again. The file and what it learned stay.",
+            "{title} leaves this list and frees {size}. The file and what it learned stay.",
             title=model.title,
             size=size(model.bytes),
         )

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QButtonGroup, QFrame, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QButtonGroup, QFrame, QGroupBox, QVBoxLayout
 
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import Label, Toggle, column, row
 
 
 class Radio(Toggle):
+    def __init__(self, theme: Theme, name: str) -> None:
+        super().__init__(theme, name)
+        self.setAutoExclusive(True)  # one of several, also for screen readers
+
     def sizeHint(self) -> QSize:
         return QSize(22, 22)
 
@@ -23,7 +27,7 @@ class Radio(Toggle):
         inset = 5.5 if on else 4.0
         painter.drawEllipse(QRectF(self.rect()).adjusted(inset, inset, -inset, -inset))
         if self.hasFocus():
-            painter.setPen(QPen(self._theme.colour("text"), 1.6))
+            painter.setPen(QPen(self._theme.colour("accent"), 1.6))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawEllipse(QRectF(self.rect()).adjusted(1, 1, -1, -1))
         painter.end()
@@ -55,7 +59,7 @@ class Option(QFrame):
         self.style().polish(self)
 
 
-class Options(QWidget):
+class Options(QGroupBox):
     """Options of which one is chosen. `chosen` tells the value."""
 
     chosen = Signal(object)

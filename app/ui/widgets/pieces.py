@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QAbstractButton,
     QButtonGroup,
     QComboBox,
     QFrame,
+    QGroupBox,
     QHBoxLayout,
     QLabel,
     QLayout,
@@ -151,6 +152,9 @@ def search(hint: str, act: Callable[[str], object], name: str = "", width: int =
     """A field that is heard with every letter, and can be emptied by one press."""
     line = field(hint, name, width)
     line.setClearButtonEnabled(True)
+    line.setToolTip(
+        QKeySequence(QKeySequence.StandardKey.Find).toString(QKeySequence.SequenceFormat.NativeText)
+    )
     line.textChanged.connect(act)
     return line
 
@@ -169,8 +173,22 @@ def rule() -> QFrame:
     return line
 
 
+class _Filled(QPushButton):
+    """A button in the accent's colour. The ring of the keyboard lies inside, in the colour of its text: around
+    it, no colour is told apart from both the button and what is behind it."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.hasFocus():
+            painter = QPainter(self)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(QPen(self.palette().buttonText().color(), 1.5))
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(3.5, 3.5, -3.5, -3.5), 4, 4)
+            painter.end()
+
+
 def button(text: str, act: Callable[[], object], look: str = "", hint: str = "") -> QPushButton:
-    made = QPushButton(text)
+    made = _Filled(text) if look in ("primary", "large") else QPushButton(text)
     made.setProperty("look", look)
     made.setCursor(Qt.CursorShape.PointingHandCursor)
     made.clicked.connect(lambda: act())
@@ -238,14 +256,14 @@ class Switch(Toggle):
         painter.setBrush(self._theme.colour("on_accent" if self.isChecked() else "surface"))
         painter.drawEllipse(QRectF(knob, track.top() + 2, 16, 16))
         if self.hasFocus():
-            painter.setPen(QPen(self._theme.colour("text"), 2))
+            painter.setPen(QPen(self._theme.colour("accent"), 1.5))
             painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(track.adjusted(-2, -2, 2, 2), 12, 12)
+            painter.drawRoundedRect(track.adjusted(-2.25, -2.25, 2.25, 2.25), 12.25, 12.25)
         painter.end()
 
 
-class Segments(QFrame):
-    """One of a few, all in sight. `chosen` tells the value."""
+class Segments(QGroupBox):
+    """One of a few, all in sight, and a group of radio buttons for screen readers. `chosen` tells the value."""
 
     chosen = Signal(object)
 
@@ -260,6 +278,7 @@ class Segments(QFrame):
         for at, (_, text) in enumerate(options):
             made = QPushButton(text)
             made.setCheckable(True)
+            made.setAutoExclusive(True)  # one of several, also for screen readers
             made.setProperty("look", "segment")
             made.setCursor(Qt.CursorShape.PointingHandCursor)
             self._group.addButton(made, at)
@@ -291,7 +310,19 @@ class Picker(QComboBox):
         self._theme = theme
         self.setItemDelegate(QStyledItemDelegate(self))  # the default one knows nothing of style sheets
         self.setAccessibleName(name)
+        self._label: Label | None = None
         self.setCursor(Qt.CursorShape.PointingHandCursor)
+
+    def event(self, event: QEvent) -> bool:
+        """Where the system takes what is chosen for the name, only a label says what it is: one that nobody
+        sees."""
+        if event.type() is QEvent.Type.ParentChange and self.parentWidget() is not None:
+            if self._label is None:
+                self._label = Label(self.accessibleName())
+                self._label.setBuddy(self)
+                self._label.hide()
+            self._label.setParent(self.parentWidget())
+        return super().event(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame
 
+from app.ui.spoken import spoken
 from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.widgets.bend import Bend
@@ -92,7 +93,7 @@ class PrivateCard(QFrame):
         try:
             words = check_words(self._field.text())
         except PrivateError as error:
-            self._complaint.tell(str(error))
+            self._complaint.tell(spoken(str(error)))
             self._field.setFocus()
             return
         self._try(words)
@@ -108,7 +109,7 @@ class PrivateCard(QFrame):
         try:
             self._join(words)
         except OSError as error:
-            self._complaint.tell(tr("The words cannot be kept: {why}.", why=error.strerror or error))
+            self._complaint.tell(tr("The words can't be saved: {why}.", why=error.strerror or error))
         else:
             self._field.clear()
             self.show_words(words, joined=True)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableView, QWidget
 
 from app.ui.tips import plain
@@ -107,6 +108,9 @@ class Rows(QAbstractTableModel):
 class Table(QTableView):
     """A quiet table: rows with hairlines, no grid, no row numbers."""
 
+    opened = Signal(object)
+    """A row was clicked, or Enter pressed on it: its value."""
+
     def __init__(self, rows: Rows, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.rows = rows
@@ -133,6 +137,24 @@ class Table(QTableView):
             header.setSectionResizeMode(at, mode)
         self.setMinimumHeight(160)
         header.sectionClicked.connect(self._sort_by)
+        self.clicked.connect(self._open)
+        self.viewport().setCursor(Qt.CursorShape.PointingHandCursor)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
+            self._open(self.currentIndex())
+        else:
+            super().keyPressEvent(event)
+
+    def show_row(self, wanted: Callable[[Any], bool]) -> None:
+        """Chooses the first row like that and brings it into sight."""
+        at = next((at for at, row in enumerate(self.rows.shown) if wanted(row)), None)
+        if at is not None:
+            self.selectRow(at)
+            self.scrollTo(self.rows.index(at, 0), QAbstractItemView.ScrollHint.PositionAtCenter)
+
+    def _open(self, at: QModelIndex) -> None:
+        self.opened.emit(self.rows.shown[at.row()])
 
     def set_widths(self, *widths: int) -> None:
         for at, width in enumerate(widths):

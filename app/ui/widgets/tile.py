@@ -158,7 +158,7 @@ class Tile(QFrame):
             self._figure.say("–")
             self._change.say("")
             self._band.say(None, 0, 0, None)
-            self._sure.say(tr("Not measured yet"))
+            self._sure.say(tr("Not tested yet"))
         else:
             low, high = wilson(family.latest, family.questions)
             self._figure.say(percent(family.latest))
@@ -166,8 +166,8 @@ class Tile(QFrame):
             self._band.say(family.latest, low, high, family.first)
             self._sure.say(
                 counted(
-                    "{low} to {high} likely, {n} question",
-                    "{low} to {high} likely, {n} questions",
+                    "{low} to {high} likely, {n} puzzle",
+                    "{low} to {high} likely, {n} puzzles",
                     family.questions,
                     low=percent(low),
                     high=percent(high),

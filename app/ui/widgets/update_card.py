@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QWidget
 
 from app.ui.holdings import Fetch
 from app.ui.renewal import Renewal, Stage
+from app.ui.spoken import spoken
 from app.ui.texts import ago, size, tr
 from app.ui.widgets.model_words import progress
 from app.ui.widgets.pieces import Label, boxed, button, column, progress_bar, row, rule
@@ -34,7 +35,7 @@ class UpdateCard(QWidget):
         self._command = Label("", "strong", wrap=True)
         self._command.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._failed = Label("", "bad", wrap=True)
-        self._check = button(tr("Look now"), ask.check)
+        self._check = button(tr("Check now"), ask.check)
         self._fetch = button("", ask.fetch, "primary")
         self._install = button("", ask.install, "primary")
         self._cancel = button(tr("Cancel"), ask.cancel)
@@ -60,7 +61,7 @@ class UpdateCard(QWidget):
             (self._news, news(offer)),
             (self._said, now.said),
             (self._command, now.command),
-            (self._failed, breakable(now.sentence or (offer.obstacle if offer else ""))),
+            (self._failed, breakable(spoken(now.sentence or (offer.obstacle if offer else "")))),
         ):
             label.tell(text)
         self._progress.setVisible(stage in (Stage.FETCHING, Stage.INSTALLING))
@@ -100,7 +101,7 @@ class UpdateLine(QFrame):
         self._ask, self._renewal = ask, Renewal()
         self._title, self._text = Label("", "strong", wrap=True), Label("", "soft", wrap=True)
         self._see = button(tr("See what is new"), look)  # type: ignore[arg-type]
-        self._hide = button(tr("Not this one"), self._no_more, "flat")
+        self._hide = button(tr("Skip this one"), self._no_more, "flat")
         self._yes = button(tr("Yes, once a day"), lambda: ask.decide(True))
         self._no = button(tr("No"), lambda: ask.decide(False))
         inside = row(column(self._title, self._text, gap=3), gap=20, margins=(20, 14, 18, 14), fill=0)
@@ -119,13 +120,13 @@ class UpdateLine(QFrame):
             part.setVisible(asks)
         if there:
             self._title.say(title(now))
-            self._text.say(tr("It is installed when you say so, and keeps everything that was learned."))
+            self._text.say(tr("It installs when you say so. What your model learned stays."))
         elif asks:
-            self._title.say(tr("Shall Shoal look for new versions?"))
+            self._title.say(tr("Check for updates once a day?"))
             self._text.say(
                 tr(
-                    "Then it asks {host} once a day, while this window is open. The request says nothing "
-                    "about you or this computer. You can change your mind under Settings.",
+                    "Shoal asks {host} while this window is open. The request says nothing about you or this "
+                    "computer. Change it any time in Settings.",
                     host=now.host,
                 )
             )
@@ -138,42 +139,37 @@ class UpdateLine(QFrame):
 
 def title(now: Renewal) -> str:
     if now.stage is Stage.ASKING:
-        return tr("Looking for a new version …")
+        return tr("Checking for updates …")
     if now.offer is not None:
-        return tr("Version {version} is there", version=now.offer.version)
+        return tr("Version {version} is available", version=now.offer.version)
     return tr("This is version {version}", version=now.version or "–")
 
 
 def about(now: Renewal) -> str:
     """What the title leaves open."""
     if now.stage is Stage.CHECKOUT:
-        return tr("This copy of Shoal is a checkout: git pull brings what is new.")
+        return tr("Developer copy: updates come with git pull.")
     if now.stage is Stage.ASKING:
         return tr("Asking {host}. The request says nothing about you or this computer.", host=now.host)
     if now.offer is None:
         if not now.answered:
-            return tr("Nobody has looked yet whether there is a newer one.")
-        return tr("No newer one is known. Looked {ago}.", ago=ago(now.answered, time.time()))
+            return tr("Shoal hasn't checked for updates yet.")
+        return tr("You're up to date. Checked {ago}.", ago=ago(now.answered, time.time()))
     if now.fetched and now.stage is Stage.IDLE and not now.command:
         return {
             "deb": tr(
-                "It is downloaded and checked. Learning stops at its last safe point, the system asks for your "
-                "password and installs it, and Shoal opens again."
+                "Downloaded and checked. Learning stops, the system asks for your password and installs "
+                "it, and Shoal reopens."
             ),
-            "nsis": tr("It is downloaded and checked. Its installer opens, and Shoal ends."),
-            "dmg": tr(
-                "It is downloaded and checked. It opens, and Shoal ends: drag it into the folder Applications."
-            ),
+            "nsis": tr("Downloaded and checked. Its installer opens, and Shoal quits."),
+            "dmg": tr("Downloaded and checked. It opens and Shoal quits: drag it into Applications."),
         }.get(
             now.form,
-            tr(
-                "It is downloaded and checked. It takes the place of this one, which is kept beside it, and "
-                "Shoal opens again."
-            ),
+            tr("Downloaded and checked. It replaces this version, which is kept beside it, and Shoal reopens."),
         )
     facts = [tr("of {day}", day=now.offer.date)] if now.offer.date else []
     facts += [size(now.offer.size)] if now.offer.size else []
-    facts.append(tr("this is {version}", version=now.version))
+    facts.append(tr("you have {version}", version=now.version))
     return ", ".join(facts)
 
 
@@ -195,7 +191,7 @@ def far(now: Renewal) -> str:
     if now.note or now.offer is None:
         return now.note
     if now.stage is Stage.INSTALLING:
-        return tr("The system installs it …")
+        return tr("The system is installing it …")
     left = now.offer.size - now.have
     return progress(
         Fetch(

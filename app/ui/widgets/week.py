@@ -206,7 +206,7 @@ def day_name(day: int, short: bool = False) -> str:
 def summary(week: Week) -> str:
     """A week in one sentence."""
     if week.always:
-        return tr("Nothing is marked, so it may learn at any time.")
+        return tr("Nothing is marked, so it may learn any time.")
     hours = week.minutes / 60
     shown = f"{hours:.0f}" if hours == int(hours) else f"{hours:.1f}"
     days = sum(any(week.share(day, hour) for hour in range(HOURS)) for day in range(DAYS))

@@ -1,0 +1,483 @@
+"""Hours of everything that can go wrong at random: a window with its node, trainer and scorer, a relay, and
+simulated peers. Processes are killed and stopped, lines cut, disks filled, clocks put forward and back.
+
+    ./shoal bench soak --hours 0.5 --out DIR
+
+The same command goes on where the last piece ended, on the same homes; the page that it prints, DIR/page.md, is
+of all pieces together. A piece ends with a quiet time in which outboxes empty, so that what was created can be
+held against what the relay stored. All processes are real; only the wall clock jumps, by a preloaded library,
+and the disk is a small one in memory where this user may mount one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import sqlite3
+import statistics
+import struct
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import psutil
+
+from app.bench import BenchError, Tell
+from app.bench.way import Way
+from app.bench.window import prepare
+from app.common.secrets import PASSPHRASE
+from app.swarm.outbox import Counts
+
+SUMMARY = "hours of kills, cut lines, full disks and clock jumps; goes on where it was, and prints one page"
+ROOT = Path(__file__).parents[2]
+DISK_MB = 320
+QUIET_S = 45.0
+"""At the end of a piece: longer than a peer's pauses and than the waits between tries to connect."""
+LOOK_S = 10.0
+WARM_S = 120.0
+"""A process's memory counts for its trend when it has lived so long."""
+LONG_S = 240.0
+"""Lives that are shorter have no trend."""
+STUCK_S = 90.0
+"""Without a node for so long, its owner opens the window anew."""
+MARKS = {
+    "node": "--snapshots",
+    "trainer": "app.node.trainer",
+    "scorer": "app.sapo.scoring_child",
+}
+_WEIGHTS = {"kill": 8, "stop": 2, "cut": 3, "full": 1, "clock": 2}
+_JUMPS_S = (-7200, -600, -30, 30, 600, 7200)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--hours", type=float, default=0.5, help="of this piece (default: %(default)s)")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="homes, figures and the page")
+    parser.add_argument("--peers", type=int, default=20, help="simulated peers (default: %(default)s)")
+    parser.add_argument(
+        "--every", type=float, default=40.0, help="seconds between events (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of the events (default: %(default)s)")
+
+
+def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
+    out: Path = args.out.absolute()
+    out.mkdir(parents=True, exist_ok=True)
+    pieces = rows(out / "pieces.jsonl")
+    with disk(out, tell) as place:
+        piece = Piece(out, place, args.peers, Random(f"{args.seed} {len(pieces)}"), tell)
+        try:
+            piece.play(args.hours * 3600, args.every)
+        finally:
+            piece.close()
+        pieces.append(piece.counted())
+    with (out / "pieces.jsonl").open("a") as file:
+        file.write(json.dumps(pieces[-1]) + "\n")
+    return summed(pieces, rows(out / "memory.jsonl"), out)
+
+
+def table(figures: dict[str, Any]) -> list[str]:
+    return page(figures)
+
+
+class Piece:
+    """One run of the whole company on the homes in `place`."""
+
+    def __init__(self, out: Path, place: Path, peers: int, rng: Random, tell: Tell) -> None:
+        self._out, self._place, self._peers, self._rng, self._tell = out, place, peers, rng, tell
+        self._clock = out / "clock"
+        self._clock.write_bytes(struct.pack("q", 0))
+        self._shim = _shim(out)
+        self._began = time.monotonic()
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._rounds_before = _rounds(place / "window")
+        self._events: Counter[str] = Counter()
+        self._port = 0
+        self._alone_since: float | None = None
+        (place / "window").mkdir(parents=True, exist_ok=True)
+        if not (place / "window" / "settings.json").exists():
+            prepare(place / "window")
+        self._open_relay()
+        self._way = Way(self._port)
+        self._open_peers()
+        self._open_window()
+
+    def play(self, seconds: float, every_s: float) -> None:
+        """Events for so long, then quiet."""
+        end, look = time.monotonic() + seconds, 0.0
+        event = time.monotonic() + every_s
+        while (now := time.monotonic()) < end:
+            self._keep_up()
+            if now >= look:
+                self._look()
+                look = now + LOOK_S
+            if now >= event and end - now > every_s:
+                self._happen()
+                event = time.monotonic() + self._rng.uniform(0.5, 1.5) * every_s
+            time.sleep(1.0)
+        self._calm()
+
+    def close(self) -> None:
+        """Ends everything, the window first, as its owner does."""
+        with contextlib.suppress(subprocess.SubprocessError, OSError):
+            subprocess.run(
+                [*_command("window", "--quit"), "--home", str(self._place / "window")],
+                env=self._environment(), cwd=ROOT, timeout=60, capture_output=True,
+            )  # fmt: skip
+        window = self._processes.get("window")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            if window is not None:
+                window.wait(30)
+        for process in self._processes.values():
+            for one in _family(process.pid):
+                with contextlib.suppress(psutil.Error):
+                    one.kill()
+            process.wait()
+        self._way.close()
+
+    def counted(self) -> dict[str, Any]:
+        """What became of every group that any home ever made, and of the relay's own count. Nothing runs any
+        more."""
+        found = [_counts(path) for path in sorted(self._place.rglob("outbox.sqlite"))]
+        total = {name: sum(getattr(one, name) for one in found) for name in Counts.__struct_fields__}
+        with contextlib.closing(sqlite3.connect(self._place / "relay" / "journal.sqlite3")) as db:
+            (stored,) = db.execute("SELECT is_ FROM facts WHERE what = 'stored'").fetchone()
+            (sound,) = db.execute("PRAGMA integrity_check").fetchone()
+        acknowledged = total["accepted"] + total["duplicate"]
+        return {
+            "hours": round((time.monotonic() - self._began) / 3600, 3),
+            "events": dict(self._events),
+            "rounds": _rounds(self._place / "window") - self._rounds_before,
+            **total,
+            "acknowledged": acknowledged,
+            "stored": stored,
+            "lost": max(0, acknowledged - stored),
+            "journal": sound,
+        }
+
+    def _happen(self) -> None:
+        """One event, to its end."""
+        kind = self._rng.choices(list(_WEIGHTS), list(_WEIGHTS.values()))[0]
+        deeds: dict[str, Callable[[], str]] = {
+            "kill": self._kill,
+            "stop": self._stop,
+            "cut": self._cut,
+            "full": self._fill,
+            "clock": self._jump,
+        }
+        what = deeds[kind]()
+        self._note(what)
+
+    def _note(self, what: str) -> None:
+        self._events[what.partition(" ")[0] if not what.startswith("kill") else what] += 1
+        with (self._out / "events.jsonl").open("a") as file:
+            file.write(json.dumps({"at": round(time.time(), 1), "what": what}) + "\n")
+        self._tell(f"{(time.monotonic() - self._began) / 60:6.1f} min  {what}")
+
+    def _kill(self) -> str:
+        roles = self._roles()
+        role = self._rng.choice(sorted(roles))
+        with contextlib.suppress(psutil.Error):
+            roles[role].kill()
+        return f"kill {role}"
+
+    def _stop(self) -> str:
+        roles, seconds = self._roles(), self._rng.uniform(3.0, 15.0)
+        role = self._rng.choice(sorted(roles))
+        with contextlib.suppress(psutil.Error):
+            roles[role].suspend()
+            time.sleep(seconds)
+            roles[role].resume()
+        return f"stop {role}, {seconds:.0f} s"
+
+    def _cut(self) -> str:
+        seconds = self._rng.uniform(5.0, 60.0)
+        self._way.cut()
+        time.sleep(seconds)
+        self._way.heal()
+        return f"cut line, {seconds:.0f} s"
+
+    def _fill(self) -> str:
+        if not (self._place / ".small").exists():
+            return "unfilled disk: this user may not mount a small one"
+        seconds, filler = self._rng.uniform(5.0, 20.0), self._place / "filler"
+        with contextlib.suppress(OSError), filler.open("wb", 0) as file:
+            while True:
+                file.write(bytes(2**16))
+        time.sleep(seconds)
+        filler.unlink(missing_ok=True)
+        return f"full disk, {seconds:.0f} s"
+
+    def _jump(self) -> str:
+        if self._shim is None:
+            return "unmoved clock: there is no C compiler"
+        seconds = self._rng.choice(_JUMPS_S)
+        self._clock_at(seconds)
+        time.sleep(self._rng.uniform(10.0, 30.0))
+        self._clock_at(0)
+        return f"clock by {seconds} s and back"
+
+    def _clock_at(self, seconds: int) -> None:
+        with self._clock.open("r+b") as file:
+            file.write(struct.pack("q", seconds))
+
+    def _calm(self) -> None:
+        """What was in flight arrives."""
+        end = time.monotonic() + QUIET_S
+        while time.monotonic() < end:
+            self._keep_up()
+            self._look()
+            time.sleep(LOOK_S)
+
+    def _keep_up(self) -> None:
+        """Starts again what was killed, as a system's supervisor and an owner do."""
+        for role, start in (
+            ("relay", self._open_relay),
+            ("peers", self._open_peers),
+            ("window", self._open_window),
+        ):
+            if self._processes[role].poll() is not None:
+                time.sleep(self._rng.uniform(0.2, 3.0))
+                start()
+        if "node" in self._roles():
+            self._alone_since = None
+        elif self._alone_since is None:
+            self._alone_since = time.monotonic()
+        elif time.monotonic() - self._alone_since > STUCK_S:
+            self._note("owner opens the window anew: no node ran")
+            self._processes["window"].kill()
+            self._alone_since = None
+
+    def _look(self) -> None:
+        """Memory of each process, in MB of its own pages."""
+        for role, process in self._roles().items():
+            with contextlib.suppress(psutil.Error), (self._out / "memory.jsonl").open("a") as file:
+                life, mb = (
+                    f"{role} {process.pid} {process.create_time():.0f}",
+                    process.memory_full_info().uss / 2**20,
+                )
+                age = time.time() - process.create_time()
+                file.write(
+                    json.dumps({"role": role, "life": life, "age_s": round(age), "mb": round(mb, 1)}) + "\n"
+                )
+
+    def _roles(self) -> dict[str, psutil.Process]:
+        """Every process that runs, by what it is."""
+        found = {}
+        for role, process in self._processes.items():
+            if process.poll() is None:
+                with contextlib.suppress(psutil.Error):
+                    found[role] = psutil.Process(process.pid)
+        for one in _family(self._processes["window"].pid)[1:] if "window" in found else []:
+            with contextlib.suppress(psutil.Error):
+                words = one.cmdline()
+                for role, mark in MARKS.items():
+                    if mark in words:
+                        found[role] = one
+        return found
+
+    def _open_relay(self) -> None:
+        process = self._start("relay", "--port", str(self._port), "--state", str(self._place / "relay"))
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if line:
+            self._port = int(json.loads(line)["url"].rsplit(":", 1)[1].partition("/")[0])
+        elif not self._port:
+            raise BenchError(f"The relay does not open: {self._out / 'relay.log'} says why.")
+
+    def _open_peers(self) -> None:
+        folder = str(self._place / "peers")
+        words = [sys.executable, "-m", "app.bench.soak_peers", self._way.url, folder, str(self._peers)]
+        self._spawn("peers", words)
+
+    def _open_window(self) -> None:
+        self._start("window", "--home", str(self._place / "window"), "--join", self._way.url)
+
+    def _start(self, role: str, *options: str) -> subprocess.Popen[bytes]:
+        return self._spawn(role, [*_command(role), *options])
+
+    def _spawn(self, role: str, words: list[str]) -> subprocess.Popen[bytes]:
+        with (self._out / f"{role}.log").open("ab") as log:
+            piped = subprocess.PIPE if role == "relay" else log
+            self._processes[role] = process = subprocess.Popen(
+                words, cwd=ROOT, env=self._environment(), stdin=subprocess.DEVNULL, stdout=piped, stderr=log
+            )
+        return process
+
+    def _environment(self) -> dict[str, str]:
+        jumps = {"LD_PRELOAD": str(self._shim), "SHOAL_SOAK_CLOCK": str(self._clock)} if self._shim else {}
+        return {
+            **os.environ,
+            **jumps,
+            "PYTHONPATH": str(ROOT),
+            "QT_QPA_PLATFORM": "offscreen",
+            PASSPHRASE: "of the soak",
+        }
+
+
+def _command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "app.cli", *words]
+
+
+def _family(pid: int) -> list[psutil.Process]:
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(pid)
+        return [process, *process.children(recursive=True)]
+    return []
+
+
+def _shim(out: Path) -> Path | None:
+    """The library that moves the wall clock; None where nothing compiles it."""
+    to = out / "clock.so"
+    cc = shutil.which("cc")
+    if cc is None:
+        return None
+    source = Path(__file__).with_name("clock.c")
+    done = subprocess.run([cc, "-O2", "-shared", "-fPIC", "-o", to, source], capture_output=True)
+    return to if done.returncode == 0 else None
+
+
+def _counts(path: Path) -> Counts:
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        kept = dict(db.execute("SELECT what, n FROM counts").fetchall())
+        (waiting,) = db.execute("SELECT count(*) FROM messages").fetchone()
+    return msgspec.convert({**kept, "waiting": waiting}, Counts)
+
+
+def _rounds(home: Path) -> int:
+    total = 0
+    for path in home.glob("models/*/history.sqlite"):
+        with contextlib.closing(sqlite3.connect(path)) as db, contextlib.suppress(sqlite3.Error):
+            total += db.execute("SELECT count(*) FROM rounds").fetchone()[0]
+    return total
+
+
+@contextmanager
+def disk(out: Path, tell: Tell) -> Iterator[Path]:
+    """A small disk with the homes on it, which are kept in OUT/kept between pieces; without the right to mount
+    one, that folder itself."""
+    kept, place = out / "kept", out / "disk"
+    kept.mkdir(exist_ok=True)
+    place.mkdir(exist_ok=True)
+    mounted = os.path.ismount(place) or _mounts(place)
+    if not mounted:
+        tell("This user may not mount a small disk: it is never full.")
+        yield kept
+        return
+    if not (place / ".small").exists():
+        shutil.copytree(kept, place, dirs_exist_ok=True)
+        (place / ".small").touch()
+    try:
+        yield place
+    finally:
+        fresh = out / "kept.new"
+        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.copytree(place, fresh, ignore=shutil.ignore_patterns(".small", "filler"))
+        shutil.rmtree(kept)
+        fresh.rename(kept)
+        subprocess.run(["umount", place], capture_output=True)
+
+
+def _mounts(place: Path) -> bool:
+    if sys.platform != "linux" or os.geteuid():
+        return False
+    options = ["-t", "tmpfs", "-o", f"size={DISK_MB}m,mode=0700", "soak", str(place)]
+    return subprocess.run(["mount", *options], capture_output=True).returncode == 0
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    """A file of JSON lines; a last line that was cut is left out."""
+    found = []
+    for line in path.read_text().splitlines() if path.exists() else []:
+        with contextlib.suppress(ValueError):
+            found.append(json.loads(line))
+    return found
+
+
+def trend(life: list[tuple[float, float]]) -> float | None:
+    """By how many percent one life's memory grew: the median of its last third against that of its first, after
+    the time it takes to warm up; None for lives that are too short to tell. (age in seconds, MB)
+
+    >>> trend([(age, 100.0 + age / 100) for age in range(0, 2000, 10)])
+    12.1
+    >>> trend([(10.0, 5.0)])
+    """
+    warm = sorted((age, mb) for age, mb in life if age >= WARM_S)
+    if not warm or warm[-1][0] - warm[0][0] < LONG_S:
+        return None
+    third = max(1, len(warm) // 3)
+    first, last = (statistics.median(mb for _, mb in part) for part in (warm[:third], warm[-third:]))
+    return round(100 * (last / first - 1), 1)
+
+
+def summed(pieces: list[dict[str, Any]], memory: list[dict[str, Any]], out: Path) -> dict[str, Any]:
+    """All pieces together. The counts of outboxes and relay run on, so the last piece has them all."""
+    happened: Counter[str] = Counter()
+    for piece in pieces:
+        happened.update(piece["events"])
+    lives: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for row in memory:
+        lives.setdefault(row["role"], {}).setdefault(row["life"], []).append((row["age_s"], row["mb"]))
+    figures = {
+        "hours": round(sum(piece["hours"] for piece in pieces), 2),
+        "pieces": len(pieces),
+        "events": dict(happened.most_common()),
+        "rounds": sum(piece["rounds"] for piece in pieces),
+        "counts": {
+            name: value for name, value in pieces[-1].items() if name not in ("hours", "events", "rounds")
+        },
+        "lost": max(piece["lost"] for piece in pieces),
+        "memory": {role: _of_role(each) for role, each in sorted(lives.items())},
+    }
+    figures["passed"] = figures["lost"] == 0 and all(piece["journal"] == "ok" for piece in pieces)
+    (out / "page.md").write_text("\n".join(page(figures)) + "\n")
+    return figures
+
+
+def _of_role(lives: dict[str, list[tuple[float, float]]]) -> dict[str, Any]:
+    trends = [found for life in lives.values() if (found := trend(life)) is not None]
+    every = [mb for life in lives.values() for age, mb in life if age >= WARM_S]
+    longest = max(max(age for age, _ in life) for life in lives.values())
+    return {
+        "lives": len(lives),
+        "longest_min": round(longest / 60, 1),
+        "median_mb": round(statistics.median(every), 1) if every else None,
+        "most_mb": round(max(mb for life in lives.values() for _, mb in life), 1),
+        "long_lives": len(trends),
+        "median_trend_percent": round(statistics.median(trends), 1) if trends else None,
+        "worst_trend_percent": max(trends, default=None),
+    }
+
+
+def page(figures: dict[str, Any]) -> list[str]:
+    """One page of figures, in Markdown."""
+    counts, events = figures["counts"], figures["events"]
+    lines = [
+        f"# Soak: {figures['hours']} hours in {figures['pieces']} pieces",
+        "",
+        f"{sum(events.values())} events: " + ", ".join(f"{name} {n}" for name, n in events.items()) + ".",
+        f"{figures['rounds']} rounds learned. Groups: {counts['created']} created, {counts['acknowledged']} "
+        f"acknowledged, {counts['stored']} stored, {counts['waiting']} still waiting, {counts['stale']} stale, "
+        f"{counts['invalid'] + counts['blocked'] + counts['dropped']} refused or dropped. "
+        f"**{figures['lost']} acknowledged ones lost.** The relay's journal: {counts['journal']}.",
+        "",
+        "| process | lives | longest, min | median MB | most MB | lives with a trend | median trend | worst |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for role, one in figures["memory"].items():
+        shown = [one["median_trend_percent"], one["worst_trend_percent"]]
+        trends = " | ".join("-" if value is None else f"{value:+.1f} %" for value in shown)
+        lines.append(
+            f"| {role} | {one['lives']} | {one['longest_min']} | {one['median_mb'] or '-'} | {one['most_mb']} "
+            f"| {one['long_lives']} | {trends} |"
+        )
+    return lines

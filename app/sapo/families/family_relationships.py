@@ -1,0 +1,119 @@
+"""What one person is to another, from who is married to whom and whose child is who."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from app.sapo.families import scores
+from app.sapo.families.family import Entry, Family, Kind
+
+# Of the library's names only those that leave no doubt: a question does not say who is a woman, and River and
+# Phoenix may be either.
+_MEN = (
+    *("James", "John", "Robert", "Michael", "William", "David", "Richard", "Joseph", "Thomas", "Charles"),
+    *("Peter", "Daniel", "Matthew", "Christopher", "Andrew", "George", "Edward", "Benjamin", "Henry", "Samuel"),
+)
+_WOMEN = (
+    *("Mary", "Patricia", "Jennifer", "Linda", "Elizabeth", "Barbara", "Susan", "Jessica", "Sarah", "Karen"),
+    *("Emma", "Lisa", "Anna", "Margaret", "Victoria", "Charlotte", "Olivia", "Emily", "Hannah", "Alice"),
+)
+
+_TOLD = re.compile(
+    r"(?P<one>\w+) is married to (?P<other>\w+)\."
+    r"(?: They have (?:a child called (?P<child>\w+)|children called (?P<children>\w+(?:, \w+)* and \w+))\.)?"
+)
+_APART = re.compile(r", | and ")
+
+
+class _Tree(msgspec.Struct, frozen=True):
+    spouse: Mapping[str, str]
+    parents: Mapping[str, Sequence[str]]
+
+    def grandparents(self, name: str) -> list[str]:
+        return [above for parent in self.parents.get(name, ()) for above in self.parents.get(parent, ())]
+
+    def siblings(self, name: str) -> list[str]:
+        own = self.parents.get(name)
+        return [other for other, parents in self.parents.items() if own == parents and other != name]
+
+    def between(self, one: str, other: str) -> tuple[str, str, list[str]]:
+        """The words for a man and for a woman who is to `other` what `one` is, and the steps from `one` to
+        `other`. Empty words where the library has none, or a wrong one: it calls a daughter-in-law by what the
+        other is to her."""
+
+        def child(name: str, parent: str) -> str:
+            return f"{name} is a child of {parent}."
+
+        def pair(name: str, sibling: str) -> str:
+            return f"{name} and {sibling} have the same parents."
+
+        if self.spouse.get(one) == other:
+            return "husband", "wife", [f"{one} is married to {other}."]
+        if one in self.parents.get(other, ()):
+            return "father", "mother", [child(other, one)]
+        if other in self.parents.get(one, ()):
+            return "son", "daughter", [child(one, other)]
+        if other in self.siblings(one):
+            return "brother", "sister", [pair(one, other)]
+        for parent in self.parents.get(other, ()):
+            if one in self.parents.get(parent, ()):
+                return "grandfather", "grandmother", [child(other, parent), child(parent, one)]
+            if one in self.siblings(parent):
+                return "uncle", "aunt", [child(other, parent), pair(parent, one)]
+        for parent in self.parents.get(one, ()):
+            if other in self.siblings(parent):
+                return "nephew", "niece", [child(one, parent), pair(parent, other)]
+        return "", "", []
+
+
+def _tree(story: str) -> _Tree:
+    spouse: dict[str, str] = {}
+    parents: dict[str, Sequence[str]] = {}
+    for told in _TOLD.finditer(story):
+        couple = (told["one"], told["other"])
+        spouse |= {couple[0]: couple[1], couple[1]: couple[0]}
+        for name in _APART.split(told["child"] or told["children"] or ""):
+            if name:
+                parents[name] = couple
+    return _Tree(spouse, parents)
+
+
+def _found(entry: Entry) -> tuple[str, list[str]]:
+    """What the story makes of the two people, and how; worked out without the library's own tree."""
+    metadata = entry["metadata"]
+    one = metadata["person1"]
+    man, woman, steps = _tree(entry["question"]).between(one, metadata["person2"])
+    return man if one in _MEN else woman, steps
+
+
+def _sound(entry: Entry) -> bool:
+    """Whether the story gives the truth. False for all in-laws, and for a niece or nephew whose uncle or aunt
+    is of the other sex: there the library names what the second person is to the first."""
+    return _found(entry)[0] == str(entry["answer"])
+
+
+def _work(entry: Entry) -> str:
+    one = entry["metadata"]["person1"]
+    return " ".join([*_found(entry)[1], f"{one} is a {'man' if one in _MEN else 'woman'}."])
+
+
+_NAMES = dict(male_names=list(_MEN), female_names=list(_WOMEN))
+
+FAMILY = Family(
+    name="family_relationships",
+    title="Family ties",
+    kind=Kind.LOGIC,
+    levels=(
+        dict(min_family_size=4, max_family_size=6, **_NAMES),
+        dict(min_family_size=6, max_family_size=8, **_NAMES),
+        dict(min_family_size=9, max_family_size=11, **_NAMES),
+        dict(min_family_size=12, max_family_size=14, **_NAMES),
+    ),
+    score=scores.word,
+    sound=_sound,
+    work=_work,
+    thinned=(dict(son=0.7, wife=0.8, husband=0.8),),
+)

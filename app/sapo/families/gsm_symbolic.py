@@ -1,0 +1,76 @@
+"""Word problems: everyday stories with numbers, from the library's templates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any
+
+from app.sapo import library, reading
+from app.sapo.families import scores
+from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.reading.expression import exactly
+
+_UNIT = re.compile(r"/[a-z]+")
+_TOKEN = re.compile(r"[0-9]+(?:\.[0-9]+)?|[-+*/÷=]|(?<![a-z])x(?![a-z])")
+_EQUATION = re.compile(r"([0-9.]+(?: [-+*/] [0-9.]+)+) = ([0-9.]+)")
+
+
+class _Stories:
+    """The templates of a level as a data set: item i of seed s is drawn from s + i alone.
+
+    The library's own data set draws the templates when it is made, so item 0 is the same story for every
+    seed."""
+
+    def __init__(self, templates: Sequence[int]) -> None:
+        self.seed = 0
+        self._templates = templates
+        self._generators = library.gym().create_dataset("gsm_symbolic", seed=0, size=1).generators
+
+    def __getitem__(self, index: int) -> Entry:
+        rng = Random(self.seed + index)
+        entry: dict[str, Any] = self._generators[rng.choice(self._templates)](rng, 1.0)
+        entry["question"] += " Give the result as your final answer. Do not include units."
+        return entry
+
+
+def _opened(settings: Mapping[str, Any]) -> _Stories:
+    return _Stories(settings["templates"])
+
+
+def _equations(entry: Entry) -> list[tuple[str, str]]:
+    """The steps of the library's own solution, without its words: each an expression and its value."""
+    told = _UNIT.sub("", entry["metadata"]["answer_cot"].partition("####")[0])
+    tokens = " ".join(_TOKEN.findall(told)).replace("x", "*").replace("÷", "/")
+    return _EQUATION.findall(tokens)
+
+
+def _sound(entry: Entry) -> bool:
+    """Whether every step is exact and the last one gives the truth. Half of 17 tubes of paint are 8 to the
+    library, and so for many fractions: it floors them."""
+    steps = _equations(entry)
+    exact = all(exactly(expression) == reading.decimal(value) for expression, value in steps)
+    return exact and bool(steps) and reading.decimal(steps[-1][1]) == reading.integer(entry["answer"])
+
+
+def _work(entry: Entry) -> str:
+    return " ".join(f"{expression} = {value}." for expression, value in _equations(entry))
+
+
+FAMILY = Family(
+    name="gsm_symbolic",
+    title="Word problems",
+    kind=Kind.NUMBERS,
+    # Of the library's 85 stories those that say all they need; few and small steps first.
+    levels=(
+        dict(templates=(4, 10, 16, 31, 43, 72)),
+        dict(templates=(9, 20, 34, 39, 48, 54, 57, 58, 62, 78)),
+        dict(templates=(24, 26, 30, 33, 44, 50, 56, 59, 67, 69)),
+        dict(templates=(3, 18, 41, 64, 81)),
+    ),
+    opened=_opened,
+    score=scores.integer,
+    sound=_sound,
+    work=_work,
+)

@@ -1,0 +1,100 @@
+"""Who always tells the truth and who always lies, from what they say of each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any
+
+from app.sapo import reading
+from app.sapo.families.family import Entry, Family, Kind
+
+_BLANKS = re.compile(r"[ \t]+")
+_BETWEEN = re.compile(r", and |, | and |\. |\n+")
+_ROLE = re.compile(r"([a-z]+) is (?:a|an) ([a-z]+)")
+
+_TRIED = 3
+"""Assignments; more are no short work."""
+
+
+def _score(answer: str, entry: Entry) -> float:
+    """1 for everybody's role, each named once, in any order and case."""
+    if not answer.isascii():
+        return 0.0
+    answer = _BLANKS.sub(" ", answer.strip(reading.SPACE)).lower()
+    parts = [_ROLE.fullmatch(part) for part in _BETWEEN.split(answer.removesuffix("."))]
+    said = [(part[1], part[2]) for part in parts if part]
+    return float(
+        len(said) == len(parts) and sorted(said) == sorted(_roles(entry, entry["metadata"]["solution"]))
+    )
+
+
+def _roles(entry: Entry, honest: Sequence[bool]) -> Iterator[tuple[str, str]]:
+    """The name and the role of each, both in small letters."""
+    words = entry["metadata"]["knight_knave_terms"]
+    for name, truly in zip(entry["metadata"]["names"], honest, strict=True):
+        yield name.lower(), words["knight"] if truly else words["knave"]
+
+
+def _holds(statement: Any, honest: Sequence[bool]) -> bool:
+    """Whether a statement is true if these are honest. Raises ValueError for an unknown one."""
+    kind, *parts = statement
+    if kind in ("telling-truth", "lying"):
+        truly: bool = honest[parts[0]]
+        return truly if kind == "telling-truth" else not truly
+    held: list[bool] = [_holds(part, honest) for part in parts]
+    match kind:
+        case "not":
+            return not held[0]
+        case "and":
+            return all(held)
+        case "or":
+            return any(held)
+        case "->":
+            return not held[0] or held[1]
+        case "<=>":
+            return held[0] == held[1]
+    raise ValueError(f"unknown statement {kind!r}")
+
+
+def _held(entry: Entry, honest: Sequence[bool]) -> list[bool]:
+    return [_holds(statement, honest) for statement in entry["metadata"]["statements"]]
+
+
+def _tried(entry: Entry) -> Iterator[tuple[bool, ...]]:
+    return product((True, False), repeat=len(entry["metadata"]["names"]))
+
+
+def _sound(entry: Entry) -> bool:
+    """Whether the truth is the only way in which the honest ones say what is true and the others what is
+    not."""
+    fitting = [honest for honest in _tried(entry) if _held(entry, honest) == list(honest)]
+    return fitting == [tuple(entry["metadata"]["solution"])]
+
+
+def _work(entry: Entry) -> str:
+    steps = []
+    for honest in _tried(entry):
+        held = _held(entry, honest)
+        roles = ", ".join(role for _, role in _roles(entry, honest))
+        steps.append(f"If {roles}: they say {', '.join(str(one).lower() for one in held)}.")
+        if held == list(honest):
+            break
+    return " ".join(steps) if len(steps) <= _TRIED else ""
+
+
+FAMILY = Family(
+    name="knights_knaves",
+    title="Knights and knaves",
+    kind=Kind.LOGIC,
+    levels=(
+        dict(n_people=2, depth_constraint=2, width_constraint=2),
+        dict(n_people=2, depth_constraint=3, width_constraint=2),
+        dict(n_people=3, depth_constraint=3, width_constraint=2),
+        dict(n_people=4, depth_constraint=3, width_constraint=2),
+    ),
+    score=_score,
+    sound=_sound,
+    work=_work,
+)

@@ -1,0 +1,54 @@
+"""How many legs some animals have together."""
+
+from __future__ import annotations
+
+from app.sapo.families import scores
+from app.sapo.families.family import Entry, Family, Kind
+
+LEGS = {
+    **dict.fromkeys(("snake", "sea slug", "jellyfish", "flatworm", "leech"), 0),
+    **dict.fromkeys(("chicken", "bird", "human", "duck"), 2),
+    **dict.fromkeys(("dog", "cat", "cow", "horse", "lion", "elephant", "giraffe", "tiger", "deer", "sheep"), 4),
+    **dict.fromkeys(("insect", "ant", "butterfly", "beetle", "bee", "wasp", "grasshopper", "cricket"), 6),
+    **dict.fromkeys(("cockroach", "praying mantis", "firefly"), 6),
+    **dict.fromkeys(("spider", "scorpion"), 8),
+    **dict.fromkeys(("crab", "lobster", "shrimp"), 10),
+    "woodlouse": 14,
+}
+"""Legs of the library's animals, but for a starfish: the library counts its five arms."""
+
+
+def _sound(entry: Entry) -> bool:
+    """Whether every animal's legs can be looked up in a book, and there are some to count."""
+    animals: dict[str, int] = entry["metadata"]["animals"]
+    total = sum(count * LEGS.get(animal, 0) for animal, count in animals.items())
+    return animals.keys() <= LEGS.keys() and 0 < total == int(entry["answer"])
+
+
+def _work(entry: Entry) -> str:
+    animals = entry["metadata"]["animals"]
+    parts = [count * LEGS[animal] for animal, count in animals.items()]
+    steps = [
+        f"{animal}: {count} * {LEGS[animal]} = {part}."
+        for (animal, count), part in zip(animals.items(), parts, strict=True)
+    ]
+    if len(parts) > 1:
+        steps.append(f"{' + '.join(map(str, parts))} = {sum(parts)}.")
+    return " ".join(steps)
+
+
+FAMILY = Family(
+    name="leg_counting",
+    title="Counting legs",
+    kind=Kind.NUMBERS,
+    levels=(
+        dict(min_animals=1, max_animals=1, min_instances=2, max_instances=9),
+        dict(min_animals=2, max_animals=2, min_instances=1, max_instances=9),
+        dict(min_animals=2, max_animals=4, min_instances=1, max_instances=10),
+        dict(min_animals=3, max_animals=6, min_instances=1, max_instances=15),
+        dict(min_animals=5, max_animals=10, min_instances=5, max_instances=30),
+    ),
+    score=scores.integer,
+    sound=_sound,
+    work=_work,
+)

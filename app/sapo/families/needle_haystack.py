@@ -1,0 +1,46 @@
+"""One statement to be found among many: who likes or hates a thing."""
+
+from __future__ import annotations
+
+import re
+
+from app.sapo.families import scores
+from app.sapo.families.family import Entry, Family, Kind
+
+_ASKED = re.compile(r"Who (.+)\? Reply only with a name\.")
+
+
+def _fitting(entry: Entry) -> list[str]:
+    """The statements that answer the question, each without its full stop."""
+    statements, _, question = entry["question"].rpartition("\n")
+    asked = _ASKED.fullmatch(question)
+    if asked is None:
+        return []
+    return [one for one in statements.strip().rstrip(".").split(". ") if one.endswith(f" {asked[1]}")]
+
+
+def _sound(entry: Entry) -> bool:
+    """Whether exactly one statement answers the question, and by its first word."""
+    fitting = _fitting(entry)
+    return len(fitting) == 1 and fitting[0].split(" ")[0] == entry["answer"]
+
+
+def _work(entry: Entry) -> str:
+    return f"{_fitting(entry)[0]}."
+
+
+FAMILY = Family(
+    name="needle_haystack",
+    title="Needle in a haystack",
+    kind=Kind.WORDS,
+    # With fewer than five statements the first name of all would be right too often.
+    levels=(
+        dict(min_num_statements=5, max_num_statements=6),
+        dict(min_num_statements=8, max_num_statements=14),
+        dict(min_num_statements=20, max_num_statements=30),
+        dict(min_num_statements=40, max_num_statements=60),
+    ),
+    score=scores.word,
+    sound=_sound,
+    work=_work,
+)

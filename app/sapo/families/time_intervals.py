@@ -1,0 +1,136 @@
+"""The time between two times or two dates."""
+
+from __future__ import annotations
+
+import calendar
+import re
+from datetime import date
+
+from app.sapo import reading
+from app.sapo.families.family import Entry, Family, Kind
+
+_TIME = re.compile(r"[0-9]{2}:[0-9]{2}(?::[0-9]{2})?")
+_CLOCK = re.compile(r"[0-9]{1,3}:[0-9]{2}(?::[0-9]{2})?")
+_DAYS = re.compile(r"([0-9]{1,6})(?: days?)?")
+_EITHER_WAY = "%m/%d/%Y"
+
+
+def _clock(text: str) -> list[int]:
+    return [int(part) for part in text.split(":")]
+
+
+def _dates(entry: Entry) -> tuple[date, date]:
+    start, end = (date.fromisoformat(entry["metadata"][end][:10]) for end in ("start_time", "end_time"))
+    return start, end
+
+
+def _between(entry: Entry) -> list[int]:
+    """Hours, minutes and, where they are asked for, seconds between the times of the question. Those in the
+    metadata have the day on which the item was made."""
+    start, end = (_clock(time) for time in _TIME.findall(entry["question"]))
+    left, parts = _seconds(end) - _seconds(start), []
+    for size in (3600, 60, 1)[: len(start)]:
+        parts.append(left // size)
+        left %= size
+    return parts
+
+
+def _seconds(clock: list[int]) -> int:
+    return sum(part * size for part, size in zip(clock, (3600, 60, 1), strict=False))
+
+
+def _is_date(entry: Entry) -> bool:
+    return str(entry["metadata"]["task_type"]) == "date"
+
+
+def _solution(entry: Entry) -> str:
+    if _is_date(entry):
+        start, end = _dates(entry)
+        return f"{(end - start).days} days"
+    return ":".join(f"{part:02}" for part in _between(entry))
+
+
+def _score(answer: str, entry: Entry) -> float:
+    """1 for the truth: days with their word or alone, times in the form that is asked for. The library pays for
+    being near it."""
+    answer = answer.strip(reading.SPACE)
+    if _is_date(entry):
+        days = _DAYS.fullmatch(answer)
+        start, end = _dates(entry)
+        return float(days is not None and int(days[1]) == (end - start).days)
+    if not _CLOCK.fullmatch(answer):
+        return 0.0
+    return float(_clock(answer) == _between(entry))
+
+
+def _sound(entry: Entry) -> bool:
+    """Whether the truth follows from the question. A time that ends at midnight ends before it begins, and
+    dates such as 03/04/2024 are read in two ways."""
+    return (_one_reading(entry) if _is_date(entry) else _forward(entry)) and _solution(entry) == entry["answer"]
+
+
+def _one_reading(entry: Entry) -> bool:
+    form, dates = entry["metadata"]["format"], _dates(entry)
+    shown = all(day.strftime(form) in entry["question"] for day in dates)
+    return shown and (form != _EITHER_WAY or all(day.day > 12 for day in dates))
+
+
+def _forward(entry: Entry) -> bool:
+    times = _TIME.findall(entry["question"])
+    return len(times) == 2 and times[0] <= times[1]
+
+
+def _work(entry: Entry) -> str:
+    return _days_work(*_dates(entry)) if _is_date(entry) else _clock_work(entry)
+
+
+def _days_work(start: date, end: date) -> str:
+    """The days left in the first month, then the whole months, then the days of the last."""
+    if (start.year, start.month) == (end.year, end.month):
+        return f"{end.day} - {start.day} = {end.day - start.day}."
+    length = calendar.monthrange(start.year, start.month)[1]
+    parts = [length - start.day]
+    year, month = start.year, start.month
+    while (year, month) != (end.year, end.month):
+        year, month = (year, month + 1) if month < 12 else (year + 1, 1)
+        parts.append(end.day if (year, month) == (end.year, end.month) else calendar.monthrange(year, month)[1])
+    return f"{length} - {start.day} = {parts[0]}. {' + '.join(map(str, parts))} = {sum(parts)}."
+
+
+def _clock_work(entry: Entry) -> str:
+    """From the smallest unit up; where it is too small, one of the next is taken."""
+    start, end = (_clock(time) for time in _TIME.findall(entry["question"]))
+    steps, taken = [], 0
+    for place in reversed(range(len(start))):
+        less = f" - {taken}" if taken else ""
+        part = end[place] - start[place] - taken
+        steps.append(f"{end[place]} - {start[place]}{less} = {part}.")
+        taken = int(part < 0)
+        if taken:
+            steps.append(f"{part} + 60 = {part + 60}.")
+    return " ".join(steps)
+
+
+FAMILY = Family(
+    name="time_intervals",
+    title="Time spans",
+    kind=Kind.TIME,
+    levels=(
+        dict(task_types=["time"], max_time_difference_seconds=3600),
+        dict(task_types=["time"], max_time_difference_seconds=6 * 3600),
+        dict(
+            task_types=["time", "time_seconds", "date"],
+            max_time_difference_seconds=24 * 3600,
+            max_date_difference_days=60,
+        ),
+        dict(
+            task_types=["time_seconds", "date"],
+            max_time_difference_seconds=24 * 3600,
+            max_date_difference_days=365,
+        ),
+    ),
+    score=_score,
+    sound=_sound,
+    solution=_solution,
+    work=_work,
+)

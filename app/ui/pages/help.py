@@ -1,0 +1,194 @@
+"""Help: the pages of resources/help, searched all at once, and what Shoal is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QLocale, Qt, QUrl
+from PySide6.QtGui import (
+    QDesktopServices,
+    QFont,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+    QTextFrameFormat,
+    QTextLength,
+    QTextTable,
+)
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QTextBrowser, QTextEdit
+
+from app.ui import manual
+from app.ui.about import about
+from app.ui.manual import Topic
+from app.ui.model import View
+from app.ui.pages.frame import Actions, Page
+from app.ui.texts import number, tr
+from app.ui.theme import Theme
+from app.ui.theme.palette import BODY, HEADING, LEAD, TITLE
+from app.ui.theme.theme import font, mono
+from app.ui.widgets.pieces import Empty, boxed, column, row, search, stack
+
+_LIST = 204
+_HEADINGS, _ABOVE = {1: TITLE, 2: HEADING, 3: LEAD}, {2: 16, 3: 12}
+"""Sizes of headings and the room above them, by level, in pixels."""
+_PLAIN = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
+
+
+class Reader(QTextBrowser):
+    """Shows Markdown. It fetches nothing, neither pictures nor pages."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.setOpenLinks(False)
+        self.setAccessibleName(tr("Help page"))
+        self.setMinimumHeight(220)
+
+    def loadResource(self, kind: int, name: QUrl | str) -> object:
+        return None
+
+    def write(self, text: str, words: str) -> None:
+        """Another page, from its top or from the first of these words."""
+        made = QTextDocument(self)  # shaped before it is shown: else every change lays it out again
+        made.setDocumentMargin(14)
+        made.setDefaultFont(font(BODY))
+        made.setMarkdown(text, _PLAIN)
+        self._shape(made)
+        self.setDocument(made)  # which ends the one before
+        self.moveCursor(QTextCursor.MoveOperation.Start)
+        self.mark(words)
+
+    def mark(self, words: str) -> None:
+        """Marks all places where one of the words stands, and shows the first."""
+        marks: list[QTextEdit.ExtraSelection] = []
+        look = QTextCharFormat()
+        look.setBackground(self._theme.colour("accent_soft"))
+        look.setForeground(self._theme.colour("accent"))
+        for word in words.split():
+            at = self.document().find(word)
+            while not at.isNull():
+                one = QTextEdit.ExtraSelection()
+                one.cursor, one.format = QTextCursor(at), look
+                marks.append(one)
+                at = self.document().find(word, at)
+        self.setExtraSelections(marks)
+        if marks:
+            first = min(marks, key=lambda one: one.cursor.position()).cursor
+            first.clearSelection()
+            self.setTextCursor(first)
+
+    def _shape(self, made: QTextDocument) -> None:
+        """Air between lines, and tables in the colours of the theme."""
+        line = self._theme.colour("line")
+        for table in made.rootFrame().childFrames():
+            if isinstance(table, QTextTable):
+                frame = table.format()
+                frame.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
+                frame.setBorder(1)
+                frame.setBorderBrush(line)
+                frame.setBorderCollapse(True)
+                frame.setCellPadding(6)
+                frame.setWidth(QTextLength(QTextLength.Type.PercentageLength, 100))
+                table.setFormat(frame)
+        block = made.begin()
+        while block.isValid():
+            cursor, look = QTextCursor(block), block.blockFormat()
+            level = look.headingLevel()
+            look.setLineHeight(100 if level else 135, 1)  # in per cent of the line
+            plain = not (level or block.textList() or cursor.currentTable())
+            look.setTopMargin(_ABOVE.get(level, 6 if plain else 0))
+            look.setBottomMargin(6 if plain or level else 0)
+            cursor.setBlockFormat(look)
+            pieces = block.begin()
+            while not pieces.atEnd():
+                self._colour(QTextCursor(made), pieces.fragment(), level)
+                pieces += 1
+            block = block.next()
+
+    def _colour(self, cursor: QTextCursor, piece: Any, level: int) -> None:
+        known, look = piece.charFormat(), QTextCharFormat()
+        if level:
+            look.setFont(font(_HEADINGS.get(level, BODY), QFont.Weight.DemiBold))
+        elif known.fontWeight() > QFont.Weight.DemiBold:
+            look.setFontWeight(QFont.Weight.DemiBold)
+        if known.isAnchor():
+            look.setForeground(self._theme.colour("accent"))
+        if known.fontFixedPitch():
+            look.setFontFamilies(mono(BODY).families())
+        cursor.setPosition(piece.position())
+        cursor.setPosition(piece.position() + piece.length(), QTextCursor.MoveMode.KeepAnchor)
+        cursor.mergeCharFormat(look)
+
+
+class Help(Page):
+    lasting = False
+
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__(theme, actions, tr("Help"))
+        self._topics = manual.topics(QLocale().name().partition("_")[0])
+        self._home = ""
+        self._find = search(tr("Search help"), lambda _: self._search())
+        self._list = QListWidget()
+        self._list.setAccessibleName(tr("Help pages"))
+        self._list.setFixedWidth(_LIST)
+        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._list.currentItemChanged.connect(lambda now, _: self._show(now))
+        self._reader = Reader(theme)
+        self._reader.anchorClicked.connect(self.follow)
+        nothing = Empty(theme, "search", tr("Nothing found"), tr("Try another word."))
+        self._stack = stack(boxed(row(self._list, self._reader, gap=14, fill=1)), nothing)
+        self.add(column(self._find, self._stack, gap=14, fill=1), 1)
+        theme.changed.connect(lambda: self._show(self._list.currentItem()))
+        self.show_view(View())
+
+    def show_view(self, view: View) -> None:
+        if not self._list.count() or view.home != self._home:
+            self._home = view.home
+            self._search()
+
+    def show_topic(self, key: str) -> None:
+        """One page of the help, also when a search has hidden it."""
+        if self._row(key) is None:
+            self._find.clear()
+        if (found := self._row(key)) is not None:
+            self._list.setCurrentItem(found)
+
+    def follow(self, link: QUrl) -> None:
+        """What is here is shown here; for the rest, the browser is asked."""
+        target = link.toString()
+        if key := manual.inside(target):
+            self.show_topic(key)
+        elif manual.outside(target):
+            QDesktopServices.openUrl(link)
+
+    def _search(self) -> None:
+        words, before = self._find.text(), self._key()
+        found = manual.matching([*self._topics, about(self._home)], words)
+        self._stack.setCurrentIndex(0 if found else 1)
+        self._list.blockSignals(True)
+        self._list.clear()
+        for topic, hits in found:
+            named = f"{topic.title}  ·  {number(hits)}" if words.strip() else topic.title
+            item = QListWidgetItem(named)
+            item.setData(Qt.ItemDataRole.UserRole, topic)
+            self._list.addItem(item)
+        self._list.blockSignals(False)
+        if found:
+            self._list.setCurrentItem(self._row(before) or self._list.item(0))
+
+    def _row(self, key: str) -> QListWidgetItem | None:
+        rows = (self._list.item(at) for at in range(self._list.count()))
+        return next((item for item in rows if _topic(item).key == key), None)
+
+    def _key(self) -> str:
+        return _topic(self._list.currentItem()).key if self._list.currentItem() is not None else ""
+
+    def _show(self, item: QListWidgetItem | None) -> None:
+        if item is not None:
+            self._reader.write(_topic(item).text, self._find.text())
+
+
+def _topic(item: QListWidgetItem) -> Topic:
+    found = item.data(Qt.ItemDataRole.UserRole)
+    assert isinstance(found, Topic)
+    return found

@@ -1,0 +1,103 @@
+"""What a broken model makes a library raise, as one sentence.
+
+A model's files come from anywhere. They are read with checks; the libraries behind (tokenizers, safetensors,
+jinja, torch) raise what they like at a wrong type, a shape that does not fit or a tree without end. Starting
+the process again would raise the same again.
+"""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from engines.contract import EngineError
+
+_Result = TypeVar("_Result")
+_OF_DATA = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    NotImplementedError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+_OF_MEMORY = ("out of memory", "allocate", "DefaultCPUAllocator")
+_OF_DEVICES = ("CUDA", "MPS", "HIP", "cuDNN", "NCCL")
+"""In the words of errors that another start may not see."""
+_READERS = ("safetensors", "jinja2", "transformers", "huggingface_hub")
+_LONGEST = 120
+
+
+@contextmanager
+def sound(model: str | Path) -> Iterator[None]:
+    """Raises EngineError where the model's own content breaks what is done with it in the block, with the
+    details on standard error. What is no fault of the model's passes through."""
+    name = Path(model).name
+    try:
+        yield
+    except EngineError:
+        raise
+    except BaseException as error:
+        if of_memory(error):
+            raise EngineError(
+                f"{name} doesn't fit into memory: close other programs or choose a smaller model."
+            ) from error
+        if not _of_data(error):
+            raise
+        traceback.print_exc()
+        said = ": ".join(
+            filter(None, (type(error).__name__, " ".join(str(error).split())[:_LONGEST].rstrip(".: ")))
+        )
+        raise EngineError(
+            f"The model {name} can't be used ({said}): download it again or choose another."
+        ) from error
+
+
+def of_memory(error: BaseException) -> bool:
+    """Whether memory could not be had, which also a size out of a broken file asks for.
+
+    >>> of_memory(MemoryError()), of_memory(RuntimeError("a and b have other shapes"))
+    (True, False)
+    """
+    if isinstance(error, MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(word in str(error) for word in _OF_MEMORY)
+
+
+def _of_data(error: BaseException) -> bool:
+    if isinstance(error, _OF_DATA):
+        return True
+    kind = type(error)
+    if kind is RuntimeError:
+        return not any(word in str(error) for word in _OF_DEVICES)
+    # The tokenizers library raises bare Exceptions, and panics; the others have classes of their own.
+    return kind is Exception or kind.__name__ == "PanicException" or kind.__module__.startswith(_READERS)
+
+
+def within(seconds: float, work: Callable[[], _Result]) -> _Result:
+    """What `work` returns or raises. Raises TimeoutError where it takes longer; it goes on then, in a thread
+    that ends with the process."""
+    done: list[_Result] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            done.append(work())
+        except BaseException as error:  # handed to the caller
+            failed.append(error)
+
+    thread = threading.Thread(target=run, name="model", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if failed:
+        raise failed[0]
+    if not done:
+        raise TimeoutError(f"It took longer than {seconds:.0f} seconds.")
+    return done[0]

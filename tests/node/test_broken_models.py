@@ -1,0 +1,75 @@
+"""A model that is broken, in whatever way, costs one sentence: no trainer dies of it or is started again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import make_tiny
+from tests.e2e.shoal import Running, shoal
+from tests.node.broken_models import deep
+
+if sys.platform == "win32":
+    pytest.skip("forks trainers", allow_module_level=True)
+
+ROOT = Path(__file__).parents[2]
+COUNT = 300
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tiny(tmp_path_factory.mktemp("models") / "tiny")
+
+
+@pytest.mark.parametrize(("engine", "first", "count"), [("torch", 0, COUNT), ("auto", COUNT, 40)])
+def test_hundreds_of_broken_models_cost_a_sentence_each(
+    model: Path, engine: str, first: int, count: int
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.node.broken_models", model, str(first), str(count), engine],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+    )
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(rows) == count and done.returncode == 0
+    assert [row for row in rows if "died" in row] == []
+    said = [row["sentence"] for row in rows if "sentence" in row]
+    wrong = [one for one in said if not one.endswith(".") or "\n" in one or len(one) > 400 or ": " not in one]
+    assert wrong == []
+    kinds = Counter("sentence" in row for row in rows)
+    assert kinds[True] > count / 3 and kinds[False], "some break nothing that is read"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("config.json", '{"model_type": "llama", "rope_theta": "text"}'),
+        ("config.json", deep(100_000)),
+        ("shoal.json", deep(100_000)),
+        ("chat_template.jinja", "{% include 'other' %}"),
+    ],
+)
+def test_the_command_says_it_and_ends(model: Path, tmp_path: Path, name: str, content: str) -> None:
+    broken = shutil.copytree(model, tmp_path / "broken")
+    (broken / name).write_text(content)
+    done = shoal("run", "--solo", "--rounds", "1", "--model", broken, "--home", tmp_path / "home", "--json")
+    assert done.returncode in (1, 2) and "Traceback" not in done.stderr
+    assert "trainer_restarted" not in done.stdout and "It restarts" not in done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.endswith(".") and ": " in last and len(last) < 400, last
+
+
+def test_a_model_that_kills_its_trainer_is_tried_twice(model: Path, tmp_path: Path) -> None:
+    """Nothing here can do it, so an engine's library is given that ends the process when it is imported."""
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("import os; os.kill(os.getpid(), 11)")
+    node = Running("--model", model, "--home", tmp_path / "home", PYTHONPATH=f"{tmp_path}:{ROOT}")
+    assert node.wait() == 1
+    assert [event["event"] for event in node.events].count("trainer_restarted") == 1
+    assert "2 times in a row" in node.said

@@ -1,0 +1,161 @@
+"""Somebody at a real screen: a window manager, a tray, a keyboard and a pointer, and the window before them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.bench.window import prepare
+from tests.ui.real import ROOT, end, picture, screen, wait
+
+pytest.importorskip("jeepney")
+from tests.ui.test_real_tray import Host, Watcher
+
+MOST_TABS = 90
+
+
+class Person:
+    """`display` is the screen, `bus` the session's."""
+
+    def __init__(self, display: str, bus: str, home: Path, scale: int) -> None:
+        self.display, self.home = display, home
+        self._bus, self._scale = bus, scale
+        self._watcher = Watcher(bus)
+        self.found: list[str] = []
+        """What was wrong at the places where one stood still."""
+
+    def opens(self) -> None:
+        seen = len(self._watcher.items)
+        environment = {name: value for name, value in os.environ.items() if name != "QT_QPA_PLATFORM"}
+        environment |= {
+            "DISPLAY": self.display,
+            "DBUS_SESSION_BUS_ADDRESS": self._bus,
+            "QT_SCALE_FACTOR": str(self._scale),
+            "SHOAL_PASSPHRASE": "for the test",
+        }
+        self.window = subprocess.Popen(
+            [sys.executable, "-m", "tests.ui.walked", str(self.home)],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        wait(lambda: len(self._watcher.items) > seen, "the icon is in the tray")
+        self.tray = Host(self._bus, self._watcher.items[-1])
+        wait(lambda: self.sees("visible"), "the window is there")
+
+    def ask(self, question: str) -> Any:
+        assert self.window.stdin is not None and self.window.stdout is not None
+        self.window.stdin.write(question + "\n")
+        self.window.stdin.flush()
+        answer = self.window.stdout.readline()
+        assert answer, f"the window ended with {self.window.wait(30)}"
+        return json.loads(answer)
+
+    def sees(self, what: str) -> Any:
+        return self.ask("state")[what]
+
+    def says(self, text: str) -> str:
+        """A text of the window in the language that it speaks."""
+        return str(self.ask(text))
+
+    def keys(self, *names: str) -> None:
+        self._do("key", "--clearmodifiers", *names)
+
+    def types(self, text: str) -> None:
+        self._do("type", text)
+
+    def goes(self, keys: str, page: str) -> None:
+        self.keys(keys)
+        wait(lambda: self.sees("page") == page, f"{keys} leads to {page}")
+
+    def clicks(self, text: str) -> None:
+        """A control by its English text, where it is in sight; else the page is scrolled until it is."""
+        name = self.says(text)
+        for _ in range(30):
+            if (at := self.ask("places").get(name)) is not None:
+                self._do("mousemove", *map(str, at))
+                self._do("click", "1")
+                return
+            self._do("click", "5")
+        raise AssertionError(f"{name!r} is not in sight among {sorted(self.ask('places'))}")
+
+    def chooses(self, text: str) -> None:
+        """An entry of the tray's menu."""
+        self.tray.click(self.says(text))
+
+    def stands(self, name: str) -> None:
+        """Stands still and looks at everything."""
+        for _ in range(6):  # what has just come is laid out with the next events
+            if not (faults := self.ask("faults")):
+                break
+            time.sleep(0.3)
+        self.found += [f"{name}: {fault}" for fault in faults]
+        picture(self.display, f"{self.home.name}-{name}")
+
+    def tabs(self, name: str) -> None:
+        """Goes round by the Tab key until it is where it began: every control is on the way."""
+        self.keys("Tab")
+        first, seen = self.ask("focus"), set[str]()
+        for _ in range(MOST_TABS):
+            seen.add(self.ask("focus"))
+            self.keys("Tab")
+            if self.ask("focus") == first:
+                break
+        else:
+            self.found.append(f"{name}: Tab does not come back to {first}")
+        missed = set(self.ask("reach")) - seen
+        self.found += [f"{name}: Tab passes by {one}" for one in sorted(missed)]
+
+    def _do(self, *words: str) -> None:
+        environment = {**os.environ, "DISPLAY": self.display}
+        subprocess.run(["xdotool", *words], env=environment, check=True, timeout=30)
+
+
+@contextlib.contextmanager
+def person(
+    xvfb: str, home: Path, size: str, theme: str, language: str, scale: int = 1, **choices: object
+) -> Iterator[Person]:
+    """Whose computer has never seen Shoal. Its rules are such that other work here does not hold it back."""
+    daemon = shutil.which("dbus-daemon")
+    if daemon is None or not shutil.which("openbox"):
+        pytest.skip("openbox and dbus-daemon are needed (packages openbox, dbus-daemon)")
+    home.mkdir()
+    prepare(home)
+    (home / "window-state.json").unlink()
+    wanted = {"theme": theme, "language": language, "probe_every": 2, **choices}
+    (home / "window.json").write_text(json.dumps(wanted))
+    started: list[subprocess.Popen[Any]] = []
+    with screen(xvfb, size) as display:
+        bus = subprocess.Popen(
+            [daemon, "--session", "--nofork", "--nopidfile", "--print-address=1"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        manager = subprocess.Popen(
+            ["openbox"], env={**os.environ, "DISPLAY": display}, stderr=subprocess.DEVNULL
+        )
+        started += [bus, manager]
+        try:
+            assert bus.stdout is not None
+            made = Person(display, bus.stdout.readline().strip(), home, scale)
+            made.opens()
+            yield made
+        finally:
+            if "made" in locals() and hasattr(made, "window"):
+                end(made.window)
+            for one in started:
+                one.terminate()
+                one.wait()

@@ -1,0 +1,89 @@
+"""A person's way through Shoal on a real screen, by keyboard and pointer: the first start, learning, every
+page, a swarm by six words, what left, a pause from the tray, closing, coming back. Wherever they stand still,
+every control lies in the window and the window in the screen, is reached by Tab, has a name and a role, and no
+text is cut (tests/ui/geometry.py, asked inside the window's own process; the input is xdotool's)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.ui.person import Person, person
+from tests.ui.real import trainer, wait
+
+PAGES = ("overview", "live", "skills", "swarm", "history", "models", "tryit", "privacy", "settings")
+SCREENS = {"1280x720": 1, "1366x768": 1, "1440x900": 1, "2560x1440": 2}
+"""Sizes in pixels, and the scale that the desktop shows them at."""
+FIRST = ("1280x720", "dark", "de")
+"""The smallest screen with the longest words: in every run of the tests."""
+OTHERS = [
+    (size, theme, language)
+    for size in SCREENS
+    for theme in ("light", "dark")
+    for language in ("en", "de")
+    if (size, theme, language) != FIRST
+]
+
+
+@pytest.mark.parametrize(
+    ("size", "theme", "language"),
+    [FIRST, *(pytest.param(*one, marks=pytest.mark.long) for one in OTHERS)],
+)
+def test_the_whole_way(xvfb: str, tmp_path: Path, size: str, theme: str, language: str) -> None:
+    home = tmp_path / f"{size}-{theme}-{language}"
+    with person(xvfb, home, size, theme, language, SCREENS[size]) as one:
+        _begins(one)
+        _looks_around(one)
+        _joins_by_six_words(one)
+        _pauses_closes_and_comes_back(one)
+        assert not one.found, "\n".join(one.found)
+
+
+def _begins(one: Person) -> None:
+    for step in ("welcome", "machine", "company"):
+        assert trainer(one.window.pid) is None, "nothing runs before its owner has said so"
+        one.stands(step)
+        one.keys("Return")
+    wait(lambda: one.sees("state") == "LEARNING" and one.sees("round") >= 1, "it learns")
+
+
+def _looks_around(one: Person) -> None:
+    for at, page in enumerate(PAGES, start=1):
+        one.goes(f"ctrl+{at}", page)
+        one.stands(page)
+        if page in ("overview", "swarm", "privacy"):
+            one.tabs(page)
+    one.goes("F1", "help")
+    one.keys("ctrl+f")
+    one.types("relay")
+    one.stands("help")
+
+
+def _joins_by_six_words(one: Person) -> None:
+    one.goes("ctrl+4", "swarm")
+    one.clicks("Make new words")
+    wait(lambda: len(one.sees("words").split()) == 6, "there are words")
+    wait(lambda: one.sees("given") > 0, "puzzles of its own have left")
+    one.stands("swarm-words")
+    one.goes("ctrl+8", "privacy")
+    wait(lambda: one.sees("messages") > 0, "their messages are shown")
+    one.stands("privacy-messages")
+
+
+def _pauses_closes_and_comes_back(one: Person) -> None:
+    one.chooses("Pause")
+    wait(lambda: one.sees("state") == "PAUSED" and trainer(one.window.pid) is None, "it pauses")
+    one.goes("ctrl+1", "overview")
+    one.stands("paused")
+    kept = one.sees("round")
+    one.keys("alt+F4")
+    wait(lambda: not one.sees("visible"), "it is closed, and stays in the tray")
+    one.tray.activate()
+    wait(lambda: one.sees("visible"), "a click on the icon brings it back")
+    one.stands("back")
+    one.chooses("Quit")
+    assert one.window.wait(120) == 0
+    one.opens()
+    wait(lambda: one.sees("round") == kept and one.sees("state") == "PAUSED", "it is where it was")
+    one.stands("again")
