@@ -13,7 +13,7 @@ import msgspec
 
 from engines.models.needs import Dtype
 
-FIXED_S = 1.0
+FIXED_S = 2.0
 """Of every round, whatever the model: drawing, scoring, saving."""
 _REFERENCE = 135e6 * 64
 _REFERENCE_S = 5.0
@@ -37,10 +37,10 @@ def seconds(work: Work, cores: int, dtype: Dtype, others: Iterable[Work] = ()) -
 
     >>> small = Work(parameters=135_000_000, max_tokens=64)
     >>> seconds(small, 2, "bfloat16"), seconds(small, 4, "float32")
-    (6.0, 6.0)
-    >>> known = Work(parameters=135_000_000, max_tokens=64, round_s=11.0)
+    (7.0, 7.0)
+    >>> known = Work(parameters=135_000_000, max_tokens=64, round_s=12.0)
     >>> seconds(Work(parameters=270_000_000, max_tokens=64), 2, "bfloat16", [known])
-    21.0
+    22.0
     """
     if work.round_s is not None:
         return work.round_s

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QSizePolicy, QWidget
 
 from app.ui.model import State, View
@@ -21,6 +21,7 @@ from app.ui.widgets.pieces import Label, boxed, column, row
 WIDTH, FOLDED = 212, 60
 _BESIDE = 48
 """What a page's name leaves to its drawing and the margins."""
+_KEYS = tuple(QKeySequence(f"Ctrl+{n}").toString(QKeySequence.SequenceFormat.NativeText) for n in range(1, 10))
 _LONGEST_WORD = 18
 """Characters, of a path for example, that fit into a line."""
 
@@ -32,6 +33,8 @@ class Place(QAbstractButton):
         super().__init__()
         self._theme, self._icon, self._near = theme, icon, near
         self._by_key = self._folded = False
+        self.keys = ""
+        """What goes there from the keyboard, as it is told."""
         self.setText(text)
         self.setAccessibleName(text)
         self.setCheckable(True)
@@ -47,7 +50,7 @@ class Place(QAbstractButton):
     def fold(self, folded: bool) -> None:
         """Only the drawing, and the name as a tip."""
         self._folded = folded
-        self.setToolTip(self.text() if folded else "")
+        self.setToolTip(f"{self.text()}  {self.keys}".strip() if folded else self.keys)
         self.updateGeometry()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
@@ -165,6 +168,7 @@ class Sidebar(QWidget):
         inside.addLayout(self._top)
         for at, (_, icon, title) in enumerate(places):
             place = Place(theme, icon, title, self._near)
+            place.keys = _KEYS[at] if at < len(_KEYS) else ""
             self._group.addButton(place, at)
             inside.addWidget(place)
         inside.addStretch(1)

@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.ui.child import Child
 from app.ui.logs import tail
 from app.ui.spoken import spoken
-from app.ui.texts import counted, size, span, tr
+from app.ui.texts import counted, span, tr
 
 MOST = 2**20
 """Bytes of its one line."""
@@ -38,8 +38,6 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     engine: str
     reason: str = ""
     rounds_per_hour: float | None = None
-    memory_mb: int | None = None
-    memory_free_mb: int | None = None
     engines: list[Engine] = []
 
     @property
@@ -58,16 +56,6 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         if rate < 1:
             return tr("about {span} a round", span=span(3600 / rate))
         return counted("about {n} round an hour", "about {n} rounds an hour", _rough(rate))
-
-    @property
-    def memory(self) -> str:
-        if self.memory_mb is None:
-            return ""
-        needed = size(1e6 * self.memory_mb)
-        if self.memory_free_mb is None:
-            return tr("It needs {needed} of memory.", needed=needed)
-        free = size(1e6 * self.memory_free_mb)
-        return tr("It needs {needed} of memory; {free} free.", needed=needed, free=free)
 
 
 class Stage(Enum):

@@ -213,7 +213,7 @@ class Window(QMainWindow):
             at.setHeight(at.height() + _TITLE_BAR)
         at.moveLeft(max(room.left(), min(at.left(), room.right() - at.width())))
         at.moveTop(max(room.top(), min(at.top(), room.bottom() - at.height())))
-        if text:
+        if text and at.topLeft() != self.frameGeometry().topLeft():  # else a frame not yet known would move it
             self.move(at.topLeft())
 
     def bring(self) -> None:

@@ -976,6 +976,10 @@
    <translation>Runde {n}</translation>
   </message>
   <message>
+   <source>A puzzle of another version of Shoal: its text cannot be made again.</source>
+   <translation>Ein Rätsel einer anderen Shoal-Version: Sein Text lässt sich nicht mehr erzeugen.</translation>
+  </message>
+  <message>
    <source>this computer</source>
    <translation>dieser Computer</translation>
   </message>
@@ -1277,6 +1281,10 @@
    <translation>Weiter</translation>
   </message>
   <message>
+   <source>The first start with a model can take a minute.</source>
+   <translation>Der erste Start mit einem Modell kann eine Minute dauern.</translation>
+  </message>
+  <message>
    <source>It resumes by itself.</source>
    <translation>Es geht von selbst weiter.</translation>
   </message>
@@ -1467,8 +1475,8 @@
    <translation>Anfragen nach den Dateien der Engine</translation>
   </message>
   <message>
-   <source>You're downloading the engine. The server sees your IP address and nothing else.</source>
-   <translation>Du lädst gerade die Engine. Der Server sieht deine IP-Adresse und sonst nichts.</translation>
+   <source>You're downloading the engine. The server sees your IP address and what you download.</source>
+   <translation>Du lädst gerade die Engine. Der Server sieht deine IP-Adresse und was du lädst.</translation>
   </message>
   <message>
    <source>Nothing</source>
@@ -1655,10 +1663,6 @@
    <translation>{help} Gilt, sobald das Lernen neu startet.</translation>
   </message>
   <message>
-   <source>Reopen now</source>
-   <translation>Jetzt neu öffnen</translation>
-  </message>
-  <message>
    <source>your identity name key recovery words restore new keyring passphrase</source>
    <translation>deine identität name schlüssel wiederherstellungswörter wiederherstellen neu schlüsselbund passwort passphrase</translation>
   </message>
@@ -1669,6 +1673,10 @@
   <message>
    <source>Hide the logs</source>
    <translation>Protokolle verbergen</translation>
+  </message>
+  <message>
+   <source>Reopen now</source>
+   <translation>Jetzt neu öffnen</translation>
   </message>
   <message>
    <source>Diagnostics …</source>
@@ -2057,8 +2065,8 @@
    <translation>Beide</translation>
   </message>
   <message>
-   <source>This model only speaks puzzle: draw one, or pick a model that talks.</source>
-   <translation>Dieses Modell kann nur Rätsel: Zieh eins oder wähl ein Modell, das sich unterhält.</translation>
+   <source>This model only solves puzzles: draw one, or pick a model that talks.</source>
+   <translation>Dieses Modell löst nur Rätsel: Zieh eins oder wähl ein Modell, das sich unterhält.</translation>
   </message>
   <message>
    <source>See the models</source>
@@ -2344,6 +2352,10 @@
    <translation>d. MMM yyyy HH:mm</translation>
   </message>
   <message>
+   <source>Before round 1</source>
+   <translation>Vor Runde 1</translation>
+  </message>
+  <message>
    <source>, about {span}</source>
    <translation>, etwa {span}</translation>
   </message>
@@ -2499,16 +2511,8 @@
    </translation>
   </message>
   <message>
-   <source>It needs {needed} of memory; {free} free.</source>
-   <translation>Braucht {needed} Arbeitsspeicher; {free} frei.</translation>
-  </message>
-  <message>
    <source>{engine} on {device}</source>
    <translation>{engine} auf {device}</translation>
-  </message>
-  <message>
-   <source>It needs {needed} of memory.</source>
-   <translation>Braucht {needed} Arbeitsspeicher.</translation>
   </message>
   <message>
    <source>The speed test failed. Learning works without it.</source>
@@ -3842,6 +3846,50 @@
    <translation>Wortleitern</translation>
   </message>
   <message>
+   <source>Spirals</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Turned grids</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Small sudokus</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Star paths</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Shortest path</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Rectangles</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Largest island</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Queens</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Mazes</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Rotting oranges</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Colored graphs</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>When to learn</source>
    <translation>Wann gelernt wird</translation>
   </message>
@@ -5008,6 +5056,14 @@
   <message>
    <source>A snooze lasts between a second and 31 days.</source>
    <translation>Eine Ruhepause dauert eine Sekunde bis 31 Tage.</translation>
+  </message>
+  <message>
+   <source>The puzzles of this version of Shoal are others, so the curve begins anew.</source>
+   <translation>Die Rätsel dieser Shoal-Version sind andere, darum beginnt die Kurve neu.</translation>
+  </message>
+  <message>
+   <source>The one before ended at {last} after round {round}; it stays in the history.</source>
+   <translation>Die vorige endete bei {last} nach Runde {round}; sie bleibt im Verlauf erhalten.</translation>
   </message>
   <message>
    <source>This data folder also holds {name} after {rounds} rounds, which is another model:</source>
@@ -6406,11 +6462,11 @@
    <translation>Der Speicher wurde knapp:</translation>
   </message>
   <message>
-   <source>the learner now takes {tokens} tokens at a time.</source>
+   <source>it now learns from {tokens} tokens at a time.</source>
    <translation>Es lernt jetzt mit {tokens} Token auf einmal.</translation>
   </message>
   <message>
-   <source>the learner now computes layers twice instead of keeping them.</source>
+   <source>it now computes layers twice instead of keeping them.</source>
    <translation>Es berechnet Schichten jetzt zweimal, statt sie zu behalten.</translation>
   </message>
   <message>
@@ -6454,7 +6510,7 @@
    <translation>Kodier ihren Text neu.</translation>
   </message>
   <message>
-   <source>The learner doesn't fit into the memory:</source>
+   <source>Learning doesn't fit into the memory:</source>
    <translation>Das Lernen passt nicht in den Speicher:</translation>
   </message>
   <message>
@@ -6718,7 +6774,7 @@
    <translation>Der Speicher ist knapp:</translation>
   </message>
   <message>
-   <source>the learner computes layers twice instead of keeping them.</source>
+   <source>it computes layers twice instead of keeping them.</source>
    <translation>Es berechnet Schichten zweimal, statt sie zu behalten.</translation>
   </message>
   <message>

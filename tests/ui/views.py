@@ -149,8 +149,8 @@ def learning(rounds: int = 160, **fields: object) -> View:
                     at=NOW - 260,
                     round=rounds // 2,
                     kind="trainer_restarted",
-                    sentence="The system ended the trainer, most likely because memory ran short; "
-                    "it is started again, and round 81 is done anew.",
+                    sentence="The system ended the trainer, most likely because memory ran short. "
+                    "It restarts and plays round 81 again.",
                 ),
             ),
         )
@@ -481,8 +481,6 @@ FINDINGS = Findings(
     engine="torch",
     reason="PyTorch runs on this processor. No other engine is faster with a model as small as starter.",
     rounds_per_hour=1218.0,
-    memory_mb=491,
-    memory_free_mb=9600,
     engines=[Measured(name="torch", device="CPU", dtype="float32")],
 )
 

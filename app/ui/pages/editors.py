@@ -71,7 +71,7 @@ def editor(theme: Theme, setting: Setting, name: str, value: Any, put: Put) -> E
 def _switch(theme: Theme, name: str, put: Put) -> Editor:
     switch = Switch(theme, name)
     switch.toggled.connect(put)
-    return Editor(switch, switch.setChecked)
+    return Editor(switch, switch.setChecked, _never)
 
 
 def _number(setting: Setting, name: str, put: Put) -> Editor:
@@ -89,7 +89,12 @@ def _number(setting: Setting, name: str, put: Put) -> Editor:
 def _segments(setting: Setting, name: str, put: Put) -> Editor:
     segments = Segments([(option, tr(text)) for option, text in setting.options], name)
     segments.chosen.connect(put)
-    return Editor(segments, segments.choose)
+    return Editor(segments, segments.choose, _never)
+
+
+def _never() -> bool:
+    """Nobody is ever in the middle of a press."""
+    return False
 
 
 def _pick(theme: Theme, setting: Setting, name: str, put: Put) -> Editor:
@@ -104,7 +109,7 @@ def _pick(theme: Theme, setting: Setting, name: str, put: Put) -> Editor:
             box.addItem(span(value) if isinstance(value, int) else str(value), value)
         box.setCurrentIndex(box.findData(value))
 
-    return Editor(box, show)
+    return Editor(box, show, box.view().isVisible)
 
 
 def _line(name: str, empty: str, write: Callable[[Any], str], read: Callable[[str], Any], put: Put) -> Editor:

@@ -12,6 +12,7 @@ from app.ui.model import State, View
 from app.ui.pages.frame import Actions, Page
 from app.ui.texts import counted, size, tr
 from app.ui.theme import Theme
+from app.ui.widgets import model_words as words
 from app.ui.widgets.model_row import ModelRow
 from app.ui.widgets.pieces import IconButton, Label, card, column
 from app.ui.widgets.stat import Stat, stats_row
@@ -100,7 +101,7 @@ class Models(Page):
         fetched = sum(model.installed and not model.local for model in library.models)
         models.say(
             tr("Models"),
-            size(library.hub_bytes),
+            size(library.hub_bytes + sum(model.bytes for model in library.models if words.is_starter(model))),
             counted("{n} on this computer", "{n} on this computer", fetched),
         )
         training.say(tr("Learned"), size(library.training_bytes), tr("adapters and histories"))

@@ -88,14 +88,16 @@ class Now(QFrame):
     def show_view(self, view: View, now: float) -> None:
         active = words.working(view) and not words.held(view)
         known = active and view.state is State.LEARNING and view.engine and view.round
-        self._round.say(words.round_line(view) if known else words.state_name(view.state))
+        fresh = view.state is State.NEW
+        lead = words.reason(view, now) if fresh else words.state_name(view.state)
+        self._round.say(words.round_line(view) if known else lead)
         self._step.say(words.step_line(view) if active else "")
         held = words.held(view)
         self._held.say(words.reason(view, now) if held else "")
         for part in (self._round, self._step):
             part.setVisible(not held)
         self._held.setVisible(held)
-        self._why.say(self._reason(view, now))
+        self._why.say("" if fresh else self._reason(view, now))
         idle = view.ruling is not None and view.ruling.idle_need_s is not None
         self._bar.setVisible(active or idle)
         self._show_progress(view, now)
@@ -127,6 +129,8 @@ class Now(QFrame):
         sentence = words.reason(view, now)
         if view.step is Step.PLACING and view.state is State.LEARNING:
             return tr("A minute or two, once per model: it tries a few puzzles of every kind.")
+        if view.state is State.STARTING and view.step is not None:
+            return "" if view.curve else tr("The first start with a model can take a minute.")
         if words.held(view):
             kept = tr("The memory is free again. Everything it learned is safe.")
             return kept if view.state is State.PAUSED else tr("It resumes by itself.")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QFrame, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
 from app import remedy
 from app.desktop.autostart import AutostartError
@@ -27,12 +27,13 @@ from app.ui.pages.storage import Storage
 from app.ui.spoken import spoken
 from app.ui.texts import tr
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule
+from app.ui.widgets.pieces import Empty, Label, button, card, column, row, rule, search
 from app.ui.widgets.update_card import UpdateCard
 
 CHOICES = {setting.key for setting in SETTINGS if not setting.elsewhere}
 AT_LOGIN = "start_at_login"
-"""The system keeps it, and is asked only when somebody comes to look."""
+"""The system keeps it, and is asked only while somebody looks."""
+LOGIN_MS = 500
 
 
 class SettingsPage(Page):
@@ -41,12 +42,7 @@ class SettingsPage(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Settings"))
         self._view = View()
-        self._find = QLineEdit()
-        self._find.setPlaceholderText(tr("Search settings"))
-        self._find.setAccessibleName(tr("Search settings"))
-        self._find.setClearButtonEnabled(True)
-        self._find.setFixedWidth(240)
-        self._find.textChanged.connect(self._search)
+        self._find = search(tr("Search settings"), self._search, width=240)
         self.header.addWidget(self._find)
         self._lines: list[tuple[QFrame, SettingRow]] = []
         declared: list[Setting] = [*RULES, *SETTINGS]
@@ -71,6 +67,8 @@ class SettingsPage(Page):
         self._help = self._kept_and_help()
         self.add(self._help)
         self.body.addStretch(1)
+        self._login = QTimer(self, interval=LOGIN_MS)
+        self._login.timeout.connect(self._look_at_login)
 
     def show_view(self, view: View) -> None:
         self._view = view
@@ -142,12 +140,20 @@ class SettingsPage(Page):
         return all(word in known.casefold() for word in self._find.text().casefold().split())
 
     def arrived(self) -> None:
-        next(line for _, line in self._lines if line.key == AT_LOGIN).show_value(self.ask.starts_at_login())
+        self._look_at_login()
+        self._login.start()
         self.ask.engine.refresh()
         self.ask.identity.refresh()
 
     def left(self) -> None:
+        self._login.stop()
         self._identity.hide_words()
+
+    def _look_at_login(self) -> None:
+        next(line for _, line in self._lines if line.key == AT_LOGIN).show_value(self.ask.starts_at_login())
+
+    def close_down(self) -> None:
+        self._login.stop()
 
     def _kept_and_help(self) -> QFrame:
         self._storage = Storage(self.ask)
@@ -203,7 +209,6 @@ class SettingRow(QWidget):
         super().__init__()
         self.key = setting.key
         self._put, self._kept, self._first = put, value, value
-        self._reopens = reopen is not None
         label, text = tr(setting.label), tr(setting.help, doctor=remedy.command("doctor"))
         if setting.restarts:
             text = tr("{help} Applies the next time it starts learning.", help=text)
@@ -213,17 +218,19 @@ class SettingRow(QWidget):
         made.setAccessibleDescription(text)
         self._complaint = Label("", "bad", wrap=True)
         self._complaint.hide()
-        self._reopen = button(tr("Reopen now"), reopen or (lambda: None))
-        self._reopen.hide()
         said = column(Label(label, "strong"), Label(text, "soft", wrap=True), gap=3)
+        self._reopen: QPushButton | None = None
         if self._editor.broad:
             self.setLayout(column(rule(), said, column(made, self._complaint, gap=3), gap=14))
             return
         said.addWidget(self._complaint)
-        inside = row(said, self._reopen, made, gap=24)
+        inside = row(said, made, gap=24)
         inside.setStretch(0, 1)
-        for part in (made, self._reopen):
-            inside.setAlignment(part, Qt.AlignmentFlag.AlignVCenter)
+        inside.setAlignment(made, Qt.AlignmentFlag.AlignVCenter)
+        if reopen is not None:
+            self._reopen = button(tr("Reopen now"), reopen)
+            self._reopen.hide()
+            inside.insertWidget(1, self._reopen, 0, Qt.AlignmentFlag.AlignVCenter)
         self.setLayout(column(rule(), inside, gap=14))
 
     def show_value(self, value: Any) -> None:
@@ -249,4 +256,5 @@ class SettingRow(QWidget):
         else:
             self._kept = value
             self._complaint.hide()
-            self._reopen.setVisible(self._reopens and value != self._first)
+            if self._reopen is not None:
+                self._reopen.setVisible(value != self._first)

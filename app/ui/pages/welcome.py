@@ -230,10 +230,10 @@ class Machine(QWidget):
         self._measured = ""
         trial.changed.connect(self._show)
         self._pace, self._engine = Label("", "figure"), Label("", "strong", wrap=True)
-        self._reason, self._memory = Label("", "soft", wrap=True), Label("", "soft", wrap=True)
+        self._reason = Label("", "soft", wrap=True)
         self._bar = progress_bar(tr("Progress of the speed test"))
         self._again = button(tr("Test again"), self._measure)
-        speed = column(self._pace, self._bar, self._engine, self._reason, self._memory, gap=7)
+        speed = column(self._pace, self._bar, self._engine, self._reason, gap=7)
         speed.addLayout(row(self._again, 1))
         speed.addStretch(1)
         self._speed = card(speed, "quiet", 20)
@@ -308,13 +308,12 @@ class Machine(QWidget):
         running = trial.stage is Stage.RUNNING
         self._bar.setVisible(running)
         self._again.setVisible(trial.stage in (Stage.FAILED, Stage.DONE))
-        for part in (self._engine, self._reason, self._memory):
+        for part in (self._engine, self._reason):
             part.hide()
         if trial.stage is Stage.DONE and found is not None:
             self._pace.say(found.pace[:1].upper() + found.pace[1:] or tr("No estimate"))
             self._engine.tell(found.title)
             self._reason.tell(spoken(found.reason))
-            self._memory.tell(found.memory)
         elif trial.stage is Stage.FAILED:
             self._pace.say(tr("No estimate"))
             self._reason.tell(trial.sentence)

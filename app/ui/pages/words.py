@@ -13,6 +13,7 @@ from app.ui.model import State, Step, View
 from app.ui.spoken import spoken
 from app.ui.texts import number, span, tr
 from app.ui.widgets import engine_words
+from engines.models.catalogue import find
 
 _OPEN_STATES = (State.LEARNING, State.STARTING)
 
@@ -110,6 +111,8 @@ def _written(moment: float, form: str) -> str:
 def round_line(view: View) -> str:
     """Where the run stands: "Round 42", or "Round 42 of 100"."""
     if view.step is Step.PROBING:
+        if not view.safe_round:
+            return tr("Before round 1")
         return tr("After round {n}", n=number(view.safe_round))
     if view.step is Step.PLACING:
         return tr("First look")
@@ -119,8 +122,9 @@ def round_line(view: View) -> str:
 
 
 def model_name(view: View) -> str:
-    """What the model is called: by its owner, or else by who made it."""
-    return view.called or view.model
+    """What the model is called: by its owner, in the catalogue, or else by who made it."""
+    known = find(view.model)
+    return view.called or (known.title if known is not None else view.model)
 
 
 def step_line(view: View) -> str:

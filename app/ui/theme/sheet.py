@@ -141,7 +141,7 @@ QScrollBar::add-line, QScrollBar::sub-line, QScrollBar::add-page, QScrollBar::su
     border: none; width: 0; height: 0; }}
 
 QMenu {{ background: {c.surface}; border: 1px solid {c.line_strong}; border-radius: 8px; padding: 5px; }}
-QMenu::item {{ padding: 7px 22px 7px 12px; border-radius: 5px; }}
+QMenu::item {{ padding: 7px 28px 7px 12px; border-radius: 5px; }}
 QMenu::item:selected {{ background: {c.accent_soft}; color: {c.text}; }}
 QMenu::item:disabled {{ color: {c.text_faint}; }}
 QMenu::separator {{ height: 1px; background: {c.line}; margin: 5px 8px; }}

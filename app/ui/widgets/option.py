@@ -27,7 +27,7 @@ class Radio(Toggle):
         inset = 5.5 if on else 4.0
         painter.drawEllipse(QRectF(self.rect()).adjusted(inset, inset, -inset, -inset))
         if self.hasFocus():
-            painter.setPen(QPen(self._theme.colour("text"), 1.6))
+            painter.setPen(QPen(self._theme.colour("accent"), 1.6))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawEllipse(QRectF(self.rect()).adjusted(1, 1, -1, -1))
         painter.end()

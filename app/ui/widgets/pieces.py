@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QAbstractButton,
     QButtonGroup,
@@ -152,6 +152,9 @@ def search(hint: str, act: Callable[[str], object], name: str = "", width: int =
     """A field that is heard with every letter, and can be emptied by one press."""
     line = field(hint, name, width)
     line.setClearButtonEnabled(True)
+    line.setToolTip(
+        QKeySequence(QKeySequence.StandardKey.Find).toString(QKeySequence.SequenceFormat.NativeText)
+    )
     line.textChanged.connect(act)
     return line
 
@@ -253,9 +256,9 @@ class Switch(Toggle):
         painter.setBrush(self._theme.colour("on_accent" if self.isChecked() else "surface"))
         painter.drawEllipse(QRectF(knob, track.top() + 2, 16, 16))
         if self.hasFocus():
-            painter.setPen(QPen(self._theme.colour("text"), 2))
+            painter.setPen(QPen(self._theme.colour("accent"), 1.5))
             painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(track.adjusted(-2, -2, 2, 2), 12, 12)
+            painter.drawRoundedRect(track.adjusted(-2.25, -2.25, 2.25, 2.25), 12.25, 12.25)
         painter.end()
 
 
