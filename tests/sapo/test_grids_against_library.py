@@ -84,6 +84,8 @@ def they_pay(family: str, answer: str, entry: Entry) -> bool:
     ):  # the last of two colors counts there, and vertices that do not exist are let pass
         pairs = json.loads(answer, object_pairs_hook=list)
         return len(pairs) != len(entry["metadata"]["puzzle"]["vertices"])
+    if family == "rectangle_count":  # digits of other scripts count there
+        return not answer.isascii() and int(answer) == int(entry["answer"])
     return False
 
 

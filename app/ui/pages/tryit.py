@@ -15,6 +15,7 @@ from app.chat.messages import MAX_TEXT, Drawn, Reply, Sides, chosen
 from app.common.text import safe
 from app.sapo.asking import MAX_ANSWER
 from app.sapo.families import FAMILIES
+from app.sapo.families.family import Kind
 from app.ui.chatting import AWAY_S, Chatting, Stage
 from app.ui.model import View
 from app.ui.pages.exchange import Exchange
@@ -100,8 +101,13 @@ class TryIt(Page):
         theme = self.theme
         self._family = Picker(theme, tr("Kind of puzzle"))
         self._family.addItem(tr("Any it practises"), None)
-        for family in sorted(FAMILIES.values(), key=lambda one: tr(one.title)):
-            self._family.addItem(tr(family.title), family.name)
+        for kind in Kind:
+            self._family.insertSeparator(self._family.count())
+            of_kind = (family for family in FAMILIES.values() if family.kind == kind)
+            for family in sorted(of_kind, key=lambda one: tr(one.title)):
+                self._family.addItem(
+                    tr("{kind}: {family}", kind=tr(kind), family=tr(family.title)), family.name
+                )
         self._family.setMinimumWidth(190)
         self._family.currentIndexChanged.connect(lambda _: self._show_levels())
         self._level = Picker(theme, tr("Level"))
