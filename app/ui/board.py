@@ -31,6 +31,8 @@ _GRIDS = {
     *_LOOKS,
 }
 """Families whose question has one grid with spaces between its cells."""
+ANSWERED_IN_ROWS = frozenset({"binary_matrix", "rotate_matrix", "manipulate_matrix", "mini_sudoku", "n_queens"})
+"""Families whose answer is a grid as well."""
 
 
 def board(family: str, text: str) -> Grid | None:

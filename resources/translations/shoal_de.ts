@@ -2061,6 +2061,10 @@
    <translation>Fragen</translation>
   </message>
   <message>
+   <source>Your rows, with / between</source>
+   <translation>Deine Zeilen, mit / dazwischen</translation>
+  </message>
+  <message>
    <source>Say something, or draw a puzzle</source>
    <translation>Sag etwas oder zieh ein Rätsel</translation>
   </message>
@@ -2561,6 +2565,10 @@
   <message>
    <source>Left there, not created by Shoal: {path}</source>
    <translation>Blieb dort, nicht von Shoal: {path}</translation>
+  </message>
+  <message>
+   <source>The puzzle's grid</source>
+   <translation>Das Gitter der Aufgabe</translation>
   </message>
   <message>
    <source>rounds</source>

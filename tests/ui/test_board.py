@@ -7,7 +7,7 @@ from pytestqt.qtbot import QtBot
 
 from app.sapo.families import FAMILIES
 from app.sapo.questions import draw
-from app.ui.board import Grid, board
+from app.ui.board import ANSWERED_IN_ROWS, Grid, board
 from app.ui.theme import Theme
 from app.ui.widgets.board import Board
 
@@ -56,6 +56,13 @@ def test_a_drawing_keeps_its_lines(level: int) -> None:
         sign = {"wall": "#", "twice": "█", "empty": " "}
         lines = ["".join(sign[look] for _, look in row).rstrip() for row in grid]
         assert lines == [line.rstrip() for line in question.entry["metadata"]["puzzle"].rstrip().split("\n")]
+
+
+def test_answers_in_rows_are_those_that_have_rows() -> None:
+    for name, family in FAMILIES.items():
+        entries = [draw(name, 0, seed * 10**8).entry for seed in range(5)]
+        rows = [len(family.solution(entry).split("\n")) for entry in entries]
+        assert (max(rows) > 1) == (name in ANSWERED_IN_ROWS), name
 
 
 @pytest.mark.parametrize("text", ["", "no grid", "1 2\n3", "```\n\n```", "1 2 3\n" * 41, "grid below?\n"])

@@ -16,7 +16,7 @@ from app.common.text import safe
 from app.sapo.asking import MAX_ANSWER
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import Kind
-from app.ui.board import board
+from app.ui.board import ANSWERED_IN_ROWS, board
 from app.ui.chatting import AWAY_S, Chatting, Stage
 from app.ui.model import View
 from app.ui.pages.exchange import Exchange
@@ -41,6 +41,8 @@ from app.ui.widgets.pieces import (
 KEPT = 30
 """So many questions stay on the page."""
 _SECOND_MS = 500
+_HIGH = 88
+"""Pixels of the box for a question; a grid beside it may be higher, and then it is too."""
 
 
 class TryIt(Page):
@@ -187,7 +189,7 @@ class TryIt(Page):
         if puzzle is None or not answer or self._waiting:
             return
         self._complain("")
-        if _in_rows(puzzle):
+        if puzzle.family in ANSWERED_IN_ROWS:  # the field has one line
             answer = "\n".join(row.strip() for row in answer.split("/"))
         number = self._chatting.ask(
             self._home, lambda number: messages.Judge(number=number, puzzle=puzzle.puzzle, answer=answer)
@@ -300,13 +302,14 @@ class TryIt(Page):
         if not busy and self._stop.hasFocus():
             self._question.setFocus()
         self._stop.setVisible(busy)
-        rows = puzzle is not None and _in_rows(puzzle)
+        rows = puzzle is not None and puzzle.family in ANSWERED_IN_ROWS
         self._own.setPlaceholderText(tr("Your rows, with / between") if rows else tr("Or solve it yourself"))
         for part in (self._own, self._check):
             part.setVisible(puzzle is not None and not busy and not self._told)
         self._chip.setVisible(puzzle is not None)
         self._unseen.setVisible(puzzle is not None and puzzle.unseen)
         self._board.say(board(puzzle.family, puzzle.text) if puzzle is not None else None)
+        self._question.setFixedHeight(max(_HIGH, self._board.height() if self._board.isVisibleTo(self) else 0))
         if puzzle is not None:
             self._chip.say(
                 tr(
@@ -350,12 +353,6 @@ class TryIt(Page):
         self._state.say(said)
 
 
-def _in_rows(puzzle: Drawn) -> bool:
-    """Whether its answer may have several lines: the field has one."""
-    family = FAMILIES.get(puzzle.family)
-    return family is not None and family.kind == Kind.GRIDS
-
-
 class Question(QPlainTextEdit):
     """Where a question is typed. Enter asks it, Shift and Enter begin a new line, Tab goes on."""
 
@@ -364,7 +361,7 @@ class Question(QPlainTextEdit):
         self._ask = ask
         self.setTabChangesFocus(True)
         self.setAccessibleName(tr("Question"))
-        self.setFixedHeight(88)
+        self.setFixedHeight(_HIGH)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         shift = event.modifiers() & Qt.KeyboardModifier.ShiftModifier

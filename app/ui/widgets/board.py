@@ -49,7 +49,7 @@ class Board(QWidget):
         for r, row in enumerate(self._grid):
             for c, (sign, look) in enumerate(row):
                 place = QRectF(c * self._side + 0.5, r * self._side + 0.5, self._side, self._side)
-                painter.setPen(QPen(self._theme.colour("line"), 1))
+                painter.setPen(QPen(self._theme.colour("line_strong"), 1))
                 painter.setBrush(fills.get(look, self._theme.colour("surface")))
                 painter.drawRect(place)
                 painter.setPen(self._theme.colour("text"))
