@@ -14,6 +14,7 @@ MOST = 40
 """Rows and columns; a larger grid stays text."""
 
 _FENCED = re.compile(r"```\n(.*?)\n```", re.DOTALL)
+_DRAWN = re.compile(r"below\?\n(.+)", re.DOTALL)
 _SIGNS = re.compile(r"from '(.)' \(start\) to '(.)' \(goal\).*'(.)' = Wall, '(.)' = Passage", re.DOTALL)
 
 _LOOKS: Mapping[str, Mapping[str, Look]] = {
@@ -63,10 +64,10 @@ def _maze(text: str) -> Grid | None:
 
 def _drawing(text: str) -> Grid | None:
     """What follows the question; lines may end before the drawing does."""
-    drawn = text.partition("grid below?\n")[2]
-    if not drawn:
+    drawn = _DRAWN.search(text)
+    if drawn is None:
         return None
-    lines = drawn.split("\n")
+    lines = drawn[1].split("\n")
     width = max(map(len, lines))
     looks: dict[str, Look] = {" ": "empty", "#": "wall", "█": "twice"}
     return [[_cell(sign, looks) for sign in line.ljust(width)] for line in lines]

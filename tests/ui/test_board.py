@@ -65,7 +65,7 @@ def test_answers_in_rows_are_those_that_have_rows() -> None:
         assert (max(rows) > 1) == (name in ANSWERED_IN_ROWS), name
 
 
-@pytest.mark.parametrize("text", ["", "no grid", "1 2\n3", "```\n\n```", "1 2 3\n" * 41, "grid below?\n"])
+@pytest.mark.parametrize("text", ["", "no grid", "1 2\n3", "```\n\n```", "1 2 3\n" * 41, "below?\n"])
 def test_where_no_grid_is_nothing_is_drawn(text: str) -> None:
     for name in FAMILIES:
         assert board(name, text) is None

@@ -9,21 +9,22 @@ from app.sapo.families.family import Entry, Family, Kind
 def _turned(matrix: list[list[int]], quarters: int) -> list[list[int]]:
     """Cell by cell: after a quarter, the place (r, c) shows what was at (last - c, r)."""
     last = len(matrix) - 1
-    of = (
-        lambda r, c: (r, c),
-        lambda r, c: (last - c, r),
-        lambda r, c: (last - r, last - c),
-        lambda r, c: (c, last - r),
-    )[quarters % 4]
-    places = [[of(r, c) for c in range(last + 1)] for r in range(last + 1)]
-    return [[matrix[r][c] for r, c in row] for row in places]
+    sides = range(last + 1)
+    match quarters % 4:
+        case 1:
+            return [[matrix[last - c][r] for c in sides] for r in sides]
+        case 2:
+            return [[matrix[last - r][last - c] for c in sides] for r in sides]
+        case 3:
+            return [[matrix[c][last - r] for c in sides] for r in sides]
+    return matrix
 
 
 def _sound(entry: Entry) -> bool:
     """Whether the turned grid is another one than that of the question."""
     metadata = entry["metadata"]
     turned = _turned(metadata["matrix"], metadata["num_rotations"])
-    return metadata["solution"] == turned != metadata["matrix"]
+    return bool(metadata["solution"] == turned != metadata["matrix"])
 
 
 def _work(entry: Entry) -> str:

@@ -30,7 +30,7 @@ def _sound(entry: Entry) -> bool:
     """Whether the numbers stand in another order than in the question: two of a kind may change places."""
     matrix, solution = entry["metadata"]["matrix"], entry["metadata"]["solution"]
     spiral, rows = ([*chain.from_iterable(parts)] for parts in (_legs(matrix), matrix))
-    return spiral == solution != rows
+    return bool(spiral == solution != rows)
 
 
 def _work(entry: Entry) -> str:
