@@ -4011,15 +4011,15 @@
   </message>
   <message>
    <source>Memory at most</source>
-   <translation type="unfinished" />
+   <translation>Höchstens so viel Speicher</translation>
   </message>
   <message>
    <source>Learning is refused more than this share of the computer's memory. 100 switches this off.</source>
-   <translation type="unfinished" />
+   <translation>Mehr als diesen Anteil des Speichers bekommt das Lernen nicht. 100 schaltet das ab.</translation>
   </message>
   <message>
    <source>ram memory limit most cap share</source>
-   <translation type="unfinished" />
+   <translation>ram speicher arbeitsspeicher grenze höchstens anteil</translation>
   </message>
   <message>
    <source>Disk space</source>
@@ -6335,11 +6335,11 @@
   </message>
   <message>
    <source>Nothing was installed: {path} was changed after it was checked.</source>
-   <translation type="unfinished" />
+   <translation>Es wurde nichts installiert: {path} wurde nach der Prüfung verändert.</translation>
   </message>
   <message>
    <source>Fetch it again.</source>
-   <translation type="unfinished" />
+   <translation>Lade es noch einmal herunter.</translation>
   </message>
   <message>
    <source>It is installed; the version before is kept as {previous}.</source>

@@ -107,7 +107,7 @@ def test_everything_is_said(page: Models) -> None:
         "40 rounds learned, 20.0 MB",
         "about 6 rounds a minute here",
         "roughly 3 rounds a minute here",
-        "Recommended. Built in. Gets visibly better",
+        "Recommended. Comes with Shoal. Tiny",
         "It can begin with: Sums, Greatest common divisor.\nToo hard yet: Least common multiple.",
     ):
         assert words in said
