@@ -42,10 +42,10 @@ class Limits:
         """A smaller setting and the sentence that says so, or None when there is none left."""
         if self.tokens > 256:
             self.tokens //= 2
-            return f"Memory ran short: the learner now takes {self.tokens} tokens at a time."
+            return f"Memory ran short: it now learns from {self.tokens} tokens at a time."
         if not self.checkpointing:
             self.checkpointing = True
-            return "Memory ran short: the learner now computes layers twice instead of keeping them."
+            return "Memory ran short: it now computes layers twice instead of keeping them."
         return None
 
 
@@ -68,7 +68,7 @@ class Memory:
                 sentence = limits.step_down()
                 if sentence is None:
                     raise EngineError(
-                        "The learner doesn't fit into the memory: choose a smaller model or shorter answers."
+                        "Learning doesn't fit into the memory: choose a smaller model or shorter answers."
                     ) from error
                 notice(sentence)
             self.release()

@@ -178,7 +178,7 @@ def only_puzzles() -> str:
     """Said where somebody talks to a model that cannot."""
     talker = catalogue.entries()[0]
     return (
-        "This model only speaks puzzle: try /puzzle. To talk, get a bigger one: "
+        "This model only solves puzzles: try /puzzle. To talk, get a bigger one: "
         f"{remedy.command(f'models get {talker.short or talker.id}')}"
     )
 

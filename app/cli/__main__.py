@@ -198,7 +198,7 @@ def sentence(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError) and error.strerror:
         where = f" with {error.filename}" if error.filename else ""
-        return f"The system refused to go on{where}: {error.strerror}; {_remedy(error)} and start again."
+        return f"The system refused{where}: {error.strerror}; {_remedy(error)} and start again."
     if isinstance(error, MemoryError):
         return (
             "This computer's memory is used up; close other programs or take a smaller model, and start again."
@@ -228,7 +228,7 @@ def _remedy(error: OSError) -> str:
         errno.EROFS: "choose another place with --home",
         errno.ENOENT: "check the path",
         errno.EMFILE: "close other programs",
-    }.get(error.errno or 0, "put that right")
+    }.get(error.errno or 0, "fix that")
 
 
 def _capital(text: str) -> str:

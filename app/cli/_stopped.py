@@ -19,7 +19,7 @@ def stop_quietly(command: str, attached: bool) -> None:
 
     def stop(*_: object) -> None:
         with contextlib.suppress(OSError):
-            said = f"shoal {command}: Stopped; the same command goes on where it was."
+            said = f"shoal {command}: Stopped; the same command continues where it was."
             print(said, file=sys.stderr, flush=True)
         with contextlib.suppress(psutil.Error):
             for child in psutil.Process().children(recursive=True):

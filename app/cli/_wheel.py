@@ -80,14 +80,16 @@ def _why(package: Package, said: str) -> str:
             "taken: try again later, or from another network."
         )
     if "No space left on device" in said or "not enough space on the disk" in said:
-        return f"The disk is full, so {package.name} could not be fetched: make some room, then try again."
+        return (
+            f"The disk is full, so {package.name} couldn't be downloaded: free up some space, then try again."
+        )
     if "CERTIFICATE_VERIFY_FAILED" in said:
         return (
             "The certificate of the package index is not accepted: behind a company's proxy set PIP_CERT to "
             "its certificate file, then try again."
         )
     if install.UNREACHABLE.search(said):
-        return "The package index cannot be reached either: check the network connection, then try again."
+        return "The package index can't be reached either: check the network connection, then try again."
     return (
         f"The package index that pip is set up for does not have {package.name} {package.version}: check pip's "
         "settings (PIP_*), then try again."

@@ -82,7 +82,7 @@ def _summary(done: object) -> str:
     from app.node.exporting import Exported
 
     assert isinstance(done, Exported)
-    score = f", {done.score} of its held-out questions solved" if done.score else ""
+    score = f", {done.score} of new puzzles solved" if done.score else ""
     lines = [f"{done.model} after round {done.round}{score}, as {done.format} in {done.folder}:"]
     lines += [f"  {name:<28}{size / 1e6:>10.2f} MB" for name, size in done.files.items()]
     return "\n".join(lines)

@@ -245,7 +245,7 @@ def _agreed(args: argparse.Namespace, warning: str, deed: str) -> bool:
     if args.yes:
         return True
     if not sys.stdin.isatty():
-        raise IdentityError(f"{warning} Nobody can be asked here: add --yes if you mean it.")
+        raise IdentityError(f"{warning} No one can answer here: add --yes if you mean it.")
     print(warning, file=sys.stderr)
     print(f"Type yes to {deed}: ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline(_MOST).strip().casefold() == "yes"

@@ -169,7 +169,7 @@ def _get(args: argparse.Namespace, home: Path) -> int:
     home = made_folder(args.home)
     shelf, name = Shelf(home), args.model
     if name == STARTER:
-        print("The starter comes with Shoal; there is nothing to fetch.", file=sys.stderr)
+        print("The starter comes with Shoal; there is nothing to download.", file=sys.stderr)
         return 0
     if is_gguf(name):
         return _take_over(args, home)
@@ -312,8 +312,8 @@ def _remove(args: argparse.Namespace, home: Path) -> int:
 
 
 def _agreed(question: str) -> bool:
-    if (said := agreed(f"{question} Go on?")) is None:
-        raise EngineError("Removing asks first, and nobody can answer here: add --yes.")
+    if (said := agreed(f"{question} Continue?")) is None:
+        raise EngineError("Removing asks first, and no one can answer here: add --yes.")
     return said
 
 

@@ -189,7 +189,7 @@ def _remove(installer: Installer, args: argparse.Namespace) -> int:
     if not args.yes:
         said = agreed(f"Remove {what} from {installer.root}?")
         if said is None:
-            raise PackError("Removing asks first, and nobody can answer here: add --yes.")
+            raise PackError("Removing asks first, and no one can answer here: add --yes.")
         if not said:
             print("Nothing was removed.", file=sys.stderr)
             return 1

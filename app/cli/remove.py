@@ -56,7 +56,7 @@ def told(plan: object) -> list[str]:
     from app.node.leaving import Plan
 
     assert isinstance(plan, Plan)
-    lines = [f"This goes, and cannot be had back ({in_bytes(plan.bytes)}):", f"  {plan.folder}"]
+    lines = [f"This will be deleted for good ({in_bytes(plan.bytes)}):", f"  {plan.folder}"]
     lines += [f"    {size.label}: {in_bytes(size.bytes)}" for size in plan.sizes]
     if plan.key:
         lines.append(f"  the key of {plan.key} in the system's keyring (entry Shoal)")
@@ -72,7 +72,7 @@ def told(plan: object) -> list[str]:
         lines.append(f"  {plan.pointer}, which remembers where the data folder is")
     lines.append("This stays:")
     lines += [f"  {Path(plan.folder) / name}, which is not Shoal's" for name in plan.stays]
-    lines.append(f"  the program itself, {plan.program}; to be rid of it: {plan.removal}")
+    lines.append(f"  the program itself, {plan.program}; to delete it: {plan.removal}")
     lines.append("  models and exports that you keep in other folders, and system packages")
     return lines
 

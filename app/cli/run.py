@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a private swarm: its six words are asked for, or read from SHOAL_PRIVATE or standard input",
     )
     parser.add_argument(
-        "--rounds", type=whole(1), metavar="N", help="stop after N rounds; without it, go on until Ctrl-C"
+        "--rounds", type=whole(1), metavar="N", help="stop after N rounds (default: until Ctrl-C)"
     )
     parser.add_argument(
         "--model", default="starter", help="starter, the name of a downloaded model, a folder or a .gguf file"
@@ -83,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--local", type=whole(1), metavar="I", help="own questions a round (the model's own setting)"
     )
     parser.add_argument(
-        "--external", type=whole(0), metavar="J", help="peers' groups a round (half of I, at most 8)"
+        "--external", type=whole(0), metavar="J", help="peers' puzzles a round (half of I, at most 8)"
     )
     parser.add_argument("--recipe", choices=tuple(RECIPES), default="default")
     parser.add_argument("--home", type=Path, metavar="DIR", help="where all data lies (also: SHOAL_HOME)")
@@ -110,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rules",
         action="store_true",
-        help="give way to the owner: run only while nobody uses the computer, on mains power, and so on",
+        help="give way to the owner: learn only while no one uses the computer, on mains power, and so on",
     )
     parser.add_argument("--facts", type=Path, help=argparse.SUPPRESS)  # with --rules: app.node.facts_file
     parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
@@ -357,7 +357,7 @@ def _refuse(args: argparse.Namespace) -> None:
     if args.solo and args.relay:
         raise UsageError("--solo opens no network socket and --relay needs one: leave one of them out.")
     if args.solo and args.external:
-        raise UsageError("A node alone has no peers to take groups from: leave out --solo or --external.")
+        raise UsageError("Learning alone, there are no peers to learn from: leave out --solo or --external.")
     if args.solo and args.private:
         raise UsageError("--private is for a swarm: leave out --solo, or --private.")
     if args.facts and not args.rules:

@@ -33,9 +33,9 @@ Tell = Callable[[dict[str, object]], None]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--check", action="store_true", help="only look whether there is one")
-    parser.add_argument("--fetch", action="store_true", help="look and fetch, but install nothing")
+    parser.add_argument("--fetch", action="store_true", help="check and download, but install nothing")
     parser.add_argument(
-        "--install", action="store_true", help="install what was fetched before, without a network"
+        "--install", action="store_true", help="install what was downloaded before, without a network"
     )
     parser.add_argument("--yes", action="store_true", help="install without asking")
     parser.add_argument("--home", type=Path, metavar="DIR", help="the data folder (also: SHOAL_HOME)")
@@ -70,7 +70,7 @@ def _update(args: argparse.Namespace, folder: Path, tell: Tell) -> int:
         found = asking.believed(folder, believe.keys, feed.today())
         if found is None:
             raise UpdateError(
-                f"Nothing was fetched that still holds: run {remedy.command('update')}, which asks anew."
+                f"Nothing downloaded is still valid: run {remedy.command('update')}, which checks again."
             )
         offer = asking.offer(found, form, installed.version())
     else:
@@ -94,7 +94,7 @@ def _obtain(args: argparse.Namespace, folder: Path, believe: Trust, found: Feed,
         path = bringing.ready(folder, file)
         if path is None:
             raise UpdateError(
-                f"{file.file} was not fetched yet, or is damaged: run {remedy.command('update')}."
+                f"{file.file} wasn't downloaded yet, or is damaged: run {remedy.command('update')}."
             )
     else:
         path = bringing.bring(folder, found, file, believe.feeds[0], _Progress(file.size, tell), _waits(tell))
@@ -142,7 +142,7 @@ def _checked(offer: Offer | None) -> dict[str, object]:
 def _agreed(version: str, path: Path) -> bool:
     if (said := agreed(f"Install Shoal {version} now?")) is None:
         raise UpdateError(
-            f"Version {version} lies in {path}; installing asks first, and nobody can answer here: add --yes."
+            f"Version {version} lies in {path}; installing asks first, and no one can answer here: add --yes."
         )
     return said
 
@@ -187,7 +187,7 @@ def _told(event: dict[str, object]) -> list[str]:
         case {"event": "waiting", "sentence": sentence, "seconds": float(seconds)}:
             return [f"{sentence} Going on in {seconds:.0f} s."]
         case {"event": "ready", "file": file}:
-            return [f"Fetched and checked: {file}"]
+            return [f"Downloaded and checked: {file}"]
         case {"sentence": sentence}:
             return [str(sentence)]
     return []

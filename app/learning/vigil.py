@@ -69,7 +69,7 @@ def watched(before: Vigil, own_P: Sequence[ScoredGroup], levels: dict[str, int],
     """After a round with these own groups; `mixed`: with peers' groups that weighed something. Other levels
     are other questions, and begin a new vigil."""
     if before.levels != levels:
-        before = Vigil(levels=levels, alone=before.alone, falls=before.falls, torn=before.torn)
+        before = anew(before, levels)
     after = msgspec.structs.replace(
         before,
         now=_with(before.now, own_P),
@@ -81,6 +81,11 @@ def watched(before: Vigil, own_P: Sequence[ScoredGroup], levels: dict[str, int],
     if after.mixed and not after.alone and _fallen(after):
         return left_alone(after)
     return msgspec.structs.replace(after, past=_faded(after.past, after.now), now=Window())
+
+
+def anew(before: Vigil, levels: dict[str, int]) -> Vigil:
+    """At other questions: what was seen of own rounds counts no more."""
+    return Vigil(levels=levels, alone=before.alone, falls=before.falls, torn=before.torn)
 
 
 def left_alone(vigil: Vigil) -> Vigil:

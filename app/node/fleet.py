@@ -196,7 +196,7 @@ class Fleet:
         while not self._stopping:
             assert self._relay is not None
             await self._relay.wait()
-            self._say("The relay has ended by itself; it is started again, and the nodes go on meanwhile.")
+            self._say("The relay stopped on its own. It restarts; the nodes keep learning meanwhile.")
             await asyncio.sleep(RELAY_AGAIN_S)
             try:
                 await self._open_relay(int(self.url.rsplit(":", 1)[1].partition("/")[0]))

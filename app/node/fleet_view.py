@@ -36,7 +36,9 @@ def picture(fleet: Fleet, rounds: int, notes: Sequence[str], width: int) -> Rend
     title = Text(" Shoal ", style="bold black on cyan", end="")
     title.append(f" {counted(len(fleet.members), 'node')} and a relay", style="bold")
     title.append(f" at {fleet.url or '…'} · {span(time.monotonic() - fleet.began)}", style="bright_black")
-    below = Text(f" {given} groups given, {taken} taken · Ctrl-C ends all of them safely", style="bright_black")
+    below = Text(
+        f" {given} puzzles shared, learned from {taken} · Ctrl-C ends all of them safely", style="bright_black"
+    )
     lines = [cut(Text(f" {safe_line(note)}", style="yellow"), width) for note in notes[-3:]]
     states = [
         cut(_state(member), width) for member in fleet.members if member.state not in ("learning", "done")

@@ -90,7 +90,7 @@ class Watch:
             return None
         last, first = self._readings[-1], self._readings[0]
         self._readings, self._pause = [], PAUSE
-        _give_back()
+        give_back()
         if not short and self._read().held_mb <= first.held_mb + max(GROWTH_MB, GROWTH * first.held_mb):
             return None  # it was free already, only not given back
         done = step_down()
@@ -102,7 +102,7 @@ class Watch:
         return f"The trainer's memory has grown to {last.held_mb:,} MB over {WINDOW} steps. {done}"
 
 
-def _give_back() -> None:
+def give_back() -> None:
     """What was freed but is still held by the allocator, where the system's library can be asked for that."""
     gc.collect()
     if sys.platform == "linux":

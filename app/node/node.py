@@ -29,7 +29,15 @@ from app.node.peers import Judged, OwnGroup, Swarm
 from app.node.preferences import Preferences
 from app.node.probing import due, probe
 from app.node.records import Happening, Probe
-from app.node.resume import open_history, other_models, resume, set_history_aside, with_families
+from app.node.resume import (
+    new_curve,
+    open_history,
+    other_models,
+    resume,
+    set_history_aside,
+    with_families,
+    with_questions,
+)
 from app.node.round import Played, Tools, play
 from app.node.settings import Settings
 from app.node.snapshot import Phase, Ruling, Snapshot, standing
@@ -39,7 +47,7 @@ from app.node.watch import Watch
 from app.packs import place as packs
 from app.sapo import curriculum, seeds
 from app.sapo.probe import probe_questions
-from app.sapo.questions import Asked, QuestionError
+from app.sapo.questions import VERSION, Asked, QuestionError
 from app.sapo.sandbox import Sandbox, SandboxError
 from engines.contract import EngineError, EngineInfo
 
@@ -92,7 +100,10 @@ class Node:
         self._deaths, self._opened = 0, False
         self._share = 1.0
         self._state = State(
-            round=0, curriculum=curriculum.start(settings.families), identity=sha256(identity).hexdigest()[:16]
+            round=0,
+            curriculum=curriculum.start(settings.families),
+            identity=sha256(identity).hexdigest()[:16],
+            questions=VERSION,
         )
         self._fresh = self._state
         self._questions: list[Asked] = []
@@ -286,6 +297,9 @@ class Node:
                 sentences.append(f"The earlier history is kept as {aside.name}.")
             self._store.forget_after(state.round)
             self._curve = self._store.probes(questions_mark(self._questions))
+            if state.questions != VERSION:
+                sentences.append(new_curve(self._store.last_probe()))
+                state = with_questions(state)
             if self._run is None:
                 self._run = self._store.begin_run(state.round + 1, self._settings, engine)
         if self._engine_before not in ("", engine.name):

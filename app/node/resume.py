@@ -9,12 +9,17 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+
+from app.learning import vigil
 from app.node import checkpoint
 from app.node.history import FILE as HISTORY
 from app.node.link import Link
+from app.node.records import Probe
 from app.node.state import State
 from app.node.store import Store, StoreError
 from app.sapo import curriculum
+from app.sapo.questions import VERSION
 from engines.contract import AdapterError
 
 
@@ -68,6 +73,26 @@ def with_families(progress: curriculum.Curriculum, levels: Mapping[str, int]) ->
     known = {family.family: family for family in progress.families}
     begun = curriculum.start(levels)
     return curriculum.Curriculum(families=tuple(known.get(family.family, family) for family in begun.families))
+
+
+def with_questions(state: State) -> State:
+    """The state at questions of this version. How often the others were solved says nothing about these: each
+    family keeps its level and begins to count anew, and so does the vigil."""
+    families = [msgspec.structs.replace(one, window=()) for one in state.curriculum.families]
+    return msgspec.structs.replace(
+        state,
+        questions=VERSION,
+        curriculum=curriculum.Curriculum(families=tuple(families)),
+        vigil=vigil.anew(state.vigil, state.vigil.levels),
+    )
+
+
+def new_curve(last: Probe | None) -> str:
+    """What becomes of a history whose questions were of another version."""
+    sentence = "This version of Shoal has other puzzles, so the curve starts over."
+    if last is None:
+        return sentence
+    return f"{sentence} The one before ended at {last} after round {last.round}; it stays in the history."
 
 
 def other_models(folder: Path) -> str | None:

@@ -27,6 +27,8 @@ class State(Learner, frozen=True, kw_only=True):
     """Lesson zero of the latest placement is behind it."""
     everyday: float | None = None
     """Perplexity of everyday replies before the first round."""
+    questions: str = "0.1.25/1"
+    """Version of the questions up to here; what was saved before this was noted is of the first ladder."""
     max_tokens: int | None = None
     groups: int | None = None
     rate: float = 1.0

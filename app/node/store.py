@@ -164,6 +164,10 @@ class Store:
             for family, level, seed, index, version in found
         ]
 
+    def last_probe(self) -> Probe | None:
+        """The latest over any questions."""
+        return max(history.probes(self._db), key=lambda probe: (probe.round, probe.at), default=None)
+
     def probes(self, questions_mark: str) -> list[Probe]:
         """The curve: probes over the same questions, oldest first."""
         return [probe for probe in history.probes(self._db) if probe.questions_mark == questions_mark]

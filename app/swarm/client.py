@@ -46,6 +46,7 @@ from app.swarm.protocol import (
     Stats,
 )
 from app.swarm.publishing import Publisher
+from app.swarm.refusals import Code
 from app.swarm.status import Link, Status
 
 SAMPLE_S = 15.0
@@ -289,6 +290,8 @@ class Client:
                 self._clock.heard(message.time_ms)
                 self._publisher.answered(message, now)
                 self._wake.set()
+                if message.code is Code.UNSUPPORTED:
+                    self._other_version(message)
             case Batch():
                 self._samples.answered(message)
             case Err():
@@ -302,6 +305,18 @@ class Client:
                 raise Ended(
                     f"The relay says goodbye: {safe_line(message.reason, SAID)}", message.reconnect_after_ms
                 )
+
+    def _other_version(self, ok: Ok) -> None:
+        if self._joined is None or self._url is None:
+            return
+        relay, said = self._joined.hello.relay, safe_line(ok.msg, SAID)
+        self._say(
+            "connected",
+            self._url,
+            f"{relay} is of another version of Shoal, so no answers can be exchanged: update the older of the "
+            f"two. It says: {said}",
+            relay,
+        )
 
     async def _write(self, connection: Connection, joined: Joined) -> None:
         if STATS_SUB in joined.hello.caps:

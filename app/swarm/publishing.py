@@ -12,6 +12,7 @@ import msgspec
 
 from app.common.retry import Pace
 from app.sapo.groups import Group
+from app.sapo.questions import VERSION
 from app.swarm.body import Body, seal
 from app.swarm.clock import RelayClock
 from app.swarm.identity import Identity
@@ -99,7 +100,7 @@ class Publisher:
             message = taken[0]
             pub = from_client(message.frame)
             assert isinstance(pub, Pub)
-            if _swarm(pub) != self.swarm:  # of a swarm that this node has left: no relay here can take it
+            if not self._current(pub):
                 self._outbox.answered(message.id, Code.INVALID)
                 self.counts = self._outbox.counts()
                 continue
@@ -133,6 +134,15 @@ class Publisher:
         """Seconds until something changes by itself."""
         return min(5.0, max(0.05, self._pace.wait_s(now), self._sending.wait_s(1, now)))
 
+    def _current(self, pub: Pub) -> bool:
+        """Whether a relay here can take it: not a group of a swarm that this node has left, or with a question
+        of an older version. They lie in the outbox as `plain`."""
+        try:
+            told = _told(pub.body)
+        except msgspec.MsgspecError:
+            return False
+        return told.swarm == self.swarm and told.task.version == VERSION
+
     def _add(self, swarm: str, group: Group, rewards_G: Sequence[int], created_ms: int) -> bool:
         seed = self._identity.seed()
         try:
@@ -146,19 +156,16 @@ class Publisher:
         return True
 
 
-class _Named(msgspec.Struct):
+class _Task(msgspec.Struct):
+    version: str
+
+
+class _Told(msgspec.Struct):
     swarm: str
+    task: _Task
 
 
-_named = msgspec.json.Decoder(_Named)
-
-
-def _swarm(pub: Pub) -> str | None:
-    """The swarm that an own message was sealed for; they lie in the outbox as `plain`."""
-    try:
-        return _named.decode(pub.body).swarm
-    except msgspec.MsgspecError:
-        return None
+_told = msgspec.json.Decoder(_Told).decode
 
 
 def _packed(pub: Pub) -> Pub:

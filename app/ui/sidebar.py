@@ -58,9 +58,11 @@ class Place(QAbstractButton):
         super().focusInEvent(event)
 
     def keyReleaseEvent(self, event: QKeyEvent) -> None:
-        """The ring is for those who came by keyboard: the key that led here is let go here."""
-        self._by_key = True
-        self.update()
+        """The ring is for those who came by keyboard: the key that led here is let go here. Others, as of a
+        shortcut, led elsewhere."""
+        if event.key() in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab, Qt.Key.Key_Down, Qt.Key.Key_Up):
+            self._by_key = True
+            self.update()
         super().keyReleaseEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

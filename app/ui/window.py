@@ -29,6 +29,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.node.memory import give_back
 from app.ui.model import State, View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions, Page
@@ -40,6 +41,8 @@ from app.ui.widgets.pieces import row
 from engines.models.gguf_shelf import is_gguf
 
 SECOND_MS = 1000
+TIDY_MS = 2000
+"""So long after the last change of page, memory that pages have freed goes back to the system."""
 LEAST = (760, 520)
 """The smallest window in which every page works."""
 _FIRST = (1180, 780)
@@ -111,6 +114,8 @@ class Window(QMainWindow):
         QShortcut(QKeySequence.StandardKey.Find, self, self._search)
         self._second = QTimer(self, interval=SECOND_MS)
         self._second.timeout.connect(self._pass_time)
+        self._tidy = QTimer(self, interval=TIDY_MS, singleShot=True)
+        self._tidy.timeout.connect(give_back)
         self.setAcceptDrops(True)
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.setFocus()  # else Qt marks the first button, as if somebody had gone there
@@ -135,7 +140,18 @@ class Window(QMainWindow):
         if self.isVisible() and before is not page:
             if isinstance(before, Page):
                 before.left()
+                self._let_go(before)
             page.arrived()
+            self._tidy.start()
+
+    def _let_go(self, page: Page) -> None:
+        """A page that keeps nothing of its own is made anew when it is wanted: its widgets are megabytes."""
+        if page.lasting:
+            return
+        self._pages = {key: one for key, one in self._pages.items() if one is not page}
+        page.close_down()
+        self._stack.removeWidget(page)
+        page.deleteLater()
 
     def show_family(self, name: str) -> None:
         """Its answers, as far as they are known."""

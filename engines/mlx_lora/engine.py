@@ -71,7 +71,7 @@ class MlxEngine:
         limits = measured(self._network, free_memory(self._on_gpu), self._on_gpu)
         limits.tokens = max(1, round(limits.tokens * options.get("batch_share", 1.0)))
         if limits.checkpointing:
-            self.notes.append("Memory is short: the learner computes layers twice instead of keeping them.")
+            self.notes.append("Memory is short: it computes layers twice instead of keeping them.")
         self._merges = True
         self._learner = Learner(self._network, limits, self.notes.append)
         self._adapter = Adapter(self._network.places, rank, seed)

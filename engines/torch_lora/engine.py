@@ -62,7 +62,7 @@ class Base:
         self.limits = learner.measured(self.network, free_memory(self.placement.device))
         self.limits.tokens = max(1, round(self.limits.tokens * batch_share))
         if self.limits.checkpointing:
-            self.note("Memory is short: the learner computes layers twice instead of keeping them.")
+            self.note("Memory is short: it computes layers twice instead of keeping them.")
         self.parameters = parameters
 
     def _check_memory(self, parameters: int, sampler_bytes: int | None) -> None:

@@ -976,6 +976,10 @@
    <translation>Runde {n}</translation>
   </message>
   <message>
+   <source>A puzzle of another version of Shoal: its text cannot be made again.</source>
+   <translation>Ein Rätsel einer anderen Shoal-Version: Sein Text lässt sich nicht mehr erzeugen.</translation>
+  </message>
+  <message>
    <source>this computer</source>
    <translation>dieser Computer</translation>
   </message>
@@ -1471,8 +1475,8 @@
    <translation>Anfragen nach den Dateien der Engine</translation>
   </message>
   <message>
-   <source>You're downloading the engine. The server sees your IP address and nothing else.</source>
-   <translation>Du lädst gerade die Engine. Der Server sieht deine IP-Adresse und sonst nichts.</translation>
+   <source>You're downloading the engine. The server sees your IP address and what you download.</source>
+   <translation>Du lädst gerade die Engine. Der Server sieht deine IP-Adresse und was du lädst.</translation>
   </message>
   <message>
    <source>Nothing</source>
@@ -2061,8 +2065,8 @@
    <translation>Beide</translation>
   </message>
   <message>
-   <source>This model only speaks puzzle: draw one, or pick a model that talks.</source>
-   <translation>Dieses Modell kann nur Rätsel: Zieh eins oder wähl ein Modell, das sich unterhält.</translation>
+   <source>This model only solves puzzles: draw one, or pick a model that talks.</source>
+   <translation>Dieses Modell löst nur Rätsel: Zieh eins oder wähl ein Modell, das sich unterhält.</translation>
   </message>
   <message>
    <source>See the models</source>
@@ -3076,10 +3080,6 @@
    </translation>
   </message>
   <message>
-   <source>Recommended. {about}</source>
-   <translation>Empfohlen. {about}</translation>
-  </message>
-  <message>
    <source>Already on this computer. {program} keeps its own copy.</source>
    <translation>Schon auf diesem Computer. {program} behält seine eigene Kopie.</translation>
   </message>
@@ -3842,6 +3842,50 @@
    <translation>Wortleitern</translation>
   </message>
   <message>
+   <source>Spirals</source>
+   <translation>Spiralen</translation>
+  </message>
+  <message>
+   <source>Turned grids</source>
+   <translation>Gedrehte Gitter</translation>
+  </message>
+  <message>
+   <source>Small sudokus</source>
+   <translation>Kleine Sudokus</translation>
+  </message>
+  <message>
+   <source>Star paths</source>
+   <translation>Sternpfade</translation>
+  </message>
+  <message>
+   <source>Shortest path</source>
+   <translation>Kürzester Weg</translation>
+  </message>
+  <message>
+   <source>Rectangles</source>
+   <translation>Rechtecke</translation>
+  </message>
+  <message>
+   <source>Largest island</source>
+   <translation>Größte Insel</translation>
+  </message>
+  <message>
+   <source>Queens</source>
+   <translation>Damen</translation>
+  </message>
+  <message>
+   <source>Mazes</source>
+   <translation>Labyrinthe</translation>
+  </message>
+  <message>
+   <source>Rotting oranges</source>
+   <translation>Faulende Orangen</translation>
+  </message>
+  <message>
+   <source>Colored graphs</source>
+   <translation>Gefärbte Graphen</translation>
+  </message>
+  <message>
    <source>When to learn</source>
    <translation>Wann gelernt wird</translation>
   </message>
@@ -4011,15 +4055,15 @@
   </message>
   <message>
    <source>Memory at most</source>
-   <translation>Höchstens so viel Speicher</translation>
+   <translation>Speicher höchstens</translation>
   </message>
   <message>
-   <source>Learning is refused more than this share of the computer's memory. 100 switches this off.</source>
-   <translation>Mehr als diesen Anteil des Speichers bekommt das Lernen nicht. 100 schaltet das ab.</translation>
+   <source>Learning may use at most this share of the computer's memory. 100 switches this off.</source>
+   <translation>Das Lernen darf höchstens so viel vom Arbeitsspeicher nutzen. 100 schaltet das aus.</translation>
   </message>
   <message>
    <source>ram memory limit most cap share</source>
-   <translation>ram speicher arbeitsspeicher grenze höchstens anteil</translation>
+   <translation>ram speicher grenze höchstens obergrenze anteil</translation>
   </message>
   <message>
    <source>Disk space</source>
@@ -5008,6 +5052,14 @@
   <message>
    <source>A snooze lasts between a second and 31 days.</source>
    <translation>Eine Ruhepause dauert eine Sekunde bis 31 Tage.</translation>
+  </message>
+  <message>
+   <source>This version of Shoal has other puzzles, so the curve starts over.</source>
+   <translation>Diese Version von Shoal hat andere Rätsel, darum beginnt die Kurve von vorn.</translation>
+  </message>
+  <message>
+   <source>The one before ended at {last} after round {round}; it stays in the history.</source>
+   <translation>Die vorige endete bei {last} nach Runde {round}; sie bleibt im Verlauf erhalten.</translation>
   </message>
   <message>
    <source>This data folder also holds {name} after {rounds} rounds, which is another model:</source>
@@ -6335,10 +6387,10 @@
   </message>
   <message>
    <source>Nothing was installed: {path} was changed after it was checked.</source>
-   <translation>Es wurde nichts installiert: {path} wurde nach der Prüfung verändert.</translation>
+   <translation>Nichts wurde installiert: {path} wurde nach der Prüfung verändert.</translation>
   </message>
   <message>
-   <source>Fetch it again.</source>
+   <source>Download it again.</source>
    <translation>Lade es noch einmal herunter.</translation>
   </message>
   <message>
@@ -6406,11 +6458,11 @@
    <translation>Der Speicher wurde knapp:</translation>
   </message>
   <message>
-   <source>the learner now takes {tokens} tokens at a time.</source>
+   <source>it now learns from {tokens} tokens at a time.</source>
    <translation>Es lernt jetzt mit {tokens} Token auf einmal.</translation>
   </message>
   <message>
-   <source>the learner now computes layers twice instead of keeping them.</source>
+   <source>it now computes layers twice instead of keeping them.</source>
    <translation>Es berechnet Schichten jetzt zweimal, statt sie zu behalten.</translation>
   </message>
   <message>
@@ -6454,7 +6506,7 @@
    <translation>Kodier ihren Text neu.</translation>
   </message>
   <message>
-   <source>The learner doesn't fit into the memory:</source>
+   <source>Learning doesn't fit into the memory:</source>
    <translation>Das Lernen passt nicht in den Speicher:</translation>
   </message>
   <message>
@@ -6718,7 +6770,7 @@
    <translation>Der Speicher ist knapp:</translation>
   </message>
   <message>
-   <source>the learner computes layers twice instead of keeping them.</source>
+   <source>it computes layers twice instead of keeping them.</source>
    <translation>Es berechnet Schichten zweimal, statt sie zu behalten.</translation>
   </message>
   <message>

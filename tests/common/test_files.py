@@ -126,7 +126,7 @@ def test_damaged_json_is_moved_aside_and_told(tmp_path: Path) -> None:
     found, sentence = files.kept_json(path, list[int])
     (aside,) = tmp_path.iterdir()
     assert found is None and aside.read_text() == "[1, "
-    assert sentence.startswith("a.json cannot be read (") and f"is kept as {aside.name}" in sentence
+    assert sentence.startswith("a.json can't be read (") and f"is kept as {aside.name}" in sentence
 
 
 def test_a_lock_says_who_has_it_and_is_free_however_that_one_ended(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_a_model_that_only_speaks_puzzle_says_so(chatting: Chatting, tmp_path: P
     asked = "Hello, how are you?\n"
     done = shoal("chat", "--model", ROOT / "resources" / "starter", "--home", tmp_path / "home", input=asked)
     said = " ".join(done.stdout.split())
-    assert "only speaks puzzle" in said and "models get smollm2-135m" in said
+    assert "only solves puzzles" in said and "models get smollm2-135m" in said
 
 
 def test_an_answer_is_ended_by_its_number(chatting: Chatting) -> None:

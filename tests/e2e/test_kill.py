@@ -41,7 +41,7 @@ def survive(model: Path, home: Path, kills: int, random_: random.Random) -> None
                 node.wait_for_kind("round")
                 os.kill(node.trainer(), signal.SIGKILL)
                 sentence = node.wait_for_kind("trainer_restarted")["sentence"]
-                assert "started again" in sentence and "-9" not in sentence
+                assert "It restarts" in sentence and "-9" not in sentence
                 node.wait_for_kind("round")
             time.sleep(random_.uniform(0.0, 2.5))
         assert "Traceback" not in node.said

@@ -18,7 +18,6 @@ import pytest
 
 from app.bench.way import Way
 from app.sapo.questions import Coordinates, generate
-from app.sapo.seeds import held_out
 from tests.e2e.conftest import STARTER, make_tiny
 from tests.e2e.relay import Relay, counts
 from tests.e2e.shoal import PATIENCE_S, ROOT, Event, Running, command, rows
@@ -195,7 +194,7 @@ def test_a_folder_of_this_computer_is_nobodys_business(relay: Relay, start: Star
     assert all("secret" not in json.dumps(frame) for frame in frames)
     for frame in frames:
         task = json.loads(frame["body"])["task"]
-        assert not held_out(generate(Coordinates(**task)).text)
+        assert not generate(Coordinates(**task)).held_out
     relay.open()
     run("1")
     assert check_nothing_lost(relay, [tmp_path / "ann"]) >= len(frames)
@@ -257,7 +256,7 @@ def test_ctrl_c_ends_a_swarm_and_kill_9_leaves_nothing_behind(model: Path, tmp_p
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
-    assert "The relay has ended by itself; it is started again" in err
+    assert "The relay stopped on its own" in err
     summary = json.loads(out.splitlines()[-1])
     assert summary["lost"] == 0 and summary["created"] == summary["stored"] + summary["waiting"]
     _, alive = psutil.wait_procs(family, timeout=10)

@@ -222,9 +222,9 @@ def test_memory_pressure_steps_down_and_says_so(tiny: Path, monkeypatch: pytest.
     stats = engine.step(batch(*ROWS))
     assert seen == [(600, False), (600, False), (300, False), (150, False), (150, True), (150, True)]
     assert engine.notes == [
-        "Memory ran short: the learner now takes 300 tokens at a time.",
-        "Memory ran short: the learner now takes 150 tokens at a time.",
-        "Memory ran short: the learner now computes layers twice instead of keeping them.",
+        "Memory ran short: it now learns from 300 tokens at a time.",
+        "Memory ran short: it now learns from 150 tokens at a time.",
+        "Memory ran short: it now computes layers twice instead of keeping them.",
     ]
     assert stats.grad_norm == pytest.approx(calm.step(batch(*ROWS)).grad_norm, rel=1e-5)
 

@@ -24,7 +24,7 @@ MACHINE = "2.13.0+cpu AVX512 19c8d315d81a"
 ROUNDS, ADAPTER, OPTIMISER, STATE = "4d7a2c0947ae", "e84c56e78b59", "530b54a9c0da", "ffe704d1199f"
 """Digests of: what the events say of rounds and probes, but for times; files of the tenth checkpoint."""
 
-SINCE = ("everyday", "groups", "max_tokens", "pays", "rate", "taught", "vigil", "way")
+SINCE = ("everyday", "groups", "max_tokens", "pays", "questions", "rate", "taught", "vigil", "way")
 TOLD_SINCE = ("everyday", "everyday_before", "everyday_rise", "lenient", "lesson", "marked_share")
 """What a state keeps, and what events tell, since then."""
 

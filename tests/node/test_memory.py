@@ -101,7 +101,10 @@ def test_after_a_death_for_want_of_memory_the_next_trainer_takes_half(
     seen = bench.run(rounds=3)
     assert [event.round for event in of(Round, seen)] == [1, 2, 3]
     (restarted,) = of(events.TrainerRestarted, seen)
-    assert "memory ran short; it is started again with 50 % of its memory for a step" in restarted.sentence
+    assert (
+        "memory ran short. It restarts and plays round 1 again. It uses 50 % of its memory"
+        in restarted.sentence
+    )
     assert (tmp_path / "shares").read_text().split() == ["1.0", "0.5"]
     told = [event.sentence for event in of(events.Noted, seen)]
-    assert "The engine is another from here on; it was fake." in told
+    assert "The engine is another from now on. It was fake before." in told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import sqlite3
 import sys
 import time
 from pathlib import Path
@@ -18,6 +19,7 @@ from app.node.errors import NodeError
 from app.node.records import Probe, Round
 from app.node.survey import trainings
 from app.packs import place
+from app.sapo.questions import VERSION
 from app.sapo.sandbox import Sandbox
 from tests.node.bench import Bench, of, rows
 
@@ -228,6 +230,36 @@ def test_new_families_make_a_new_curve_and_old_ones_keep_their_progress(bench: B
     windows = {row["family"]: len(row["window"]) for row in state["curriculum"]["families"]}
     assert windows["chain_sum"] >= 1 and set(windows) == {"chain_sum", "gcd"}
     assert len(bench.node.snapshot.curve) == 2
+
+
+def test_puzzles_of_a_new_version_begin_a_new_curve_and_nothing_is_lost(bench: Bench) -> None:
+    """As the first ladder left a folder: its state does not name the questions, and its probes asked others."""
+    bench.run(rounds=2)
+    file = bench.checkpoints / "round-000002" / "state.json"
+    kept = json.loads(file.read_text())
+    assert kept["state"].pop("questions") == VERSION
+    file.write_text(json.dumps(kept))
+    with sqlite3.connect(bench.history) as db:
+        db.execute("UPDATE probes SET questions_mark='old', record=json_set(record, '$.questions_mark', 'old')")
+        db.execute("UPDATE groups SET version='0.1.25/1'")
+    seen = bench.run(rounds=2)
+    before = of(Probe, bench.events)[:-2]
+    told = [one.sentence for one in of(events.Noted, seen)]
+    assert told == [
+        "This version of Shoal has other puzzles, so the curve starts over. "
+        f"The one before ended at {before[-1]} after round 2; it stays in the history."
+    ]
+    assert [one.round for one in of(Probe, seen)] == [2, 4] and len(bench.node.snapshot.curve) == 2
+    assert rows(bench, "SELECT round, questions_mark='old' FROM probes ORDER BY round, 2 DESC") == [
+        *[(one.round, 1) for one in before],
+        (2, 0),
+        (4, 0),
+    ]
+    assert rows(bench, "SELECT count(DISTINCT round), count(DISTINCT version) FROM groups") == [(4, 2)]
+    state = json.loads((bench.checkpoints / "round-000004" / "state.json").read_text())["state"]
+    (family,) = state["curriculum"]["families"]
+    assert state["questions"] == VERSION and (family["level"], len(family["window"])) == (1, 2)
+    assert not of(events.Noted, bench.run(rounds=1)), "once is enough"
 
 
 def test_no_process_is_left_behind(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -291,7 +291,7 @@ def test_a_node_that_gets_worse_with_peers_goes_back_and_learns_alone(
         rounds=14, probe_every=2, probe_questions=64, families={"chain_sum": 0}, external=1, swarm=shelf
     )
     told = [one for one in of(events.Flat, seen) if one.cause == "spoiled"]
-    assert len(told) == 1 and "It goes back to what it was after round" in told[0].sentence
+    assert len(told) == 1 and "It goes back to round" in told[0].sentence
     assert "learns alone for 20 rounds" in told[0].sentence
     before, later = (
         [row.taken for row in of(Round, seen) if (row.round > told[0].round) == late] for late in (False, True)

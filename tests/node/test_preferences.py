@@ -101,7 +101,7 @@ def test_what_cannot_be_is_refused_and_nothing_of_it_is_taken(tmp_path: Path, ke
 def test_a_file_that_somebody_spoiled_costs_what_is_spoiled(tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text('{"idle_s": -5, "on_battery": true, "volume": 3}')
     found = Preferences(tmp_path)
-    assert found.values == DEFAULTS | {"on_battery": True} and "Idle time" in found.complaint
+    assert found.values == DEFAULTS | {"on_battery": True} and "Time away" in found.complaint
     (tmp_path / "settings.json").write_text("{")
     found = Preferences(tmp_path)
     assert found.values == DEFAULTS and "is kept as damaged-settings.json" in found.complaint

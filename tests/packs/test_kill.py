@@ -110,7 +110,7 @@ def test_whoever_is_asked_to_stop_leaves_nothing_running(updating: Updating) -> 
         said = process.stderr.read() if process.stderr else ""
     with place.alone(updating.packs, lambda: None, 30.0):  # nobody else holds it
         pass
-    assert "goes on where it was" in said and said.count("\n") == 1
+    assert "continues where it was" in said and said.count("\n") == 1
     assert updating.version() == "" and updating.finish()[-1]["event"] == "done"
 
 

@@ -118,6 +118,7 @@ REFUSED: dict[str, tuple[Spoil, Code]] = {
     "no family": (lambda talk: talk.pub(family="no_such"), Code.INVALID),
     "no level": (lambda talk: talk.pub(level=63), Code.INVALID),
     "other version": (lambda talk: talk.pub(version="9.9.9/1"), Code.UNSUPPORTED),
+    "older ladder": (lambda talk: talk.pub(version="0.1.25/1"), Code.UNSUPPORTED),
     "bad id": (lambda talk: msgspec.structs.replace(talk.pub(), id="0" * 64), Code.INVALID),
     "forged": (lambda talk: msgspec.structs.replace(talk.pub(), sig="0" * 128), Code.INVALID),
     "not base64": (lambda talk: msgspec.structs.replace(talk.pub(), enc="zlib"), Code.INVALID),

@@ -80,6 +80,22 @@ def test_levels_are_settings_of_the_library_that_never_get_easier(family: str) -
                 assert below[name] <= above[name], f"{family}: {name}"
 
 
+@pytest.mark.parametrize("family", [name for name, family in FAMILIES.items() if family.thinned])
+def test_a_thinned_solution_is_rarer_and_the_text_alone_says_which_items_stay(family: str) -> None:
+    record = FAMILIES[family]
+    assert len(record.thinned) <= len(record.levels)
+    for level, shares in enumerate(record.thinned):
+        dataset = library.gym().create_dataset(family, seed=3, size=4000, **record.levels[level])
+        kept: dict[str, list[bool]] = {}
+        for entry in filter(record.sound, dataset):
+            stays = record.asks(level, entry)
+            assert stays == record.asks(level, {**entry, "question": f" {entry['question']}\n"})
+            kept.setdefault(record.solution(entry), []).append(stays)
+        for solution, stays in kept.items():
+            share = shares.get(solution, 1.0)
+            assert abs(sum(stays) / len(stays) - share) < 0.01 + 2 / len(stays) ** 0.5, solution
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_items_regenerate_identically_after_others_and_in_other_processes(family: str) -> None:
     def of(digests: dict[str, str]) -> dict[str, str]:

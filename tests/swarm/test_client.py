@@ -7,9 +7,10 @@ import ssl
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 import trustme
 from aiohttp import web
@@ -531,9 +532,7 @@ def test_stopping_never_waits_for_work(tmp_path: Path) -> None:
     asyncio.run(asyncio.wait_for(story(), PATIENCE_S))
 
 
-def test_groups_of_a_swarm_that_was_left_trouble_no_relay(tmp_path: Path) -> None:
-    heard: list[str] = []
-
+def accepting(heard: list[str]) -> Callable[[Visitor], Awaitable[None]]:
     async def honest(visitor: Visitor) -> None:
         await visitor.welcome()
         while True:
@@ -542,14 +541,59 @@ def test_groups_of_a_swarm_that_was_left_trouble_no_relay(tmp_path: Path) -> Non
                 heard.append(message.id)
                 await visitor.say(Ok(id=message.id, code=Code.ACCEPTED, time_ms=1))
 
+    return honest
+
+
+def test_groups_of_a_swarm_that_was_left_trouble_no_relay(tmp_path: Path) -> None:
+    heard: list[str] = []
+
     async def story() -> None:
         async with running(tmp_path, [Invite(url=NOBODY, swarm="old-swarm")]) as (ann, _):
             ann.publish(group(), (1, 0))
             assert ann.status.waiting == 1
-        async with lying_relay(honest) as url, running(tmp_path, [url]) as (ann, _):
+        async with lying_relay(accepting(heard)) as url, running(tmp_path, [url]) as (ann, _):
             ann.publish(group(1), (1, 0))
             await until(lambda: ann.status.waiting == 0 and ann.status.acknowledged == 1)
             assert ann.status.refused == 1 and len(heard) == 1
+
+    asyncio.run(story())
+
+
+def test_groups_of_an_older_version_are_left_behind_and_the_others_go_out(tmp_path: Path) -> None:
+    """A relay would ask for them again and again, and nothing behind them would ever leave."""
+    heard: list[str] = []
+
+    async def story() -> None:
+        old = msgspec.structs.replace(group().coordinates, version="0.1.25/1")
+        async with running(tmp_path, [Invite(url=NOBODY, swarm="shoal")]) as (ann, _):
+            ann.publish(msgspec.structs.replace(group(), coordinates=old), (1, 0))
+            assert ann.status.waiting == 1
+        async with lying_relay(accepting(heard)) as url, running(tmp_path, [url]) as (ann, _):
+            ann.publish(group(1), (1, 0))
+            await until(lambda: ann.status.waiting == 0 and ann.status.acknowledged == 1)
+            assert ann.status.refused == 1 and len(heard) == 1
+
+    asyncio.run(story())
+
+
+def test_a_relay_of_another_version_is_told_in_a_sentence_and_the_groups_wait(tmp_path: Path) -> None:
+    async def other(visitor: Visitor) -> None:
+        await visitor.welcome()
+        while True:
+            message = await visitor.hear()
+            if isinstance(message, Pub):
+                said = "This relay speaks questions of version 0.1.25/1."
+                await visitor.say(Ok(id=message.id, code=Code.UNSUPPORTED, msg=said, time_ms=1))
+
+    async def story() -> None:
+        async with lying_relay(other) as url, running(tmp_path, [url]) as (ann, links):
+            ann.publish(group(1), (1, 0))
+            await until(lambda: len(links) == 2)
+            assert [link.state for link in links] == ["connected", "connected"]
+            assert "is of another version of Shoal" in ann.status.sentence
+            assert "update the older of the two" in ann.status.sentence
+            assert ann.status.sentence.endswith("This relay speaks questions of version 0.1.25/1.")
+            assert ann.status.waiting == 1 and ann.status.connected
 
     asyncio.run(story())
 

@@ -124,6 +124,7 @@ BAD: dict[str, tuple[Reason, Callable[[], Envelope | bytes]]] = {
     "endless completion": (Reason.WRONG_SHAPE, lambda: said("x" * 4097)),
     "a path for a model": (Reason.WRONG_SHAPE, lambda: with_(model="../../etc/passwd")),
     "another version": (Reason.OTHER_VERSION, lambda: task(version="0.1.25/9")),
+    "an older ladder": (Reason.OTHER_VERSION, lambda: task(version="0.1.25/1")),
     "no such family": (Reason.NO_QUESTION, lambda: task(family="divination")),
     "no such level": (Reason.NO_QUESTION, lambda: task(level=63)),
     "a family not trained on": (Reason.FAMILY_OFF, lambda: task(family="bf")),

@@ -43,7 +43,7 @@ def faults(window: QWidget) -> list[str]:
     found = []
     reached = set(_focus_chain(window))
     for widget in window.findChildren(QWidget):
-        if not widget.isVisible() or _inner(widget):
+        if not widget.isVisible() or inner(widget):
             continue
         if isinstance(widget, CONTROLS):
             if (where := _outside(widget, window)) is not None:
@@ -60,7 +60,7 @@ def faults(window: QWidget) -> list[str]:
     return found
 
 
-def _inner(widget: QWidget) -> bool:
+def inner(widget: QWidget) -> bool:
     """A part that belongs to another control: the line of a spin box, the list of a drop-down."""
     parent = widget.parentWidget()
     ours = widget.objectName().startswith("qt_") or isinstance(widget, QHeaderView)
@@ -92,15 +92,13 @@ def _outside(widget: QWidget, window: QWidget) -> str | None:
 
 
 def _focus_chain(window: QWidget) -> Iterator[QWidget]:
-    at = window
-    while True:
+    """Who is in it: every widget of a window that takes the focus by Tab, or whoever stands for it. Asking each
+    for its next one would be shorter, but PySide takes the one for the other's part, and it goes with it."""
+    for at in window.findChildren(QWidget):
         if at.focusPolicy() & Qt.FocusPolicy.TabFocus:
             yield at
         if (proxy := at.focusProxy()) is not None:
             yield proxy
-        at = at.nextInFocusChain()
-        if at is window:
-            return
 
 
 def _by_arrows(widget: QWidget, reached: set[QWidget]) -> bool:

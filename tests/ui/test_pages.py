@@ -44,7 +44,7 @@ from app.ui.pages.skills import Skills, since
 from app.ui.pages.swarm import SwarmPage
 from app.ui.theme import Theme
 from app.ui.widgets.curve import Curve
-from app.ui.widgets.pieces import Segments
+from app.ui.widgets.pieces import Segments, Switch
 from app.ui.window import Window, pages
 from tests.ui import views
 
@@ -236,7 +236,7 @@ def test_every_rule_has_its_line_and_takes_only_what_can_be(
     hours.editingFinished.emit()
     assert asked == [("hours", "mon-fri 22:00-07:00")]
     page.show_view(views.learning(rules={**views.DEFAULTS, "on_battery": True, "idle_s": 42, "cpu_limit": 60}))
-    assert lines["on_battery"].findChild(QAbstractButton).isChecked()
+    assert lines["on_battery"].findChild(Switch).isChecked()
     assert lines["idle_s"].findChild(QComboBox).currentText() == "42 s"
     assert lines["cpu_limit"].findChild(QSpinBox).text() == "60 %"
     assert asked == [("hours", "mon-fri 22:00-07:00")], "what comes from elsewhere is not sent back"
@@ -452,11 +452,31 @@ def test_pages_are_reached_by_keyboard_alone(qtbot: QtBot, light: Theme, actions
     for at, page in enumerate(PAGES[:9], start=1):
         qtbot.keyClick(window, getattr(Qt.Key, f"Key_{at}"), Qt.KeyboardModifier.ControlModifier)
         assert window.page == page
+    qtbot.keyClick(window, Qt.Key.Key_F1)
+    assert window.page == PAGES[-1]
     place = window._sidebar._group.button(0)
     window.go(PAGES[-1])
     place.setFocus()
     qtbot.keyClick(place, Qt.Key.Key_Down)
     assert window.page == "overview", "after the last page comes the first"
+
+
+def test_a_page_that_keeps_nothing_is_let_go_and_made_anew(
+    qtbot: QtBot, light: Theme, actions: Actions
+) -> None:
+    window = Window(light, actions)
+    qtbot.addWidget(window)
+    window.show()
+    kept = {}
+    for page in ("live", "settings", "help", "skills", "overview"):
+        window.go(page)
+        kept[page] = window._pages[page]
+    assert set(window._pages) == {"overview", "live"}
+    qtbot.waitUntil(lambda: window._stack.count() == 2)
+    window.go("settings")
+    assert window._pages["settings"] is not kept["settings"]
+    window.go("live")
+    assert window._pages["live"] is kept["live"], "the place in the list is still there"
 
 
 def test_only_the_page_in_sight_is_made(qtbot: QtBot, light: Theme, actions: Actions) -> None:

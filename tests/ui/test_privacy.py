@@ -148,3 +148,15 @@ def test_questions_are_made_again_for_what_was_read_back(qtbot: QtBot, light: Th
     page.show_view(msgspec.structs.replace(view, questions=known[-1]))
     assert generate(PLACE).text in texts(page)
     assert made._sandbox is None
+
+
+def test_a_puzzle_of_an_older_version_is_told_as_one(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    page = Live(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    old = msgspec.structs.replace(PLACE, version="0.1.25/1")
+    for coordinates, told in ((PLACE, False), (old, True)):
+        row = views.group(3, views.NOW, "gcd", [("#1", True), ("#2", False)])
+        row = msgspec.structs.replace(row, coordinates=coordinates)
+        page.show_view(views.learning(groups=(row,)))
+        assert ("of another version of Shoal" in texts(page)) is told

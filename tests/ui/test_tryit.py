@@ -247,7 +247,7 @@ def test_a_model_that_only_speaks_puzzle_offers_one_that_talks(
 ) -> None:
     page = open_page()
     ask(qtbot, page, "chat")
-    qtbot.waitUntil(lambda: "only speaks puzzle" in texts(page), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: "only solves puzzles" in texts(page), timeout=PATIENCE_MS)
     assert "thinking" not in texts(page) and "no answer" not in texts(page)
     press(qtbot, page, "See the models")
     assert asked == ["models"]

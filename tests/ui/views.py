@@ -149,8 +149,8 @@ def learning(rounds: int = 160, **fields: object) -> View:
                     at=NOW - 260,
                     round=rounds // 2,
                     kind="trainer_restarted",
-                    sentence="The system ended the trainer, most likely because memory ran short; "
-                    "it is started again, and round 81 is done anew.",
+                    sentence="The system ended the trainer, most likely because memory ran short. "
+                    "It restarts and plays round 81 again.",
                 ),
             ),
         )

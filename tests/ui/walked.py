@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QWidget
 
 from app.ui import start
 from app.ui.texts import tr
-from tests.ui.geometry import faults
+from tests.ui.geometry import CONTROLS, faults, inner
 
 
 class Teller(QObject):
@@ -33,7 +33,13 @@ class Teller(QObject):
             self.asked.emit(line.strip())
 
     def _answer(self, question: str) -> None:
-        told = {"faults": self._faults, "focus": self._focus, "state": self._state, "places": self._places}
+        told = {
+            "faults": self._faults,
+            "focus": lambda: _named(QApplication.focusWidget()),
+            "reach": self._reach,
+            "state": self._state,
+            "places": self._places,
+        }
         answer = tr(question) if question not in told else told[question]()
         os.write(self._out, (json.dumps(answer) + "\n").encode())
 
@@ -58,9 +64,17 @@ class Teller(QObject):
         outside = [] if room.contains(own) else [f"the window is not in its screen: {own} in {room}"]
         return [*outside, *faults(window)]
 
-    def _focus(self) -> str:
-        at = QApplication.focusWidget()
-        return "" if at is None else f"{id(at)} {type(at).__name__} {at.accessibleName() or _text(at)}"
+    def _reach(self) -> list[str]:
+        """Where Tab must come to: all controls in sight, of several that exclude each other none."""
+        return [
+            _named(one)
+            for one in self._desktop.window.findChildren(QWidget)
+            if isinstance(one, CONTROLS)
+            and one.isVisible()
+            and one.isEnabled()
+            and not inner(one)
+            and not (isinstance(one, QAbstractButton) and one.group() is not None)
+        ]
 
     def _places(self) -> dict[str, tuple[int, int]]:
         """The middle of every control in sight, by its text or name, in pixels of the screen."""
@@ -73,6 +87,12 @@ class Teller(QObject):
             and one.isEnabled()
             and one.visibleRegion().contains(one.rect().center())
         }
+
+
+def _named(widget: QWidget | None) -> str:
+    if widget is None:
+        return ""
+    return f"{id(widget)} {type(widget).__name__} {widget.accessibleName() or _text(widget)}"
 
 
 def _text(widget: QWidget) -> str:

@@ -233,4 +233,4 @@ def test_the_command_speaks_lines(updating: Updating, host: Host, tmp_path: Path
         timeout=PATIENCE_MS / 1000,
     )
     said = done.stderr.decode()
-    assert done.returncode == 1 and "nobody can answer here: add --yes." in said and "Learns faster." in said
+    assert done.returncode == 1 and "no one can answer here: add --yes." in said and "Learns faster." in said

@@ -35,8 +35,8 @@ FAMILY = Family(
     title="Bits in turn",
     kind=Kind.LOGIC,
     levels=(
-        dict(min_n=4, max_n=9),
-        dict(min_n=9, max_n=14),
+        dict(min_n=5, max_n=11),
+        dict(min_n=10, max_n=15),
         dict(min_n=15, max_n=22),
         dict(min_n=23, max_n=34),
     ),
@@ -44,10 +44,9 @@ FAMILY = Family(
     sound=_sound,
     work=_work,
     thinned=(
-        {"-1": 0.45, "1": 0.23, "2": 0.37},
-        {"-1": 0.42, "2": 0.22, "3": 0.29},
-        {"-1": 0.5, "3": 0.6, "4": 0.33, "5": 0.5},
-        {"-1": 0.65, "6": 0.5, "7": 0.7},
+        {"-1": 0.17, "1": 0.14, "2": 0.07, "3": 0.5},
+        {"-1": 0.4, "2": 0.25, "3": 0.28, "4": 0.66},
+        {"-1": 0.4, "3": 0.52, "4": 0.28, "5": 0.4},
+        {"-1": 0.81, "6": 0.6, "7": 0.8},
     ),
-    guess_rate=0.25,  # five answers at the first level
 )

@@ -27,3 +27,8 @@ def exact(answer: str, entry: Entry) -> float:
 def word(answer: str, entry: Entry) -> float:
     """1 for the word that is the truth, in any case."""
     return float(answer.isascii() and answer.strip(reading.SPACE).lower() == str(entry["answer"]).lower())
+
+
+def grid(answer: str, entry: Entry) -> float:
+    """1 for the grid of numbers: a line for each row, spaces between the numbers."""
+    return float(reading.rows(answer) == entry["metadata"]["solution"])

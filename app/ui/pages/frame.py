@@ -80,6 +80,9 @@ class Actions:
 class Page(QScrollArea):
     """A page; `body` is filled by the one who makes it. `key` names it for good, `title` is for people."""
 
+    lasting = True
+    """Whether it holds what its owner would miss: a search, a conversation, a place in a list."""
+
     def __init__(self, theme: Theme, actions: Actions, title: str) -> None:
         super().__init__()
         self.theme, self.ask = theme, actions

@@ -68,12 +68,12 @@ class Reader(QTextBrowser):
             at = self.document().find(word)
             while not at.isNull():
                 one = QTextEdit.ExtraSelection()
-                one.cursor, one.format = QTextCursor(at), look  # type: ignore[attr-defined]
+                one.cursor, one.format = QTextCursor(at), look
                 marks.append(one)
                 at = self.document().find(word, at)
         self.setExtraSelections(marks)
         if marks:
-            first = min(marks, key=lambda one: one.cursor.position()).cursor  # type: ignore[attr-defined]
+            first = min(marks, key=lambda one: one.cursor.position()).cursor
             first.clearSelection()
             self.setTextCursor(first)
 
@@ -82,14 +82,14 @@ class Reader(QTextBrowser):
         line = self._theme.colour("line")
         for table in made.rootFrame().childFrames():
             if isinstance(table, QTextTable):
-                look = table.format()
-                look.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
-                look.setBorder(1)
-                look.setBorderBrush(line)
-                look.setBorderCollapse(True)
-                look.setCellPadding(6)
-                look.setWidth(QTextLength(QTextLength.Type.PercentageLength, 100))
-                table.setFormat(look)
+                frame = table.format()
+                frame.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
+                frame.setBorder(1)
+                frame.setBorderBrush(line)
+                frame.setBorderCollapse(True)
+                frame.setCellPadding(6)
+                frame.setWidth(QTextLength(QTextLength.Type.PercentageLength, 100))
+                table.setFormat(frame)
         block = made.begin()
         while block.isValid():
             cursor, look = QTextCursor(block), block.blockFormat()
@@ -121,6 +121,8 @@ class Reader(QTextBrowser):
 
 
 class Help(Page):
+    lasting = False
+
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Help"))
         self._topics = manual.topics(QLocale().name().partition("_")[0])

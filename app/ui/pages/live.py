@@ -25,7 +25,7 @@ from app.common.text import safe, safe_line
 from app.node.records import GroupRow
 from app.sapo.asking import OPEN, SHORT, extract_answer
 from app.sapo.families import FAMILIES
-from app.sapo.questions import Coordinates
+from app.sapo.questions import VERSION, Coordinates
 from app.ui.model import View
 from app.ui.pages import words
 from app.ui.pages.exchange import breakable
@@ -335,8 +335,7 @@ class Detail(QFrame):
         known = family is not None and group.level >= 0
         level = tr("Level {n} of {all}", n=group.level + 1, all=len(family.levels)) if known and family else ""
         self._level.say("  ·  ".join(filter(None, (level, tr("round {n}", n=group.round), when))))
-        self._question.setVisible(group.question is not None)
-        self._question.say(breakable(group.question or ""))
+        self._question.tell(breakable(question(group)))
         right = next((parts(text)[1] for text, solved, _ in merged(group) if solved), "")
         said = verdict(group)
         self._verdict.say(
@@ -430,9 +429,16 @@ def _place(group: GroupRow, among: Sequence[GroupRow]) -> int:
     return next(found, 0)
 
 
+def question(group: GroupRow) -> str:
+    """Its text, nothing while that is not known, and why not where it cannot be made here."""
+    if group.question is None and group.coordinates.version != VERSION:
+        return tr("A puzzle of another version of Shoal: its text cannot be made again.")
+    return group.question or ""
+
+
 def gist(group: GroupRow) -> str:
-    """The question on one line; nothing while its text is not known."""
-    return safe_line(group.question or "")
+    """The question on one line."""
+    return safe_line(question(group))
 
 
 def verdict(group: GroupRow) -> str:

@@ -17,7 +17,7 @@ from app.ui.model import View
 from app.ui.pages import words
 from app.ui.pages.exchange import breakable
 from app.ui.pages.frame import Actions, Page
-from app.ui.pages.live import AnswerRow, asked, family_title, gist, merged, verdict, who
+from app.ui.pages.live import AnswerRow, asked, family_title, gist, merged, question, verdict, who
 from app.ui.renewal import Stage
 from app.ui.spoken import spoken
 from app.ui.texts import counted, number, size, tr
@@ -164,7 +164,7 @@ def told(view: View) -> tuple[str, str]:
     doing = view.pack.doing if view.pack is not None else None
     if doing is not None and doing.stage in ("", "fetch") and not doing.offline:
         return tr("Requests for the engine's files"), tr(
-            "You're downloading the engine. The server sees your IP address and nothing else."
+            "You're downloading the engine. The server sees your IP address and what you download."
         )
     if view.solo and swarm is None:
         return tr("Nothing"), tr("Your model learns alone. Its process can't open a network connection.")
@@ -351,7 +351,7 @@ class GroupPart(QWidget):
     def show_group(self, group: GroupRow) -> None:
         author = "" if group.peer is None else who(group)
         self._title.say("  ·  ".join(filter(None, (family_title(group.family), author, _claimed(group)))))
-        self._question.tell(breakable(safe(group.question or "")))
+        self._question.tell(breakable(safe(question(group))))
         if self._rows.count() == 0:
             for answer in merged(group)[:_ANSWERS]:
                 line = AnswerRow(self._theme)

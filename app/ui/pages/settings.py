@@ -37,6 +37,8 @@ LOGIN_MS = 500
 
 
 class SettingsPage(Page):
+    lasting = False
+
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Settings"))
         self._view = View()

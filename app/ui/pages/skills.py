@@ -16,6 +16,8 @@ from app.ui.widgets.tile import Tiles
 
 
 class Skills(Page):
+    lasting = False
+
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Skills"))
         self._shown: tuple[Family, ...] = ()

@@ -221,7 +221,7 @@ class TryIt(Page):
                 exchange.say(reply)
             case messages.OnlyPuzzles() if exchange is not None:
                 exchange.refuse(
-                    tr("This model only speaks puzzle: draw one, or pick a model that talks."),
+                    tr("This model only solves puzzles: draw one, or pick a model that talks."),
                     tr("See the models"),
                     lambda: self.ask.go("models"),
                 )
