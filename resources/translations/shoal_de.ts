@@ -3080,10 +3080,6 @@
    </translation>
   </message>
   <message>
-   <source>Recommended. {about}</source>
-   <translation>Empfohlen. {about}</translation>
-  </message>
-  <message>
    <source>Already on this computer. {program} keeps its own copy.</source>
    <translation>Schon auf diesem Computer. {program} behält seine eigene Kopie.</translation>
   </message>
