@@ -40,7 +40,11 @@ class Way:
 
     def _join(self, here: socket.socket) -> None:
         self._flowing.wait()
-        there = socket.create_connection(("127.0.0.1", self._to))
+        try:
+            there = socket.create_connection(("127.0.0.1", self._to))
+        except OSError:  # nobody is there now
+            here.close()
+            return
         for one, other in ((here, there), (there, here)):
             threading.Thread(target=self._carry, args=(one, other), daemon=True).start()
 

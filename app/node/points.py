@@ -80,7 +80,7 @@ def spared(rounds: Sequence[int]) -> int:
     and the far past does not vanish. `rounds` ascend; the first and the last are never given up.
 
     >>> spared([10, 20, 30, 40, 50, 60, 70]), spared([10, 30, 50, 51, 60])
-    (20, 50)
+    (20, 51)
     """
     newest = rounds[-1]
 

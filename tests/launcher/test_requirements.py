@@ -136,7 +136,8 @@ def test_what_pytorch_names_itself_is_locked_too() -> None:
 
 def installed_closure(package: str) -> set[str]:
     """The package and all that it needs here."""
-    found, waiting = set(), [package]
+    found: set[str] = set()
+    waiting = [package]
     while waiting:
         name = canonicalize_name(waiting.pop())
         if name in found or not installed(name):

@@ -98,8 +98,6 @@ def begins(model: Model) -> str:
 
 def about(model: Model) -> str:
     """One line on what it is like; the catalogue's own, in the person's language where it was translated."""
-    if model.recommended:
-        return tr("Recommended. {about}", about=tr(model.about))
     if model.about:
         return tr(model.about)
     if model.program:
