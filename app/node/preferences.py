@@ -201,7 +201,7 @@ SETTINGS: tuple[Setting, ...] = (
         unit="%",
         group=MUCH,
         label="Memory at most",
-        help="Learning is refused more than this share of the computer's memory. 100 switches this off.",
+        help="Learning may use at most this share of the computer's memory. 100 switches this off.",
         words="ram memory limit most cap share",
         restarts=True,
     ),

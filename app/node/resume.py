@@ -89,7 +89,7 @@ def with_questions(state: State) -> State:
 
 def new_curve(last: Probe | None) -> str:
     """What becomes of a history whose questions were of another version."""
-    sentence = "The puzzles of this version of Shoal are others, so the curve begins anew."
+    sentence = "This version of Shoal has other puzzles, so the curve starts over."
     if last is None:
         return sentence
     return f"{sentence} The one before ended at {last} after round {last.round}; it stays in the history."

@@ -152,7 +152,7 @@ def _words(text: str) -> int:
 def _texts(source: str) -> Iterator[str]:
     """Every string of a file, but for documentation; values stand as {name}."""
     tree = ast.parse(source)
-    inside = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    inside: set[ast.AST] = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             inside |= {part for part in ast.walk(node) if isinstance(part, ast.Constant) or part is not node}
@@ -174,7 +174,7 @@ def _with_places(text: ast.JoinedStr) -> str:
             said += f"{{{name}{names.count(name) if names.count(name) > 1 else ''}}}"
         else:
             assert isinstance(part, ast.Constant)
-            said += part.value
+            said += str(part.value)
     return said
 
 

@@ -148,7 +148,7 @@ def _debian(path: Path, file: File, say: Say, system: Installer) -> Handed:
     if code == _REFUSED:
         return by_hand
     if code == _CHANGED:
-        raise UpdateError(f"Nothing was installed: {path} was changed after it was checked. Fetch it again.")
+        raise UpdateError(f"Nothing was installed: {path} was changed after it was checked. Download it again.")
     last = _last_line(said.read_bytes()) or code
     raise UpdateError(f"The system's package manager refused ({last}): try {command} in a terminal.")
 

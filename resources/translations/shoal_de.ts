@@ -3847,47 +3847,47 @@
   </message>
   <message>
    <source>Spirals</source>
-   <translation type="unfinished" />
+   <translation>Spiralen</translation>
   </message>
   <message>
    <source>Turned grids</source>
-   <translation type="unfinished" />
+   <translation>Gedrehte Gitter</translation>
   </message>
   <message>
    <source>Small sudokus</source>
-   <translation type="unfinished" />
+   <translation>Kleine Sudokus</translation>
   </message>
   <message>
    <source>Star paths</source>
-   <translation type="unfinished" />
+   <translation>Sternpfade</translation>
   </message>
   <message>
    <source>Shortest path</source>
-   <translation type="unfinished" />
+   <translation>Kürzester Weg</translation>
   </message>
   <message>
    <source>Rectangles</source>
-   <translation type="unfinished" />
+   <translation>Rechtecke</translation>
   </message>
   <message>
    <source>Largest island</source>
-   <translation type="unfinished" />
+   <translation>Größte Insel</translation>
   </message>
   <message>
    <source>Queens</source>
-   <translation type="unfinished" />
+   <translation>Damen</translation>
   </message>
   <message>
    <source>Mazes</source>
-   <translation type="unfinished" />
+   <translation>Labyrinthe</translation>
   </message>
   <message>
    <source>Rotting oranges</source>
-   <translation type="unfinished" />
+   <translation>Faulende Orangen</translation>
   </message>
   <message>
    <source>Colored graphs</source>
-   <translation type="unfinished" />
+   <translation>Gefärbte Graphen</translation>
   </message>
   <message>
    <source>When to learn</source>
@@ -4059,15 +4059,15 @@
   </message>
   <message>
    <source>Memory at most</source>
-   <translation type="unfinished" />
+   <translation>Speicher höchstens</translation>
   </message>
   <message>
-   <source>Learning is refused more than this share of the computer's memory. 100 switches this off.</source>
-   <translation type="unfinished" />
+   <source>Learning may use at most this share of the computer's memory. 100 switches this off.</source>
+   <translation>Das Lernen darf höchstens so viel vom Arbeitsspeicher nutzen. 100 schaltet das aus.</translation>
   </message>
   <message>
    <source>ram memory limit most cap share</source>
-   <translation type="unfinished" />
+   <translation>ram speicher grenze höchstens obergrenze anteil</translation>
   </message>
   <message>
    <source>Disk space</source>
@@ -5058,8 +5058,8 @@
    <translation>Eine Ruhepause dauert eine Sekunde bis 31 Tage.</translation>
   </message>
   <message>
-   <source>The puzzles of this version of Shoal are others, so the curve begins anew.</source>
-   <translation>Die Rätsel dieser Shoal-Version sind andere, darum beginnt die Kurve neu.</translation>
+   <source>This version of Shoal has other puzzles, so the curve starts over.</source>
+   <translation>Diese Version von Shoal hat andere Rätsel, darum beginnt die Kurve von vorn.</translation>
   </message>
   <message>
    <source>The one before ended at {last} after round {round}; it stays in the history.</source>
@@ -6391,11 +6391,11 @@
   </message>
   <message>
    <source>Nothing was installed: {path} was changed after it was checked.</source>
-   <translation type="unfinished" />
+   <translation>Nichts wurde installiert: {path} wurde nach der Prüfung verändert.</translation>
   </message>
   <message>
-   <source>Fetch it again.</source>
-   <translation type="unfinished" />
+   <source>Download it again.</source>
+   <translation>Lade es noch einmal herunter.</translation>
   </message>
   <message>
    <source>It is installed; the version before is kept as {previous}.</source>

@@ -246,7 +246,7 @@ def test_puzzles_of_a_new_version_begin_a_new_curve_and_nothing_is_lost(bench: B
     before = of(Probe, bench.events)[:-2]
     told = [one.sentence for one in of(events.Noted, seen)]
     assert told == [
-        "The puzzles of this version of Shoal are others, so the curve begins anew. "
+        "This version of Shoal has other puzzles, so the curve starts over. "
         f"The one before ended at {before[-1]} after round 2; it stays in the history."
     ]
     assert [one.round for one in of(Probe, seen)] == [2, 4] and len(bench.node.snapshot.curve) == 2

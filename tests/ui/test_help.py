@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import xml.etree.ElementTree as tree
 from pathlib import Path
@@ -155,3 +156,17 @@ def _shown(page: Help, at: int) -> str:
     found = page._list.item(at).data(Qt.ItemDataRole.UserRole)
     assert isinstance(found, Topic)
     return found.key
+
+
+def test_installers_carry_the_pages() -> None:
+    source = ast.parse((ROOT / "packaging/frozen/bundle.py").read_text(encoding="utf-8"))
+    known = {
+        one.targets[0].id: ast.literal_eval(one.value)
+        for one in source.body
+        if isinstance(one, ast.Assign)
+        and isinstance(one.targets[0], ast.Name)
+        and one.targets[0].id in ("CARRIED", "LEFT_OUT")
+    }
+    for path in FILES[1:]:
+        name = path.relative_to(ROOT).as_posix()
+        assert name.startswith(known["CARRIED"]) and not name.startswith(known["LEFT_OUT"])

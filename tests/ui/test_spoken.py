@@ -116,7 +116,7 @@ def test_the_window_shows_no_sentence_of_others_as_it_came() -> None:
             for part in ast.walk(either)
         }
         missed += [
-            f"{path.name}:{node.lineno} {ast.unparse(node)}"
+            f"{path.name}: {ast.unparse(node)}"
             for node in ast.walk(tree)
             if node not in inside and _said_by_others(node)
         ]
