@@ -105,7 +105,8 @@ def generate(coordinates: Coordinates) -> Question:
         try:
             entry = dataset[coordinates.index]
             asked = family.asks(coordinates.level, entry)
-        except (ArithmeticError, LookupError, ValueError):  # for example, a division by zero inside the library
+        except (ArithmeticError, LookupError, RuntimeError, ValueError):
+            # For example, a division by zero inside the library, or a maze without a passage.
             asked = False
     if not asked:
         raise UnsoundQuestion(f"{family.name} has no question with one true answer at these coordinates.")

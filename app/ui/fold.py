@@ -155,6 +155,7 @@ def families(levels: dict[str, int], rounds: Sequence[Round], curve: Sequence[Pr
                 title=tr(known.title) if known else name,
                 level=level,
                 levels=len(known.levels) if known else level + 1,
+                kind=known.kind if known else "",
                 questions=_share_of(name, curve[-1]) if curve else 0,
                 latest=trend[-1] if trend else None,
                 first=trend[0] if trend else None,

@@ -65,6 +65,8 @@ class Family(Value, frozen=True):
     title: str
     level: int
     levels: int
+    kind: str = ""
+    """One of `app.sapo.families.family.Kind`; empty where the family is not known here."""
     questions: int = 0
     latest: float | None = None
     first: float | None = None

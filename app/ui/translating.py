@@ -255,6 +255,7 @@ def _of_the_node() -> Iterator[str]:
     from app.node.reasons import Reason
     from app.node.survey import STARTER_ABOUT
     from app.sapo.families import FAMILIES
+    from app.sapo.families.family import Kind
     from engines.models.catalogue import entries
 
     for reason in Reason:
@@ -263,6 +264,7 @@ def _of_the_node() -> Iterator[str]:
         yield from (entry.about, entry.gated)
     yield STARTER_ABOUT
     yield from (family.title for family in FAMILIES.values())
+    yield from Kind
     for setting in SETTINGS:
         yield from (setting.group, setting.label, setting.help, setting.words)
         yield from (label for _, label in setting.options)

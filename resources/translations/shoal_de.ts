@@ -1711,6 +1711,10 @@
    <translation>Können</translation>
   </message>
   <message>
+   <source>Find a puzzle</source>
+   <translation>Aufgabe suchen</translation>
+  </message>
+  <message>
    <source>How many new puzzles it solves. The shaded part shows how sure that is, the tick where it started.</source>
    <translation>Wie viele neue Rätsel es löst. Die Schattierung zeigt, wie sicher das ist, der Strich den Anfang.</translation>
   </message>
@@ -1725,6 +1729,14 @@
   <message>
    <source>The first measurement brings a tile for every kind of puzzle.</source>
    <translation>Mit der ersten Messung erscheint für jede Art von Rätseln eine Kachel.</translation>
+  </message>
+  <message>
+   <source>No puzzle is called that.</source>
+   <translation>So heißt keine Aufgabe.</translation>
+  </message>
+  <message>
+   <source>Other</source>
+   <translation>Andere</translation>
   </message>
   <message>
    <source>What your model learned, and its history</source>
@@ -2059,6 +2071,10 @@
   <message>
    <source>{model} with {engine}</source>
    <translation>{model} mit {engine}</translation>
+  </message>
+  <message>
+   <source>{kind}: {family}</source>
+   <translation>{kind}: {family}</translation>
   </message>
   <message>
    <source>Both</source>
@@ -3884,6 +3900,30 @@
   <message>
    <source>Colored graphs</source>
    <translation>Gefärbte Graphen</translation>
+  </message>
+  <message>
+   <source>Changed grids</source>
+   <translation>Veränderte Gitter</translation>
+  </message>
+  <message>
+   <source>Numbers</source>
+   <translation>Zahlen</translation>
+  </message>
+  <message>
+   <source>Words</source>
+   <translation>Wörter</translation>
+  </message>
+  <message>
+   <source>Time</source>
+   <translation>Zeit</translation>
+  </message>
+  <message>
+   <source>Grids</source>
+   <translation>Gitter</translation>
+  </message>
+  <message>
+   <source>Paths</source>
+   <translation>Wege</translation>
   </message>
   <message>
    <source>When to learn</source>

@@ -29,6 +29,8 @@ from pytestqt.qtbot import QtBot
 
 from app.node.preferences import SETTINGS as RULES
 from app.node.records import Probe
+from app.sapo.families import FAMILIES
+from app.sapo.families.family import Kind
 from app.swarm.ledger import Message
 from app.ui.about import about
 from app.ui.choices import SETTINGS
@@ -45,6 +47,7 @@ from app.ui.pages.swarm import SwarmPage
 from app.ui.theme import Theme
 from app.ui.widgets.curve import Curve
 from app.ui.widgets.pieces import Segments, Switch
+from app.ui.widgets.tile import Tile
 from app.ui.window import Window, pages
 from tests.ui import views
 
@@ -515,19 +518,51 @@ def test_a_skill_leads_to_its_answers(window: Window, qtbot: QtBot) -> None:
     view = views.odd()["full"]
     window.show_view(view)
     window.go("skills")
-    at = next(at for at, family in enumerate(view.families) if family.name == "gcd")
     page = window._pages["skills"]
     assert isinstance(page, Skills)
     page.ask = replace(page.ask, show_family=window.show_family)
-    page._shown = ()
-    page.show_view(view)
-    qtbot.keyClick(page._tiles.tiles(len(view.families))[at], Qt.Key.Key_Return)
+    page._show_groups()
+    title = FAMILIES["gcd"].title
+    tile = next(one for one in page.findChildren(Tile) if one.accessibleName().startswith(title))
+    qtbot.keyClick(tile, Qt.Key.Key_Return)
     live = window._pages["live"]
     assert window.page == "live" and isinstance(live, Live)
     assert live._family.currentData() == "gcd"
     live.show_family("")
     window.go("skills")
     page.show_view(view)
+
+
+def test_skills_stand_by_kind_and_can_be_searched(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    page = Skills(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_view(with_families(["gcd", "maze"]))
+    assert titles_on(page) == {FAMILIES["gcd"].title, "Mazes"}
+    assert not page._search.isVisible()
+
+    names = ["gcd", "maze", "lcm", "mini_sudoku", "spell_backward", "letter_counting", "n_queens", "dice", "bf"]
+    page.show_view(with_families(names))
+    assert titles_on(page) == {FAMILIES[name].title for name in names}
+    kinds = [kind for kind, group in page._groups.items() if group.isVisible()]
+    assert kinds == [kind for kind in Kind if kind in {FAMILIES[name].kind for name in names}]
+
+    for sought, found in (("grid", {"Small sudokus", "Queens"}), (" MAZ ", {"Mazes"}), ("xyz", set())):
+        page._search.setText(sought)
+        assert titles_on(page) == found
+        assert page._nothing.isVisible() == (not found)
+    page._search.clear()
+    assert len(titles_on(page)) == len(names)
+
+
+def with_families(names: list[str]) -> View:
+    families = (FAMILIES[name] for name in names)
+    made = (Family(name=one.name, title=one.title, level=0, levels=3, kind=one.kind) for one in families)
+    return views.msgspec.structs.replace(views.learning(), families=tuple(made))
+
+
+def titles_on(page: Skills) -> set[str]:
+    return {tile.accessibleName().split(",")[0] for tile in page.findChildren(Tile) if tile.isVisible()}
 
 
 def test_a_level_that_was_lost_again_is_not_called_reached_now() -> None:

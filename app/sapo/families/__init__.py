@@ -45,6 +45,7 @@ from app.sapo.families import (
     leg_counting,
     letter_counting,
     letter_jumble,
+    manipulate_matrix,
     maze,
     mini_sudoku,
     n_queens,
@@ -134,6 +135,7 @@ FAMILIES: Mapping[str, Family] = {
         maze,
         rotten_oranges,
         graph_color,
+        manipulate_matrix,
     )
 }
 """Every enabled family by name."""

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from app.sapo import reading
+from app.sapo.families import scores
 from app.sapo.families.family import Entry, Family, Kind
-
-
-def _score(answer: str, entry: Entry) -> float:
-    """1 for the grid: a line for each row, spaces between the numbers."""
-    return float(reading.rows(answer) == entry["metadata"]["solution"])
 
 
 def _sound(entry: Entry) -> bool:
@@ -27,7 +22,7 @@ FAMILY = Family(
         dict(min_n=4, max_n=7),
         dict(min_n=3, max_n=10),
     ),
-    score=_score,
+    score=scores.grid,
     sound=_sound,
     paper=True,
 )

@@ -8,7 +8,7 @@ import re
 from app.sapo import reading
 from app.sapo.families.family import Entry, Family, Kind
 
-_PAIR = re.compile(r"(['\"]?)([0-9]{1,3})\1\s*:\s*([0-9]{1,3})", re.ASCII)
+_PAIR = re.compile(r"(['\"]?)(0|[1-9][0-9]?)\1\s*:\s*([1-9][0-9]?)", re.ASCII)
 
 
 def _colors(answer: str) -> dict[int, int] | None:

@@ -74,4 +74,9 @@ FAMILY = Family(
     score=scores.integer,
     sound=_sound,
     work=_work,
+    thinned=(
+        {"1": 0.69, "2": 0.76, "3": 0.78},
+        {"1": 0.8, "2": 0.89, "3": 0.92},
+        {"1": 0.95, "2": 0.93},
+    ),
 )

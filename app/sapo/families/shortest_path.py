@@ -66,4 +66,10 @@ FAMILY = Family(
     score=_score,
     sound=_sound,
     work=_work,
+    thinned=(
+        {},
+        {},
+        {},
+        {"infeasible": 0.68},
+    ),
 )

@@ -7,7 +7,7 @@ from itertools import chain
 from app.sapo import reading
 from app.sapo.families.family import Entry, Family, Kind
 
-_TURNS = ("Right", "down", "left", "up")
+_TURNS = ("right", "down", "left", "up")
 
 
 def _legs(matrix: list[list[int]]) -> list[list[int]]:
@@ -35,7 +35,7 @@ def _sound(entry: Entry) -> bool:
 
 def _work(entry: Entry) -> str:
     legs = (" ".join(map(str, leg)) for leg in _legs(entry["metadata"]["matrix"]))
-    return ", ".join(f"{_TURNS[i % 4]} {leg}" for i, leg in enumerate(legs)) + "."
+    return ", ".join(f"{_TURNS[i % 4]} {leg}" for i, leg in enumerate(legs)).capitalize() + "."
 
 
 FAMILY = Family(

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 
+from PySide6.QtWidgets import QWidget
+
 from app.node import figures
+from app.sapo.families.family import Kind
 from app.ui.model import Family, View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions, Page
 from app.ui.spoken import spoken
 from app.ui.texts import tr
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Empty, Label, boxed, column, stack
+from app.ui.widgets.pieces import Empty, Label, boxed, column, search, stack
 from app.ui.widgets.tile import Tiles
+
+SEARCHED = 9
+"""From so many families on there is a search."""
 
 
 class Skills(Page):
@@ -20,8 +27,12 @@ class Skills(Page):
 
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Skills"))
-        self._shown: tuple[Family, ...] = ()
-        self._tiles = Tiles(theme)
+        self._shown: tuple[tuple[Family, ...], tuple[str, ...]] = ((), ())
+        self._groups = {kind: Group(theme, kind) for kind in (*map(str, Kind), "")}
+        self._search = search(tr("Find a puzzle"), lambda _: self._show_groups(), width=200)
+        self._search.hide()
+        self.header.addWidget(self._search)
+        self._nothing = Label("", "soft", wrap=True)
         about = Label(
             tr(
                 "How many new puzzles it solves. The shaded part shows how sure that is, the tick where it "
@@ -39,22 +50,46 @@ class Skills(Page):
                 tr("No skills measured yet"),
                 tr("The first measurement brings a tile for every kind of puzzle."),
             ),
-            boxed(column(about, self._tiles, self._waiting, self._speech, 1, gap=18)),
+            boxed(column(about, *self._groups.values(), self._nothing, self._waiting, self._speech, 1, gap=18)),
         )
         self.add(self._stack, 1)
 
     def show_view(self, view: View) -> None:
         self._stack.setCurrentIndex(1 if view.families else 0)
-        self._waiting.say(tr("Too hard yet: {families}.", families=", ".join(view.waiting)))
-        self._waiting.setVisible(bool(view.waiting))
         rise = view.curve[-1].everyday_rise if view.curve and view.safe_round else None
         self._speech.tell(spoken(figures.speech_sentence(rise)) if rise is not None else "")
-        if view.families == self._shown:
-            return
-        self._shown = view.families
-        for tile, family in zip(self._tiles.tiles(len(view.families)), view.families, strict=True):
+        self._search.setVisible(len(view.families) + len(view.waiting) >= SEARCHED)
+        now = (view.families, view.waiting)
+        if now != self._shown:
+            self._shown = now
+            self._show_groups()
+
+    def _show_groups(self) -> None:
+        """The families that are looked for, each kind below its name."""
+        families, waiting = self._shown
+        sought = self._search.text().strip().casefold()
+        found = [family for family in families if sought in f"{tr(family.kind)} {family.title}".casefold()]
+        for kind, group in self._groups.items():
+            group.show_families([family for family in found if family.kind == kind], self.ask.show_family)
+        later = [title for title in waiting if sought in title.casefold()]
+        self._waiting.say(tr("Too hard yet: {families}.", families=", ".join(later)))
+        self._waiting.setVisible(bool(later))
+        self._nothing.tell("" if found or later else tr("No puzzle is called that."))
+
+
+class Group(QWidget):
+    """The families of one kind."""
+
+    def __init__(self, theme: Theme, kind: str) -> None:
+        super().__init__()
+        self._tiles = Tiles(theme)
+        self.setLayout(column(Label(tr(kind) if kind else tr("Other"), "heading"), self._tiles, gap=10))
+
+    def show_families(self, families: Sequence[Family], press: Callable[[str], object]) -> None:
+        self.setVisible(bool(families))
+        for tile, family in zip(self._tiles.tiles(len(families)), families, strict=True):
             tile.say(family, since(family))
-            tile.press = partial(self.ask.show_family, family.name)
+            tile.press = partial(press, family.name)
 
 
 def since(family: Family) -> str:

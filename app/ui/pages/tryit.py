@@ -15,6 +15,8 @@ from app.chat.messages import MAX_TEXT, Drawn, Reply, Sides, chosen
 from app.common.text import safe
 from app.sapo.asking import MAX_ANSWER
 from app.sapo.families import FAMILIES
+from app.sapo.families.family import Kind
+from app.ui.board import board
 from app.ui.chatting import AWAY_S, Chatting, Stage
 from app.ui.model import View
 from app.ui.pages.exchange import Exchange
@@ -22,6 +24,7 @@ from app.ui.pages.frame import Actions, Page
 from app.ui.spoken import spoken
 from app.ui.texts import counted, span, tr
 from app.ui.theme import Theme
+from app.ui.widgets.board import Board
 from app.ui.widgets.pieces import (
     Elided,
     Empty,
@@ -100,8 +103,13 @@ class TryIt(Page):
         theme = self.theme
         self._family = Picker(theme, tr("Kind of puzzle"))
         self._family.addItem(tr("Any it practises"), None)
-        for family in sorted(FAMILIES.values(), key=lambda one: tr(one.title)):
-            self._family.addItem(tr(family.title), family.name)
+        for kind in Kind:
+            self._family.insertSeparator(self._family.count())
+            of_kind = (family for family in FAMILIES.values() if family.kind == kind)
+            for family in sorted(of_kind, key=lambda one: tr(one.title)):
+                self._family.addItem(
+                    tr("{kind}: {family}", kind=tr(kind), family=tr(family.title)), family.name
+                )
         self._family.setMinimumWidth(190)
         self._family.currentIndexChanged.connect(lambda _: self._show_levels())
         self._level = Picker(theme, tr("Level"))
@@ -109,6 +117,7 @@ class TryIt(Page):
         self._draw_one = button(tr("Draw a puzzle"), self._draw)
         self._question = Question(self._ask)
         self._question.textChanged.connect(self._edited)
+        self._board = Board(theme)
         self._chip, self._unseen = Label("", "chip"), Label(tr("a puzzle it never trained on"), "faint")
         self._state = Elided("", "soft")
         self._complaint = Label("", "bad", wrap=True)
@@ -125,7 +134,9 @@ class TryIt(Page):
         said = row(self._state, self._stop, self._own, self._check, self._sides, self._send, gap=8, fill=0)
         self._show_levels()
         above = row(self._draw_one, self._family, self._level, 1, self._unseen, self._chip, gap=8)
-        inside = column(above, self._question, self._complaint, said, gap=11, margins=(18, 16, 18, 14))
+        asked = row(self._question, self._board, gap=14)
+        asked.setAlignment(self._board, Qt.AlignmentFlag.AlignTop)
+        inside = column(above, asked, self._complaint, said, gap=11, margins=(18, 16, 18, 14))
         return card(inside, padding=None)
 
     def _show_levels(self) -> None:
@@ -176,6 +187,8 @@ class TryIt(Page):
         if puzzle is None or not answer or self._waiting:
             return
         self._complain("")
+        if _in_rows(puzzle):
+            answer = "\n".join(row.strip() for row in answer.split("/"))
         number = self._chatting.ask(
             self._home, lambda number: messages.Judge(number=number, puzzle=puzzle.puzzle, answer=answer)
         )
@@ -287,10 +300,13 @@ class TryIt(Page):
         if not busy and self._stop.hasFocus():
             self._question.setFocus()
         self._stop.setVisible(busy)
+        rows = puzzle is not None and _in_rows(puzzle)
+        self._own.setPlaceholderText(tr("Your rows, with / between") if rows else tr("Or solve it yourself"))
         for part in (self._own, self._check):
             part.setVisible(puzzle is not None and not busy and not self._told)
         self._chip.setVisible(puzzle is not None)
         self._unseen.setVisible(puzzle is not None and puzzle.unseen)
+        self._board.say(board(puzzle.family, puzzle.text) if puzzle is not None else None)
         if puzzle is not None:
             self._chip.say(
                 tr(
@@ -332,6 +348,12 @@ class TryIt(Page):
                 minutes,
             )
         self._state.say(said)
+
+
+def _in_rows(puzzle: Drawn) -> bool:
+    """Whether its answer may have several lines: the field has one."""
+    family = FAMILIES.get(puzzle.family)
+    return family is not None and family.kind == Kind.GRIDS
 
 
 class Question(QPlainTextEdit):
