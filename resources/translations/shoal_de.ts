@@ -2061,6 +2061,10 @@
    <translation>Fragen</translation>
   </message>
   <message>
+   <source>Your rows, with / between</source>
+   <translation>Deine Zeilen, mit / dazwischen</translation>
+  </message>
+  <message>
    <source>Say something, or draw a puzzle</source>
    <translation>Sag etwas oder zieh ein Rätsel</translation>
   </message>
@@ -2561,6 +2565,10 @@
   <message>
    <source>Left there, not created by Shoal: {path}</source>
    <translation>Blieb dort, nicht von Shoal: {path}</translation>
+  </message>
+  <message>
+   <source>The puzzle's grid</source>
+   <translation>Das Gitter der Aufgabe</translation>
   </message>
   <message>
    <source>rounds</source>
@@ -3094,6 +3102,10 @@
     <numerusform>hier etwa {n} Runde pro Stunde</numerusform>
     <numerusform>hier etwa {n} Runden pro Stunde</numerusform>
    </translation>
+  </message>
+  <message>
+   <source>{n} other kinds are too hard yet.</source>
+   <translation>{n} weitere Arten sind noch zu schwer.</translation>
   </message>
   <message>
    <source>Already on this computer. {program} keeps its own copy.</source>
@@ -4818,8 +4830,8 @@
    <translation>Später kommen {later}.</translation>
   </message>
   <message>
-   <source>Too hard yet: {waiting}.</source>
-   <translation>Noch zu schwer: {waiting}.</translation>
+   <source>{waiting} other kinds are too hard yet.</source>
+   <translation>{waiting} weitere Arten sind noch zu schwer.</translation>
   </message>
   <message>
    <source>It goes back to round {round} and learns alone for {rounds} rounds.</source>
@@ -4832,6 +4844,10 @@
   <message>
    <source>It gets easier puzzles, a level lower.</source>
    <translation>Es bekommt leichtere Rätsel, eine Stufe tiefer.</translation>
+  </message>
+  <message>
+   <source>Too hard yet: {waiting}.</source>
+   <translation>Noch zu schwer: {waiting}.</translation>
   </message>
   <message>
    <source>Its answers lack the form that is asked for.</source>
