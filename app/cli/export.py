@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ FORMATS = {
     "merged": "the whole model as safetensors, for transformers",
     "merged-gguf": "the whole model for llama.cpp and Ollama",
 }
+PUZZLES = "verifiers"
+"""Not the model but what it practises on."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,10 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Writes the newest safe point of a model into the new folder OUT, with a model card, and for GGUF "
         "with a Modelfile. It only reads the data folder, also while a node is learning there. Formats: "
         + "; ".join(f"{name}, {text}" for name, text in FORMATS.items())
-        + "."
+        + f". {PUZZLES} writes no model, but all puzzles with their scorers as an environment for the program "
+        "of that name and for prime-rl."
     )
     parser.add_argument("out", type=Path, metavar="OUT", help="a folder that does not exist or is empty")
-    parser.add_argument("--format", choices=tuple(FORMATS), required=True)
+    parser.add_argument("--format", choices=(*FORMATS, PUZZLES), required=True)
     parser.add_argument(
         "--model", default="starter", help="starter, the name of a downloaded model, or a folder (starter)"
     )
@@ -45,6 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    if args.format == PUZZLES:
+        return _puzzles(args)
     from app.home import home
     from app.node import exporting, solo
     from app.node.errors import NodeError
@@ -75,6 +81,22 @@ def main(args: argparse.Namespace) -> int:
     tell(done)
     if not args.json:
         print(_summary(done))
+    return 0
+
+
+def _puzzles(args: argparse.Namespace) -> int:
+    from app.lab import environment
+
+    to = args.out.expanduser().absolute()
+    try:
+        files = environment.write(to)
+    except (environment.EnvironmentFolderError, OSError) as error:
+        print(f"shoal export: {error}", file=sys.stderr)
+        return 1
+    if args.json:
+        print(json.dumps({"event": "exported", "format": PUZZLES, "folder": str(to), "files": files}))
+    else:
+        print(f"All puzzles with their scorers, as an environment for verifiers, in {to}: {files} files.")
     return 0
 
 

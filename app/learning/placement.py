@@ -109,9 +109,14 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(one.family for one in self._others if able(one))
 
     @property
+    def unasked(self) -> tuple[str, ...]:
+        """Families that time did not suffice for, by name."""
+        return tuple(sorted(one.family for one in self._others if not one.questions))
+
+    @property
     def waiting(self) -> tuple[str, ...]:
         """Families that are too hard yet, by name."""
-        return tuple(sorted(one.family for one in self._others if not able(one)))
+        return tuple(sorted(one.family for one in self._others if one.questions and not able(one)))
 
 
 @dataclass(frozen=True)
@@ -182,7 +187,7 @@ def next_again(found: Placement, round: int) -> tuple[str, ...]:
     >>> found.later, found.waiting, next_again(found, 9), next_again(found, 10), next_again(found, 20)
     (('d', 'c', 'b'), ('a',), (), ('d', 'c'), ('b', 'a'))
     """
-    queue = (*found.later, *found.waiting)
+    queue = (*found.later, *found.unasked, *found.waiting)
     room = min(JOIN_AT_ONCE, MOST_IN_PLAY - len(found.in_play), len(queue))
     if not found.families or not round or round % JOIN_EVERY or round == found.asked_again or room < 1:
         return ()

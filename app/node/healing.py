@@ -29,6 +29,8 @@ from app.sapo import curriculum
 from app.sapo.families import FAMILIES
 from engines.contract import AdapterError
 
+_NAMED = 5
+"""Families that a sentence names, at most."""
 _PATIENCE = 20
 """Rounds before the same cause is told again."""
 
@@ -202,8 +204,10 @@ def placed(found: Placement) -> str:
     if found.lesson:
         said.append(f"First it learns from {len(found.lesson)} of its own right answers.")
     if found.later:
-        said.append(f"Later come {titles(found.later)}.")
-    if found.waiting:
+        said.append(f"Later come {titles(found.later[:_NAMED])}.")
+    if len(found.waiting) > _NAMED:
+        said.append(f"{len(found.waiting)} other kinds are too hard yet.")
+    elif found.waiting:
         said.append(f"Too hard yet: {titles(found.waiting)}.")
     return " ".join(said)
 

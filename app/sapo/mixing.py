@@ -18,6 +18,13 @@ CROWD = 4
 """With more peers than this in the pool, no peer gives more than a quarter of J (`peers first` only)."""
 
 
+DOUBTED = 1 / 3
+"""A peer trusted less than this no longer fills up a round that others leave short."""
+SECOND_CHANCE = 1 / 4
+"""So much of its trust is the chance that a doubted peer is considered all the same in a round: who was doubted
+wrongly comes back, and who earns it again is found out."""
+
+
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """A peer group as the choice sees it: who sent it, how many of this node's rounds ago it was published, and
     this node's own rewards for it. `trust` is in proportion to how often its peer is chosen (`peers first`)."""
@@ -34,7 +41,8 @@ def choose(recipe: Recipe, pool_P: Sequence[Offer], j: int, rng: Random) -> list
     `uniform` takes every informative group with the same chance (SAPO, arXiv 2509.08721, section 5). `peers
     first` picks a peer in proportion to its trust and then one of its groups, so that publishing much buys no
     influence, drops groups older than the recipe's `max_age`, and lets no peer give more than a quarter of `j`
-    (at least one group) when more than CROWD peers have something to offer.
+    (at least one group) when more than CROWD peers have something to offer. Those it doubts are left out in
+    most rounds, though fewer than `j` are chosen then.
     """
     if j <= 0:
         return []
@@ -53,8 +61,9 @@ def _peers_first(pool_P: Sequence[Offer], usable: list[int], j: int, rng: Random
     for position in usable:
         by_peer.setdefault(pool_P[position].peer, []).append(position)
     limit = max(1, j // 4) if len(by_peer) > CROWD else j
-    left = dict.fromkeys(sorted(by_peer), limit)  # sorted: the order of arrival must not steer the seeded draw
     trust = {peer: pool_P[positions[0]].trust for peer, positions in by_peer.items()}
+    # sorted: the order of arrival must not steer the seeded draw
+    left = {peer: limit for peer in sorted(by_peer) if _considered(trust[peer], rng)}
     chosen: list[int] = []
     while left and len(chosen) < j:
         peer = _drawn(list(left), trust, rng)
@@ -64,6 +73,10 @@ def _peers_first(pool_P: Sequence[Offer], usable: list[int], j: int, rng: Random
         if not positions or not left[peer]:
             del left[peer]
     return chosen
+
+
+def _considered(trust: float, rng: Random) -> bool:
+    return trust >= DOUBTED or rng.random() < SECOND_CHANCE * trust
 
 
 def _drawn(peers: list[str], trust: dict[str, float], rng: Random) -> str:

@@ -194,6 +194,8 @@ class Choices:
         for setting in SETTINGS:
             value = setting.default if setting.elsewhere else (found or {}).get(setting.key, setting.default)
             self._values[setting.key] = setting.default if misfit(setting, value) else value
+        self.opened_with = dict(self._values)
+        """What held when the window opened: some settings apply only then."""
         self.memory = files.kept_json(self._state_path, Memory)[0] or Memory()
 
     def __getitem__(self, key: str) -> Any:

@@ -3104,8 +3104,8 @@
    </translation>
   </message>
   <message>
-   <source>Recommended. {about}</source>
-   <translation>Empfohlen. {about}</translation>
+   <source>{n} other kinds are too hard yet.</source>
+   <translation>{n} weitere Arten sind noch zu schwer.</translation>
   </message>
   <message>
    <source>Already on this computer. {program} keeps its own copy.</source>
@@ -4830,8 +4830,8 @@
    <translation>Später kommen {later}.</translation>
   </message>
   <message>
-   <source>Too hard yet: {waiting}.</source>
-   <translation>Noch zu schwer: {waiting}.</translation>
+   <source>{waiting} other kinds are too hard yet.</source>
+   <translation>{waiting} weitere Arten sind noch zu schwer.</translation>
   </message>
   <message>
    <source>It goes back to round {round} and learns alone for {rounds} rounds.</source>
@@ -4844,6 +4844,10 @@
   <message>
    <source>It gets easier puzzles, a level lower.</source>
    <translation>Es bekommt leichtere Rätsel, eine Stufe tiefer.</translation>
+  </message>
+  <message>
+   <source>Too hard yet: {waiting}.</source>
+   <translation>Noch zu schwer: {waiting}.</translation>
   </message>
   <message>
    <source>Its answers lack the form that is asked for.</source>

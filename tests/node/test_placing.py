@@ -11,7 +11,6 @@ import pytest
 from app.node import events, placing
 from app.node.records import Probe, Round
 from app.sapo.asking import BRIEF, TAGGED
-from app.sapo.families import FAMILIES
 from tests.e2e.contract import event_misfits
 from tests.node.bench import Bench, of, rows
 from tests.node.test_peers import Shelf

@@ -48,11 +48,16 @@ def test_a_quarter_of_j_from_any_peer_once_more_than_four_are_there() -> None:
 
 def test_a_peer_is_chosen_in_proportion_to_its_trust() -> None:
     offers = [Offer(peer="good", age=0, rewards_G=GOOD, trust=0.9), *pool(("other", 5))]
-    offers += [Offer(peer="doubted", age=0, rewards_G=GOOD, trust=0.1)] * 5
+    offers += [Offer(peer="doubtful", age=0, rewards_G=GOOD, trust=0.4)] * 5
     drawn = Counter(offers[choose(DEFAULT, offers, 1, Random(n))[0]].peer for n in range(4000))
-    assert 0.42 < drawn["good"] / 4000 < 0.48 and 0.47 < drawn["other"] / 4000 < 0.53
-    assert 0.03 < drawn["doubted"] / 4000 < 0.07
-    assert len(choose(DEFAULT, offers, 11, Random(0))) == 11, "whoever is doubted still fills what is empty"
+    assert 0.36 < drawn["good"] / 4000 < 0.42 and 0.40 < drawn["other"] / 4000 < 0.47
+    assert 0.14 < drawn["doubtful"] / 4000 < 0.21
+
+
+def test_a_doubted_peer_fills_nothing_up_and_gets_another_chance_now_and_then() -> None:
+    offers = [*pool(("good", 2)), *[Offer(peer="doubted", age=0, rewards_G=GOOD, trust=0.1)] * 5]
+    taken = [len(choose(DEFAULT, offers, 4, Random(n))) for n in range(4000)]
+    assert set(taken) == {2, 4} and 0.015 < taken.count(4) / 4000 < 0.035
 
 
 def test_a_peer_without_informative_groups_makes_no_crowd() -> None:

@@ -47,8 +47,8 @@ def asking(asked: list[object]) -> ModelActions:
     def noted(what: str) -> object:
         return lambda *values: asked.append((what, *values))
 
-    names = ("refresh", "get", "cancel", "retry", "remove", "choose", "add_folder", "export", "keep_token")
-    names += ("name", "back", "start_over", "forget")
+    names = ["refresh", "get", "cancel", "retry", "remove", "choose", "add_folder", "export", "keep_token"]
+    names += ["name", "back", "start_over", "forget"]
     return ModelActions(**{name: noted(name) for name in names})  # type: ignore[arg-type]
 
 
@@ -107,7 +107,7 @@ def test_everything_is_said(page: Models) -> None:
         "40 rounds learned, 20.0 MB",
         "about 6 rounds a minute here",
         "roughly 3 rounds a minute here",
-        "Recommended. Built in. Gets visibly better",
+        "Comes with Shoal. Tiny",
         "It can begin with: Sums, Greatest common divisor.\nToo hard yet: Least common multiple.",
     ):
         assert words in said

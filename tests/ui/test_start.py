@@ -22,7 +22,7 @@ from app.ui.login import Login
 from app.ui.model import State
 from app.ui.pages.frame import Actions
 from app.ui.pages.privacy import Privacy
-from app.ui.pages.settings import SettingsPage
+from app.ui.pages.settings import SettingRow, SettingsPage
 from app.ui.single import QUIT, Single
 from app.ui.start import Desktop
 from app.ui.tray import Tray, icon_name
@@ -215,8 +215,9 @@ def test_a_setting_changed_in_one_place_is_shown_right_in_every_other(
         assert isinstance(privacy, Privacy) and privacy._switch.isChecked()
         privacy._switch.click()
         assert desktop.choices["company"] == "alone" and desktop.control.view.solo
-        window.go("settings")
-        assert line._kept == "alone"
+        window.go("settings")  # made anew
+        lines = window._pages["settings"].findChildren(SettingRow)
+        assert next(one for one in lines if one.key == key)._kept == "alone"
 
 
 def test_without_a_tray_closing_asks(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:

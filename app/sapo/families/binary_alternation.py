@@ -35,7 +35,7 @@ FAMILY = Family(
     title="Bits in turn",
     kind=Kind.LOGIC,
     levels=(
-        dict(min_n=5, max_n=11),
+        dict(min_n=7, max_n=13),
         dict(min_n=10, max_n=15),
         dict(min_n=15, max_n=22),
         dict(min_n=23, max_n=34),
@@ -44,7 +44,7 @@ FAMILY = Family(
     sound=_sound,
     work=_work,
     thinned=(
-        {"-1": 0.17, "1": 0.14, "2": 0.07, "3": 0.5},
+        {"-1": 0.26, "1": 0.38, "2": 0.14, "3": 0.27},
         {"-1": 0.4, "2": 0.25, "3": 0.28, "4": 0.66},
         {"-1": 0.4, "3": 0.52, "4": 0.28, "5": 0.4},
         {"-1": 0.81, "6": 0.6, "7": 0.8},

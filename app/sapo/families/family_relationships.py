@@ -115,5 +115,6 @@ FAMILY = Family(
     score=scores.word,
     sound=_sound,
     work=_work,
+    guess_rate=0.32,  # of somebody who tells men from women and has one word for each
     thinned=(dict(son=0.7, wife=0.8, husband=0.8),),
 )

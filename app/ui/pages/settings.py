@@ -110,7 +110,9 @@ class SettingsPage(Page):
         if setting.elsewhere:
             return SettingRow(self.theme, setting, self.ask.starts_at_login(), self.ask.set_choice)
         reopen = self.ask.reopen if setting.reopens else None
-        return SettingRow(self.theme, setting, self.ask.choices[setting.key], self.ask.set_choice, reopen)
+        made = SettingRow(self.theme, setting, self.ask.choices[setting.key], self.ask.set_choice, reopen)
+        made.opened_with(self.ask.choices.opened_with[setting.key])
+        return made
 
     def _search(self, text: str) -> None:
         words = text.casefold().split()
@@ -232,6 +234,12 @@ class SettingRow(QWidget):
             self._reopen.hide()
             inside.insertWidget(1, self._reopen, 0, Qt.AlignmentFlag.AlignVCenter)
         self.setLayout(column(rule(), inside, gap=14))
+
+    def opened_with(self, value: Any) -> None:
+        """What the window runs with, whatever was chosen since."""
+        self._first = value
+        if self._reopen is not None:
+            self._reopen.setVisible(self._kept != value)
 
     def show_value(self, value: Any) -> None:
         """Another value, from elsewhere."""

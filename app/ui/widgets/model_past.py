@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtWidgets import QFrame, QMenu, QPushButton
 
@@ -44,13 +45,13 @@ class Past(QPushButton):
             back = self._menu.addMenu(tr("Back to an earlier round"))
             back.setEnabled(bool(earlier))
             for point in reversed(earlier):
-                self._add(_point(point), lambda point=point: self._back(point), back)
+                self._add(_point(point), partial(self._back, point), back)
         if model.versions:
             kept = self._menu.addMenu(tr("Kept versions"))
             for version in model.versions:
                 one = kept.addMenu(_version(version))
-                self._add(tr("Learn with this one again"), lambda version=version: self._bring(version), one)
-                self._add(tr("Delete it"), lambda version=version: self._forget(version), one)
+                self._add(tr("Learn with this one again"), partial(self._bring, version), one)
+                self._add(tr("Delete it"), partial(self._forget, version), one)
         if training is not None and training.rounds:
             self._menu.addSeparator()
             self._add(tr("Start over"), self._start_over)

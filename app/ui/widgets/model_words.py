@@ -84,12 +84,18 @@ def pace(model: Model) -> str:
     return counted("roughly {n} round an hour here", "roughly {n} rounds an hour here", an_hour)
 
 
+_NAMED = 5
+"""Families that a line names, at most."""
+
+
 def begins(model: Model) -> str:
     """What it can begin with, and what is too hard; empty before it was tried out."""
     training = model.training
     if training is None or not (training.begins or training.waiting):
         return ""
     hard = tr("Too hard yet: {families}.", families=", ".join(family_titles(training.waiting)))
+    if len(training.waiting) > _NAMED:
+        hard = tr("{n} other kinds are too hard yet.", n=number(len(training.waiting)))
     if not training.begins:
         return hard
     can = tr("It can begin with: {families}.", families=", ".join(family_titles(training.begins)))
@@ -98,8 +104,6 @@ def begins(model: Model) -> str:
 
 def about(model: Model) -> str:
     """One line on what it is like; the catalogue's own, in the person's language where it was translated."""
-    if model.recommended:
-        return tr("Recommended. {about}", about=tr(model.about))
     if model.about:
         return tr(model.about)
     if model.program:
