@@ -18,6 +18,10 @@ PER_STEP = 8
 """Answers in a minibatch."""
 LEAST_STEPS = 8
 """A handful of answers is told as often as it takes."""
+LEARNED = 0.6
+"""Nats per token, mean over the last few steps, at which a lesson ends: what it learns beyond is these very
+words, and everyday language pays for it (LOG.md)."""
+_FEW_STEPS = 4
 RATE = 5e-4
 """Well above what reinforcement takes: a few steps must turn talk into form. Twice as much costs a model its
 everyday language (LOG.md)."""
@@ -43,6 +47,15 @@ def batches(sequences: Sequence[TokenSequence], order: Random) -> list[Batch]:
         for told in dealt
         for first in range(0, len(told), PER_STEP)
     ]
+
+
+def learned(losses: Sequence[float]) -> bool:
+    """Whether a lesson may end, after steps with these losses (nats per token).
+
+    >>> learned([2.0, 0.5, 0.5, 0.5]), learned([2.0, 0.7, 0.5, 0.6, 0.5]), learned([0.1])
+    (False, True, False)
+    """
+    return len(losses) >= _FEW_STEPS and sum(losses[-_FEW_STEPS:]) <= _FEW_STEPS * LEARNED
 
 
 def imitate(sequences: Sequence[TokenSequence], rate: float) -> Batch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from app.node.link import Link
@@ -19,13 +19,18 @@ class Stepped:
     refusal: str | None = None
 
 
-async def take(link: Link, batches: Sequence[Batch]) -> Stepped:
-    """Takes the steps one after the other. One that the engine refuses (a loss that is not finite) leaves the
-    adapter as it was before that step, and the rest of the round's are not tried. Raises TrainerDied."""
+async def take(
+    link: Link, batches: Sequence[Batch], enough: Callable[[Sequence[float]], bool] = lambda losses: False
+) -> Stepped:
+    """Takes the steps one after the other, until the losses so far are `enough`. One that the engine refuses (a
+    loss that is not finite) leaves the adapter as it was before that step, and the rest of the round's are not
+    tried. Raises TrainerDied."""
     done: list[StepStats] = []
     try:
         for batch in batches:
             done.append(await link.step(batch))
+            if enough([one.loss for one in done]):
+                break
     except EngineError as error:
         what = f"ended after {len(done)} of {len(batches)} steps" if done else "brought no step"
         return Stepped(together(done), len(done), f"{what}: {error}")
