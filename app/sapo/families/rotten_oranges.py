@@ -20,9 +20,12 @@ def _fresh(matrix: list[list[int]]) -> list[int]:
 
 
 def _sound(entry: Entry) -> bool:
-    """Whether one is fresh, and the answer is true."""
+    """Whether one is fresh and one rotten, and the answer is true: boxes without rotten ones often repeat."""
     fresh = _fresh(entry["metadata"]["matrix"])
-    return fresh[0] > 0 and entry["metadata"]["solution"] == (-1 if fresh[-1] else len(fresh) - 1)
+    rotten = cells_of(entry["metadata"]["matrix"], [2])
+    return (
+        fresh[0] > 0 and bool(rotten) and entry["metadata"]["solution"] == (-1 if fresh[-1] else len(fresh) - 1)
+    )
 
 
 def _work(entry: Entry) -> str:
@@ -44,9 +47,9 @@ FAMILY = Family(
     sound=_sound,
     work=_work,
     thinned=(
-        {"-1": 0.33, "2": 0.52, "3": 0.37, "4": 0.51},
-        {"-1": 0.6, "3": 0.81, "4": 0.64, "5": 0.81},
-        {"-1": 0.96, "5": 0.93},
+        {"2": 0.48, "3": 0.34, "4": 0.47},
+        {"3": 0.72, "4": 0.58, "5": 0.72},
+        {"4": 0.97, "5": 0.87},
         {"5": 0.92, "6": 0.92},
     ),
 )
