@@ -20,9 +20,12 @@ def _fresh(matrix: list[list[int]]) -> list[int]:
 
 
 def _sound(entry: Entry) -> bool:
-    """Whether one is fresh, and the answer is true."""
+    """Whether one is fresh and one rotten, and the answer is true: boxes without rotten ones often repeat."""
     fresh = _fresh(entry["metadata"]["matrix"])
-    return fresh[0] > 0 and entry["metadata"]["solution"] == (-1 if fresh[-1] else len(fresh) - 1)
+    rotten = cells_of(entry["metadata"]["matrix"], [2])
+    return (
+        fresh[0] > 0 and bool(rotten) and entry["metadata"]["solution"] == (-1 if fresh[-1] else len(fresh) - 1)
+    )
 
 
 def _work(entry: Entry) -> str:
@@ -44,9 +47,9 @@ FAMILY = Family(
     sound=_sound,
     work=_work,
     thinned=(
-        {"-1": 0.37, "2": 0.59, "3": 0.34, "4": 0.54},
-        {"-1": 0.61, "3": 0.78, "4": 0.69, "5": 0.79},
-        {"5": 0.93},
-        {"5": 0.88, "6": 0.9},
+        {"2": 0.48, "3": 0.34, "4": 0.47},
+        {"3": 0.72, "4": 0.58, "5": 0.72},
+        {"4": 0.97, "5": 0.87},
+        {"5": 0.92, "6": 0.92},
     ),
 )

@@ -70,6 +70,6 @@ FAMILY = Family(
         {},
         {},
         {},
-        {"infeasible": 0.68},
+        {"infeasible": 0.59},
     ),
 )

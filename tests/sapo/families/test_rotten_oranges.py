@@ -37,11 +37,11 @@ def test_the_number_counts(text: str, score: float) -> None:
 def test_true_answers_are_questions() -> None:
     assert FAMILY.sound(ROTS) and FAMILY.sound(STAYS)
     assert FAMILY.judge("-1", STAYS) == 1.0 and FAMILY.judge("1", STAYS) == 0.0
-    assert FAMILY.sound(entry([[1]], -1))
 
 
-def test_a_box_without_fresh_ones_and_false_answers_are_no_questions() -> None:
+def test_a_box_without_fresh_or_rotten_ones_and_false_answers_are_no_questions() -> None:
     assert not FAMILY.sound(entry([[2, 0], [0, 2]], 0))
+    assert not FAMILY.sound(entry([[1]], -1))
     assert not FAMILY.sound(entry([[2, 1, 1]], 3))
     assert not FAMILY.sound(entry([[2, 1, 1]], -1))
     assert not FAMILY.sound(entry([[2, 0, 1]], 2))
