@@ -15,6 +15,8 @@ SUMMARY = "open the window"
 
 _SECRET = "token="
 """In an invite that lets in whoever reads it."""
+_LONGEST = 4096
+"""Characters of a link. A longer one is no invite, and a pipe would not hold it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,9 +61,13 @@ def main(args: argparse.Namespace) -> int:
     if args.join == PIPED or args.link == PIPED:
         secret = piped()
         args.join, args.link = args.join and secret, args.link and secret
-    elif sys.platform == "linux" and _SECRET in (args.join or args.link):
+    elif sys.platform == "linux" and _hides(args.join or args.link):
         _out_of_sight(args)
     return run(home(args.home), args.theme, args.background, args.join, args.link)
+
+
+def _hides(link: str) -> bool:
+    return len(link) <= _LONGEST and _SECRET in link
 
 
 def _out_of_sight(args: argparse.Namespace) -> None:

@@ -37,8 +37,8 @@ _FIRST_S = PATIENCE_S
 """So much longer for the first questions of every family: without them nothing can be told apart."""
 LESSON_S = 120.0
 """So much longer for what the first lesson is made of, where there is not enough by then."""
-_MORE = 2
-"""Questions of each family between two looks at what has been gathered for the lesson."""
+_MORE, _MOST = 2, 96
+"""Questions of each family between two looks at what has been gathered for the lesson, and in all."""
 ASKED_FIRST = 8
 """Questions that tell whether a model answers as it is told."""
 AT_ONCE = 16
@@ -141,7 +141,10 @@ class _Asking:
         """Asks on in the families that were placed, until there is enough for a lesson or time runs out."""
         self.until = time.monotonic() + LESSON_S
         first = placement.STAGES[-1][1]
-        while time.monotonic() < self.until and (short := placement.short_of(self.right, tuple(tried))):
+        while first < _MOST and time.monotonic() < self.until:
+            short = placement.short_of(self.right, tuple(tried))
+            if not short:
+                break
             await self.stage(way, {family: tried[family] for family in short}, Stage(short, first, _MORE))
             first += _MORE
 

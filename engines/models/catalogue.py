@@ -105,7 +105,7 @@ def find(id: str) -> Entry | None:
 def nearest(name: str) -> Entry:
     """The entry whose name is most like what was typed.
 
-    >>> nearest("smolm2-360").id, nearest("qwen-0.5b").id
+    >>> nearest("smolm2-360").id, nearest("qwen2.5-05b").id
     ('HuggingFaceTB/SmolLM2-360M-Instruct', 'Qwen/Qwen2.5-0.5B-Instruct')
     """
 

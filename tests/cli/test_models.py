@@ -205,7 +205,7 @@ def test_name_back_and_start_over_with_rounds_that_were_really_played(tmp_path: 
         cwd=ROOT,
         timeout=300,
     )
-    assert again.returncode == 0 and "going on after round 2" in again.stderr, again.stderr
+    assert again.returncode == 0 and "continuing after round 2" in again.stderr, again.stderr
     assert order("start-over", "starter", "--yes").returncode == 0
     assert training() is None
     (kept,) = listed(tmp_path)["models"][0]["versions"]

@@ -300,7 +300,7 @@ def test_a_person_solves_puzzles_on_a_terminal(tmp_path: Path) -> None:
     terminal.type(b"\n")
     assert "skipped" in terminal.wait_for("› ")
     terminal.type(b"/quit\n")
-    assert "This time 1 of 2 right" in terminal.wait_for("in a row.")
+    assert "You solved 1 of 2" in terminal.wait_for("in a row.")
     assert terminal.wait() == 0
     kept = json.loads((tmp_path / "puzzles.json").read_text())
     assert kept["families"] == {"gcd": {"0": {"right": 1, "answered": 2}}} and kept["best"] == 1

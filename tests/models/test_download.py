@@ -425,5 +425,5 @@ def test_stopped_on_purpose(hub: StandIn, tmp_path: Path) -> None:
     child.terminate()
     _, error = child.communicate(timeout=60)
     if sys.platform != "win32":
-        assert child.returncode == 1 and b"goes on where it was" in error
+        assert child.returncode == 1 and b"continues where it was" in error
     assert Shelf(tmp_path).unfinished()[0].have > 20_000

@@ -216,6 +216,11 @@ def test_a_killed_or_stopped_child_is_replaced_and_no_point_is_lost() -> None:
 
 
 @POSIX
+def told(made: Asked | QuestionError) -> Asked | tuple[type, str]:
+    """What can be compared: refusals are only equal to themselves."""
+    return (type(made), str(made)) if isinstance(made, QuestionError) else made
+
+
 def test_no_question_is_lost_with_a_child() -> None:
     places = [anywhere(level=2, seed=seed * 10**7) for seed in range(6000)]
     with Sandbox(judge_seconds=20.0) as sandbox, ThreadPoolExecutor(2) as threads:
@@ -227,7 +232,8 @@ def test_no_question_is_lost_with_a_child() -> None:
             scores = threads.submit(sandbox.score, QUESTION.coordinates, [RIGHT, WRONG] * 50)
             time.sleep(0.1)
             os.kill(first, how)
-            assert made.result() == make(places) and scores.result() == [1.0, 0.0] * 50
+            assert list(map(told, made.result())) == list(map(told, make(places)))
+            assert scores.result() == [1.0, 0.0] * 50
             assert sandbox.pid != first
 
 

@@ -264,7 +264,11 @@ def test_honest_answers_to_other_questions_are_no_copies(intake: Intake, family:
             continue
         texts.add(asked.text)
         body = honest(number, family, asked.coordinates.level)
-        body["completions"] = [f"{LONG * (number % 2)}#{asked.entry['answer']}", "#zzz", "#not this"]
+        body["completions"] = [
+            f"{LONG * (number % 2)}#{FAMILIES[family].solution(asked.entry)}",
+            "#zzz",
+            "#not this",
+        ]
         verdicts.append(intake.check(signed(body, Identity(bytes([100 + number]) * 32)), NOW_MS))
     assert len(verdicts) > 8 and all(isinstance(one, Checked) for one in verdicts)
 

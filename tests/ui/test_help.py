@@ -72,6 +72,8 @@ def test_the_readme_is_short_and_names_every_page() -> None:
 
 
 def test_f1_opens_it(qtbot: QtBot, window: Window) -> None:
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
     qtbot.keyClick(window, Qt.Key.Key_F1)
     assert window.page == "help"
     qtbot.keyClick(window, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)

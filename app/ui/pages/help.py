@@ -138,7 +138,7 @@ class Help(Page):
         nothing = Empty(theme, "search", tr("Nothing found"), tr("Try another word."))
         self._stack = stack(boxed(row(self._list, self._reader, gap=14, fill=1)), nothing)
         self.add(column(self._find, self._stack, gap=14, fill=1), 1)
-        theme.changed.connect(lambda: self._show(self._list.currentItem()))
+        theme.changed.connect(self._again)
         self.show_view(View())
 
     def show_view(self, view: View) -> None:
@@ -182,6 +182,9 @@ class Help(Page):
 
     def _key(self) -> str:
         return _topic(self._list.currentItem()).key if self._list.currentItem() is not None else ""
+
+    def _again(self) -> None:
+        self._show(self._list.currentItem())
 
     def _show(self, item: QListWidgetItem | None) -> None:
         if item is not None:
