@@ -259,6 +259,19 @@ def _leave() -> None:
     raise _Busy
 
 
+def _source(requirements: Path, work: Path) -> list[str]:
+    """What is built: the one package that comes as source, of the hash in the lock, where there is one."""
+    lock = stamp.lock_of(str(requirements))
+    text = Path(lock or requirements).read_text(encoding="utf-8")
+    pin = re.search(r"(?m)^llama.*(\n[ \t].*)*", text)
+    assert pin is not None
+    if not lock:
+        return [pin[0]]
+    only = work / "source.txt"
+    only.write_text(pin[0] + "\n", encoding="utf-8")
+    return ["--require-hashes", "-r", str(only)]
+
+
 def main(root: str) -> int:
     """The process in the background. Returns 1 after a failure, which it has remembered."""
     if hasattr(os, "nice"):
@@ -276,16 +289,3 @@ def main(root: str) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1]))
-
-
-def _source(requirements: Path, work: Path) -> list[str]:
-    """What is built: the one package that comes as source, of the hash in the lock, where there is one."""
-    lock = stamp.lock_of(str(requirements))
-    text = Path(lock or requirements).read_text(encoding="utf-8")
-    pin = re.search(r"(?m)^llama.*(\n[ \t].*)*", text)
-    assert pin is not None
-    if not lock:
-        return [pin[0]]
-    only = work / "source.txt"
-    only.write_text(pin[0] + "\n", encoding="utf-8")
-    return ["--require-hashes", "-r", str(only)]

@@ -303,7 +303,7 @@ def test_a_person_solves_puzzles_on_a_terminal(tmp_path: Path) -> None:
     assert "You solved 1 of 2" in terminal.wait_for("in a row.")
     assert terminal.wait() == 0
     kept = json.loads((tmp_path / "puzzles.json").read_text())
-    assert kept["families"] == {"gcd": {"0": {"right": 1, "answered": 2}}} and kept["best"] == 1
+    assert kept["families"] == {"gcd": {"1": {"right": 1, "answered": 2}}} and kept["best"] == 1
 
 
 @pytest.mark.parametrize(
