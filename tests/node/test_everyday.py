@@ -65,7 +65,7 @@ def test_the_closing_line_says_how_it_speaks() -> None:
 
     assert "speaks" not in said(probe(0), probe(9)), "a model that does not talk"
     assert "speaks" not in said(probe(0, everyday=8.0))
-    assert "as well as before: everyday replies surprise it 4 % more" in said(
+    assert "as well as before. Everyday replies surprise it 4 % more" in said(
         probe(9, everyday=8.32, everyday_before=8.0)
     )
     assert "a little worse than before" in said(probe(9, everyday=9.0, everyday_before=8.0))

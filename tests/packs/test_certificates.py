@@ -110,14 +110,14 @@ def test_a_certificate_that_does_not_hold_is_explained(
         source.load(f"{address}/cpu.json", KEYS, QUICK)
     expected = {"clock": "set the clock", "nobody": "Install the package ca-certificates"}
     said = str(caught.value)
-    assert expected.get(fault, "is not accepted") in said and said.endswith(".") and "\n" not in said
+    assert expected.get(fault, "isn't trusted") in said and said.endswith(".") and "\n" not in said
 
 
 def test_a_clock_that_is_behind_is_named() -> None:
     """OpenSSL's own number for a certificate of tomorrow."""
     error = ssl.SSLCertVerificationError("certificate is not yet valid")
     error.verify_code = 9
-    assert "is not valid yet by this computer's clock: set the clock" in authorities.problem(
+    assert "is not valid yet, by this computer's clock: set the clock" in authorities.problem(
         error, "example.org"
     )
 

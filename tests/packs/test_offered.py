@@ -56,9 +56,9 @@ def test_the_folder_that_was_chosen_may_be_the_one_above(files: dict[str, bytes]
 def test_an_engine_that_vanished_or_broke_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packs = tmp_path / "packs"
     monkeypatch.setenv("SHOAL_PACKS", str(packs))
-    assert place.missing() == "" and "not installed" in soundness.fault(packs)
+    assert place.missing() == "" and "isn't installed" in soundness.fault(packs)
     monkeypatch.setattr(place, "installed", lambda: True)
-    assert "not installed" in place.missing() and not packs.exists()
+    assert "isn't installed" in place.missing() and not packs.exists()
     files = dict([wheel("shoal_small")])
     Installer(packs, lambda _: None, KEYS).install(signed(files), write_out(files, tmp_path / "stick"))
     assert place.missing() == soundness.fault(packs) == ""
@@ -66,4 +66,4 @@ def test_an_engine_that_vanished_or_broke_is_told(tmp_path: Path, monkeypatch: p
     module.write_text("raise OSError('half of it is gone')")
     assert "half of it is gone" in soundness.fault(packs) and place.missing() == ""
     shutil.rmtree(packs / "cpu-1.0")
-    assert "not installed" in soundness.fault(packs)
+    assert "isn't installed" in soundness.fault(packs)

@@ -74,7 +74,7 @@ def test_invited_nodes_come_in_and_others_learn_why_not() -> None:
     assert is_restricted(answer(at, ANN), "invited nodes")
     assert is_restricted(answer(at, ANN, "k1." + "0" * 64), "this is none")
     assert is_restricted(answer(at, ANN, mint(OPERATOR, "example-swarm", NOW)), "has ended")
-    assert is_restricted(answer(at, ANN, mint(ANN, "example-swarm", NOW + 60)), "not signed")
+    assert is_restricted(answer(at, ANN, mint(ANN, "example-swarm", NOW + 60)), "wasn't signed")
 
 
 def test_a_list_of_keys_is_read_anew_when_it_changes(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -101,7 +101,7 @@ def test_what_goes_is_told_with_sizes_and_then_goes(person: Path, host: Host) ->
         "packs (",
         "Files Shoal can make again: ",
         "access token for models in the system's keyring (entry Shoal)",
-        f"to be rid of it: delete the folder {ROOT}",
+        f"to delete it: delete the folder {ROOT}",
     ):
         assert words in told.stdout, words
     plan = leaving.plan(person / ".local" / "share" / "shoal")
