@@ -97,6 +97,6 @@ def test_the_next_round_goes_on_and_the_past_stays(home: Path, small: Path, monk
     check_past(home, same_ladder=False)
     with closing(sqlite3.connect(next(home.glob("models/*/history.sqlite")))) as db:
         assert db.execute("SELECT count(*) FROM rounds").fetchone() == (7,)
-        kept = [share for (share,) in db.execute("SELECT pass_at_1 FROM probes ORDER BY rowid LIMIT 4")]
-        assert kept == PROBED, "the curve of before is kept"
+        records = [json.loads(record) for (record,) in db.execute("SELECT record FROM probes ORDER BY rowid")]
+        assert [one["pass_at_1"] for one in records[:4]] == PROBED, "the curve of before is kept"
     assert history.read(history.newest(home)).rounds[-1].round == 7
