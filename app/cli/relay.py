@@ -15,7 +15,7 @@ from app.cli import _joining, _operator
 
 SUMMARY = "run a relay, where Shoals leave their answers and pick up others'"
 HOST, PORT = "127.0.0.1", 8777
-MEMORY = "memory"
+MEMORY, NATS = "memory", "nats"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,8 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--backplane",
         type=_servers,
         default=MEMORY,
-        metavar="memory|nats://..",
-        help="what carries the groups: memory (default), or nats://HOST[:PORT][,..] for several relays",
+        metavar="memory|nats|nats://..",
+        help="what carries the groups: memory (default), nats://HOST[:PORT][,..] for several relays, or nats "
+        "for a nats-server of the relay's own under --state",
     )
     parser.add_argument(
         "--state",
@@ -62,6 +63,12 @@ def main(args: argparse.Namespace) -> int:
     from app.relay.journal import Journal
     from app.relay.serving import serve
 
+    if args.backplane == NATS and args.state is None:
+        print(
+            "shoal relay: A nats-server of its own keeps its files under --state DIR: name one.",
+            file=sys.stderr,
+        )
+        return 2
     try:
         joining = _joining.chosen(args)
         rules = _operator.rules(args, None if joining.public is None else joining.public.url)
@@ -79,7 +86,11 @@ def main(args: argparse.Namespace) -> int:
 
     def open_desk() -> Desk:
         backplane: Backplane | None = None
-        if args.backplane:
+        if args.backplane == NATS:
+            from app.relay.jetstream import own
+
+            backplane = own(args.state / NATS, joining.swarm)
+        elif args.backplane:
             from app.relay.jetstream import JetStream
 
             backplane = JetStream(args.backplane, joining.swarm)
@@ -122,15 +133,18 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def _servers(text: str) -> tuple[str, ...]:
+def _servers(text: str) -> tuple[str, ...] | str:
+    """The servers of NATS, none for memory, or NATS where the relay brings its own."""
     if text == MEMORY:
         return ()
+    if text == NATS:
+        return NATS
     from app.relay.jetstream import servers
 
     try:
         return servers(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{error}, or {MEMORY}") from None
+        raise argparse.ArgumentTypeError(f"{error}, or {NATS}, or {MEMORY}") from None
 
 
 def _swarm(text: str) -> str:
