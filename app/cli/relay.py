@@ -8,13 +8,20 @@ import json
 import re
 import secrets
 import sys
+import time
 from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
 
 from app.arguments import whole
 from app.cli import _joining, _operator
 
+if TYPE_CHECKING:
+    from app.relay.archive import Archive
+
 SUMMARY = "run a relay, where Shoals leave their answers and pick up others'"
 HOST, PORT = "127.0.0.1", 8777
+ARCHIVE_MB = 256
 MEMORY, NATS = "memory", "nats"
 
 
@@ -41,6 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="DIR",
         help="keep groups, bans and the relay's key in this folder (groups and bans are not with nats://)",
+    )
+    parser.add_argument(
+        "--archive",
+        type=whole(0, 1_000_000, "an archive has 0 to 1,000,000 MB"),
+        default=ARCHIVE_MB,
+        metavar="MB",
+        help=f"most disk for a day of groups in --state, 0 for none (default {ARCHIVE_MB})",
     )
     parser.add_argument("--swarm", type=_swarm, help="id of the swarm (default shoal)")
     parser.add_argument(
@@ -103,6 +117,7 @@ def main(args: argparse.Namespace) -> int:
             pow_bits=joining.pow_bits,
             access=joining.access,
             backplane=backplane,
+            archive=_archive(args, joining.swarm),
         )
 
     def opened(url: str, desk: Desk) -> None:
@@ -131,6 +146,15 @@ def main(args: argparse.Namespace) -> int:
         return 1
     print("The relay is closed.", file=sys.stderr)
     return 0
+
+
+def _archive(args: argparse.Namespace, swarm: str) -> Archive | None:
+    """Raises BackplaneError."""
+    if args.state is None or not args.archive:
+        return None
+    from app.relay.archive import Archive
+
+    return Archive(args.state, swarm, args.archive << 20, time.time, Random())
 
 
 def _servers(text: str) -> tuple[str, ...] | str:

@@ -208,6 +208,21 @@ class JetStream:
             raise Unavailable("The relay's store does not answer.") from error
         self._on_value(key, value)
 
+    async def erase(self, key: bytes) -> None:
+        """Looks through the subjects where the key's groups are, and has JetStream write over them."""
+        place, subject = 1, f"{self._groups_subject}.*.{key[0] % SHARDS}"
+        try:
+            while True:
+                message = await self._js.get_msg(self._stream, seq=place, subject=subject, next=True)
+                assert message.seq is not None
+                place = message.seq + 1
+                if message.data and _records.decode(message.data).key == key:
+                    await self._js.delete_msg(self._stream, message.seq)
+        except NotFoundError:
+            return
+        except (nats.errors.Error, OSError) as error:
+            raise Unavailable("The relay's store does not answer.") from error
+
     async def close(self) -> None:
         if self._pruning is not None:
             self._pruning.cancel()
