@@ -100,6 +100,7 @@ class Archive:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(self._path, isolation_level=None, timeout=1.0, check_same_thread=False)
+            self._db.execute("PRAGMA page_size=1024")  # a long row fills whole pages
             alone(self._db)
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.execute("PRAGMA secure_delete=ON")
@@ -128,13 +129,13 @@ class Archive:
         network has several while others have one."""
         return await self._do(self._recall, wanted, k, but, weight) or []
 
-    async def forget(self, *, key: bytes | None = None, before_ms: int | None = None, id: bytes | None = None,
+    async def forget(self, *, key: bytes | None = None, until_ms: int | None = None, id: bytes | None = None,
                      address: str | None = None) -> int:  # fmt: skip
-        """Lets go of one group, or of all of a key or an address, here until now or `before_ms`. How many went:
+        """Lets go of one group, or of all. How many went:
         what was written over them is on the disk when this returns."""
         for column, value in (("key", key), ("id", id), ("address", address)):
             if value is not None:
-                return await self._do(self._forget, column, value, before_ms) or 0
+                return await self._do(self._forget, column, value, until_ms) or 0
         return 0
 
     async def close(self) -> None:
@@ -281,10 +282,10 @@ class Archive:
                 return value
         return None
 
-    def _forget(self, column: str, value: bytes | str, before_ms: int | None) -> int:
-        latest = 2**62 if before_ms is None else before_ms
+    def _forget(self, column: str, value: bytes | str, until_ms: int | None) -> int:
+        latest = 2**62 if until_ms is None else until_ms
         gone: int = self._db.execute(
-            f"DELETE FROM groups WHERE {column} = ? AND arrived_ms <= ?", (value, latest)
+            f"DELETE FROM groups WHERE {column} = ? AND arrived_ms < ?", (value, latest)
         ).rowcount
         if gone:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -117,7 +117,7 @@ class Desk:
         twice."""
         self._dropped: OrderedDict[bytes, None] = OrderedDict()
         self._erased: OrderedDict[bytes, int] = OrderedDict()
-        """Keys whose groups of until then (Unix milliseconds) were erased."""
+        """Keys whose groups from before then (Unix milliseconds) were erased."""
         self.archive = archive
         self.caps = CAPABILITIES + ((ARCHIVE,) if archive is not None else ())
         self.backplane: Backplane = backplane or Memory()
@@ -238,7 +238,7 @@ class Desk:
         """A group has come from the backplane: from a client of this relay or another, or from before."""
         if self.sequences.look(record.key, record.key_seq) == "used" and not self.window.knows(record.id):
             return "duplicate"  # another group bears the number
-        if self._erased and record.arrived_ms <= self._erased.get(record.key, -1):
+        if self._erased and record.arrived_ms < self._erased.get(record.key, 0):
             return "duplicate"
         age_s = max(0.0, self._wall() - record.arrived_ms / 1000)
         added = self.window.add(
@@ -280,10 +280,10 @@ class Desk:
         """Let go of all that a key has signed until now, in window, archive and store, on every relay of this
         backplane; how many groups that were here. What it may not do stays: its numbers, standing and bans.
         Raises Unavailable."""
-        author, now_ms = self.window.authors.get(key), self.now_ms()
+        author, until_ms = self.window.authors.get(key), self.now_ms() + 1
         there = author.line.groups if author is not None else 0
-        kept = 0 if self.archive is None else await self.archive.forget(key=key, before_ms=now_ms)
-        value = now_ms.to_bytes(8, "big")
+        kept = 0 if self.archive is None else await self.archive.forget(key=key, until_ms=until_ms)
+        value = until_ms.to_bytes(8, "big")
         await self.backplane.kv_put(f"erase.{key.hex()}", value, self._wall() + limits.ARCHIVED_S)
         await self.backplane.erase(key)
         return max(there, kept)
@@ -292,8 +292,8 @@ class Desk:
         self._erased[key] = until_ms
         if len(self._erased) > _ERASED:
             self._erased.popitem(last=False)
-        self.window.drop_key(key, self.clock() - self._wall() + until_ms / 1000)
-        self._forget(key=key, before_ms=until_ms)
+        self.window.drop_key(key, self.clock() - self._wall() + (until_ms - 0.5) / 1000)
+        self._forget(key=key, until_ms=until_ms)
 
     def _forget(self, **what: Any) -> None:
         """In the archive too, which takes a moment."""
