@@ -8,14 +8,21 @@ import json
 import re
 import secrets
 import sys
+import time
 from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
 
 from app.arguments import whole
 from app.cli import _joining, _operator
 
+if TYPE_CHECKING:
+    from app.relay.archive import Archive
+
 SUMMARY = "run a relay, where Shoals leave their answers and pick up others'"
 HOST, PORT = "127.0.0.1", 8777
-MEMORY = "memory"
+ARCHIVE_MB = 256
+MEMORY, NATS = "memory", "nats"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,14 +39,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--backplane",
         type=_servers,
         default=MEMORY,
-        metavar="memory|nats://..",
-        help="what carries the groups: memory (default), or nats://HOST[:PORT][,..] for several relays",
+        metavar="memory|nats|nats://..",
+        help="what carries the groups: memory (default), nats://HOST[:PORT][,..] for several relays, or nats "
+        "for a nats-server of the relay's own under --state",
     )
     parser.add_argument(
         "--state",
         type=Path,
         metavar="DIR",
         help="keep groups, bans and the relay's key in this folder (groups and bans are not with nats://)",
+    )
+    parser.add_argument(
+        "--archive",
+        type=whole(0, 1_000_000, "an archive has 0 to 1,000,000 MB"),
+        default=ARCHIVE_MB,
+        metavar="MB",
+        help=f"most disk for a day of groups in --state, 0 for none (default {ARCHIVE_MB})",
     )
     parser.add_argument("--swarm", type=_swarm, help="id of the swarm (default shoal)")
     parser.add_argument(
@@ -62,6 +77,12 @@ def main(args: argparse.Namespace) -> int:
     from app.relay.journal import Journal
     from app.relay.serving import serve
 
+    if args.backplane == NATS and args.state is None:
+        print(
+            "shoal relay: A nats-server of its own keeps its files under --state DIR: name one.",
+            file=sys.stderr,
+        )
+        return 2
     try:
         joining = _joining.chosen(args)
         rules = _operator.rules(args, None if joining.public is None else joining.public.url)
@@ -79,7 +100,11 @@ def main(args: argparse.Namespace) -> int:
 
     def open_desk() -> Desk:
         backplane: Backplane | None = None
-        if args.backplane:
+        if args.backplane == NATS:
+            from app.relay.jetstream import own
+
+            backplane = own(args.state / NATS, joining.swarm)
+        elif args.backplane:
             from app.relay.jetstream import JetStream
 
             backplane = JetStream(args.backplane, joining.swarm)
@@ -92,6 +117,7 @@ def main(args: argparse.Namespace) -> int:
             pow_bits=joining.pow_bits,
             access=joining.access,
             backplane=backplane,
+            archive=_archive(args, joining.swarm),
         )
 
     def opened(url: str, desk: Desk) -> None:
@@ -122,15 +148,27 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def _servers(text: str) -> tuple[str, ...]:
+def _archive(args: argparse.Namespace, swarm: str) -> Archive | None:
+    """Raises BackplaneError."""
+    if args.state is None or not args.archive:
+        return None
+    from app.relay.archive import Archive
+
+    return Archive(args.state, swarm, args.archive << 20, time.time, Random())
+
+
+def _servers(text: str) -> tuple[str, ...] | str:
+    """The servers of NATS, none for memory, or NATS where the relay brings its own."""
     if text == MEMORY:
         return ()
+    if text == NATS:
+        return NATS
     from app.relay.jetstream import servers
 
     try:
         return servers(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{error}, or {MEMORY}") from None
+        raise argparse.ArgumentTypeError(f"{error}, or {NATS}, or {MEMORY}") from None
 
 
 def _swarm(text: str) -> str:

@@ -16,6 +16,7 @@ from app.launcher.pythons import SetupError
 Parts = tuple[tuple[str, tuple[str, ...]], ...]
 
 _MLX: Parts = (("mlx.txt", ("--only-binary", ":all:")),)
+_NATS: Parts = (("nats.txt", ("--only-binary", ":all:")),)
 
 APPLE_SILICON = sys.platform == "darwin" and os.uname().machine == "arm64"
 
@@ -26,11 +27,12 @@ PURPOSES: dict[str, Parts] = {
         ("gym.txt", ("--no-deps",)),
         *(_MLX if APPLE_SILICON else ()),
     ),
-    "test": (("test.txt", ("--only-binary", ":all:")),),
+    "test": (("test.txt", ("--only-binary", ":all:")), *_NATS),
     # What follows Shoal can do without; see app.launcher.optional.
     "llamacpp": (("llamacpp.txt", ("--only-binary", ":all:", "--no-deps")),),
     "mlx": _MLX,
     "bench": (("bench.txt", ("--only-binary", ":all:")),),
+    "nats": _NATS,
 }
 """What is installed for what, in this order: the requirement file and the options pip gets with it."""
 

@@ -7,7 +7,7 @@ import sys
 
 from app.launcher import pythons, stamp
 
-SETUP_HELP = """usage: shoal setup [--engine NAME | --bench]
+SETUP_HELP = """usage: shoal setup [--engine NAME | --bench | --nats]
 
 Makes the folder .venv beside this program and installs what Shoal needs into it. Every other command does this
 by itself when it has to. Run it again to check and repair the installation.
@@ -15,7 +15,10 @@ by itself when it has to. Run it again to check and repair the installation.
   --engine llamacpp   also build llama.cpp, which some minutes of the first start do in the background; needs a
                       C++ compiler
   --engine mlx        also install MLX, which Macs with Apple Silicon get anyway; elsewhere it is for tests
-  --bench             also install TRL, which ./shoal bench learner and round measure against"""
+  --bench             also install TRL, which ./shoal bench learner and round measure against
+  --nats              also install a nats-server, which ./shoal relay --backplane nats runs"""
+
+NEEDS = {"bench": "the benchmarks need", "nats": "a relay on NATS needs"}
 
 BUILDS = ("run", "window")
 """Commands whose first start begins to build llama.cpp in the background; `./shoal` alone is one of them."""
@@ -86,7 +89,7 @@ def _provide(root: str, name: str, firmly: bool) -> None:
     from app.launcher import optional
     from app.launcher.progress import say
 
-    what = "the benchmarks need" if name == "bench" else f"the engine {name} needs"
+    what = NEEDS.get(name, f"the engine {name} needs")
     say(f"Installing what {what}{' (some minutes)' * (name == 'llamacpp')}.")
     try:
         optional.provide(Path(root), name, lambda: say("Another Shoal is at it; waiting until that is done."))
@@ -101,17 +104,18 @@ def _setup(root: str, arguments: list[str]) -> int:
         print(SETUP_HELP)
         return 0
     engine = arguments[1] if len(arguments) == 2 and arguments[0] == "--engine" else ""
-    extra = "bench" if arguments == ["--bench"] else engine
-    if arguments not in ([], ["--bench"]) and engine not in ("auto", "torch", "llamacpp", "mlx"):
+    alone = {f"--{name}": name for name in NEEDS}
+    extra = alone.get(arguments[0], engine) if len(arguments) == 1 else engine
+    if arguments and extra not in NEEDS and engine not in ("auto", "torch", "llamacpp", "mlx"):
         given = " ".join(arguments)
         print(
-            f"shoal setup: It takes nothing, --bench, or --engine with torch, llamacpp or mlx, not {given}; "
-            "run ./shoal setup alone.",
+            "shoal setup: It takes nothing, --bench, --nats, or --engine with torch, llamacpp or mlx, "
+            f"not {given}; run ./shoal setup alone.",
             file=sys.stderr,
         )
         return 2
     _ensure(root, "run", check=True)
-    if extra in ("llamacpp", "mlx", "bench"):
+    if extra in ("llamacpp", "mlx", *NEEDS):
         stamp.remove(root, extra)
         _provide(root, extra, firmly=True)
     elif not engine:

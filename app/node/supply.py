@@ -10,16 +10,20 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import cast
 
+import msgspec
+
 from app.common.retry import wait_s
 from app.learning.choosing import Records
-from app.node.peers import Judged, PeerGroup
+from app.node.peers import Judged, OwnGroup, PeerGroup
 from app.node.snapshot import Peer
 from app.sapo.mixing import Offer
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
 from app.swarm.client import Client, Complaint
 from app.swarm.intake import Intake
+from app.swarm.limits import ARCHIVED_S
 from app.swarm.pool import Checked, Pool
+from app.swarm.protocol import Wanted
 from app.swarm.reasons import Reason
 
 PULL_S, AGAIN_S = 6.0, 2.0
@@ -91,7 +95,9 @@ class Supply:
         self.round_s = SHORTEST_ROUND_S
         self.resting = False
         """Nothing is fetched while no rounds are played."""
-        self.received = self.accepted = 0
+        self._solved: OrderedDict[tuple[str, int], bool] = OrderedDict()
+        """Families and levels, the latest last: whether the latest own group there had a right answer."""
+        self.received = self.accepted = self.recalled = 0
         self.refused: Counter[str] = Counter()
         self.taken = self.taken_last = 0
         self.sources: set[str] = set()
@@ -136,13 +142,22 @@ class Supply:
         batch = await self._client.sample(k, self.families, self._oldest_s()) if k else None
         if batch is None:
             return None
+        archived = None
+        if not batch.eligible:  # nobody else is here
+            archived = await self._client.recall(k, self._levels())
+        if archived is not None:
+            batch = archived
+            self.recalled += len(batch.items)
         if self._intake is None:
             self._intake = self._open_intake(swarm)
-        sifted = await asyncio.to_thread(self._intake.sift, batch.items, self._client.now_ms)
+        oldest = None if archived is None else ARCHIVED_S
+        sifted = await asyncio.to_thread(self._intake.sift, batch.items, self._client.now_ms, oldest)
         self.received += len(batch.items)
         fresh = [one for one in sifted.checked if self._new(one.scored.group.coordinates)]
         self.accepted += len(fresh)
         for checked in fresh:
+            if archived is not None:  # it is as old as it was left; here it is new
+                checked = msgspec.structs.replace(checked, since_ms=self._client.now_ms)
             self._pool.add(checked, self._client.now_ms)
             self._passed.append(True)
             self._meet(checked)
@@ -155,6 +170,15 @@ class Supply:
         for complaint, ids in sifted.reports.items():
             self._client.report(ids, cast(Complaint, complaint))
         return len(batch.items)
+
+    def _levels(self) -> list[Wanted]:
+        """What to ask the archive for: where the own groups failed lately, otherwise where they were at all."""
+        failed = [level for level, solved in self._solved.items() if not solved]
+        return [
+            Wanted(family=family, level=level)
+            for family, level in failed or self._solved
+            if family in self.families
+        ]
 
     def _new(self, question: Coordinates) -> bool:
         """Whether no group to this question was here before. Nodes draw their questions by their keys, so a
@@ -195,7 +219,13 @@ class Supply:
             self._suspects.update(one.id for one in self._out)
         self._out = []
 
-    def settle(self, round_s: float, judged_P: Sequence[Judged] = ()) -> None:
+    def settle(self, round_s: float, judged_P: Sequence[Judged] = (), own_P: Sequence[OwnGroup] = ()) -> None:
+        for own in own_P:
+            where = own.question.coordinates
+            self._solved.pop((where.family, where.level), None)
+            self._solved[where.family, where.level] = any(own.scored.rewards_G)
+        while len(self._solved) > MOST:
+            self._solved.popitem(last=False)
         authors = {id(one.scored): one.peer for one in self._out}
         for judged in judged_P:
             self._records.judge(authors[id(judged.group.scored)], judged.taken, judged.kept_out)
@@ -214,7 +244,7 @@ class Supply:
         returned = [
             Offer(
                 peer=one.peer,
-                age=max(0, int((now_ms - one.created_ms) / round_ms)),
+                age=max(0, int((now_ms - one.counts_ms) / round_ms)),
                 rewards_G=one.scored.rewards_G,
             )
             for one in self._returned

@@ -113,7 +113,7 @@ class Swarming:
         mean = length if self._round_s is None else self._round_s
         self._round_s = (1 - _LATEST) * mean + _LATEST * length
         if self._supply is not None:
-            self._supply.settle(self._round_s, judged_P)
+            self._supply.settle(self._round_s, judged_P, own_P)
         self._refresh()
         self._tell(self._figures())
 

@@ -85,5 +85,8 @@ class Backplane(Protocol):
         """Stores a value, or takes it away; `on_value` hears of it here and on every other relay. Keys are made
         of `A-Za-z0-9._-`. It is let go of after `until` (Unix seconds). Raises Unavailable."""
 
+    async def erase(self, key: bytes) -> None:
+        """Lets go of every group of this key that is stored. Raises Unavailable."""
+
     async def close(self) -> None:
         """Finishes what is under way. Nothing may be called afterwards."""

@@ -16,6 +16,7 @@ import msgspec
 from app.common.rate import Rate
 from app.relay import crowd
 from app.relay.access import Access, Open
+from app.relay.archive import Archive
 from app.relay.backplane import Backplane, Record, Unavailable
 from app.relay.memory import Memory
 from app.relay.origin import LOOPBACK, wider
@@ -30,22 +31,28 @@ from app.relay.window import Limits as WindowLimits
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
 from app.swarm import limits, signin, signing
-from app.swarm.protocol import STATS_SUB, VERSIONS, ZLIB, Info, Stats
+from app.swarm.protocol import ARCHIVE, ERASE, STATS_SUB, VERSIONS, ZLIB, Info, Stats
 
 if TYPE_CHECKING:
     from app.relay.checking import Checker
 
 SOFTWARE = "shoal/0.1"
-CAPABILITIES = (ZLIB, STATS_SUB)
+CAPABILITIES = (ZLIB, STATS_SUB, ERASE)
 CONNECTIONS_OF_A_KEY = 2
 WRITE_EVERY_S = 60.0
 """What was learnt of keys is written down so often, and in the end: a kill costs a minute of it."""
 WRITTEN_AT_ONCE = 64
 _BAN, _STANDING = msgspec.json.Decoder(Ban), msgspec.json.Decoder(Standing)
-_TALK = {"report": Rate(12, 12), "stats": Rate(60, 30)}
+_TALK = {
+    "report": Rate(12, 12),
+    "stats": Rate(60, 30),
+    "recall": Rate(limits.RECALLS_PER_MIN, limits.RECALLS_PER_MIN),
+    "erase": Rate(1, 2),
+}
 _ORDER = Rate(60, 30)
 _KNOWN_KEYS = 50_000
 _DROPPED = 50_000
+_ERASED = 10_000
 
 
 class Desk:
@@ -61,6 +68,7 @@ class Desk:
         pow_bits: int = 0,
         access: Access | None = None,
         backplane: Backplane | None = None,
+        archive: Archive | None = None,
         clock: Clock = time.monotonic,
         wall: Clock = time.time,
         rng: Random | None = None,
@@ -90,6 +98,7 @@ class Desk:
         self.presence = Presence(clock)
         self.crowd = crowd.Crowd(clock)
         self._working: list[asyncio.Task[None]] = []
+        self._forgetting: set[asyncio.Task[int]] = set()
         self.sequences = Sequences()
         self.counts: Counter[str] = Counter()
         """Answers to published groups, by code."""
@@ -107,6 +116,10 @@ class Desk:
         """Groups on their way into the backplane, by id and by key and number: neither may be on its way
         twice."""
         self._dropped: OrderedDict[bytes, None] = OrderedDict()
+        self._erased: OrderedDict[bytes, int] = OrderedDict()
+        """Keys whose groups from before then (Unix milliseconds) were erased."""
+        self.archive = archive
+        self.caps = CAPABILITIES + ((ARCHIVE,) if archive is not None else ())
         self.backplane: Backplane = backplane or Memory()
         self.opened = isinstance(self.backplane, Memory)
         if isinstance(self.backplane, Memory):
@@ -117,6 +130,8 @@ class Desk:
         await self.backplane.start(self._take, self._value, self.crowd.heard)
         self.opened = True
         self._working.append(asyncio.create_task(self._write_regularly(), name="writing standings"))
+        if self.archive is not None:
+            self._working.append(asyncio.create_task(self.archive.run(), name="writing the archive"))
         if self.backplane.shared:
             self._working.append(asyncio.create_task(self._tell(), name="telling who is here"))
 
@@ -127,6 +142,9 @@ class Desk:
         if self.opened:
             await self.write_standings()
         await self.backplane.close()
+        if self.archive is not None:
+            await asyncio.gather(*self._forgetting)
+            await self.archive.close()
 
     async def _write_regularly(self) -> None:
         while True:
@@ -220,6 +238,8 @@ class Desk:
         """A group has come from the backplane: from a client of this relay or another, or from before."""
         if self.sequences.look(record.key, record.key_seq) == "used" and not self.window.knows(record.id):
             return "duplicate"  # another group bears the number
+        if self._erased and record.arrived_ms < self._erased.get(record.key, 0):
+            return "duplicate"
         age_s = max(0.0, self._wall() - record.arrived_ms / 1000)
         added = self.window.add(
             id=record.id,
@@ -236,6 +256,8 @@ class Desk:
             self.tally.hour.note(record.family, age_s)
             if record.id in self._dropped:
                 self.window.drop(record.id)
+            elif self.archive is not None:
+                self.archive.note(record)
         return added
 
     async def ban(self, source: Source, ban: Ban) -> None:
@@ -254,13 +276,41 @@ class Desk:
         self.window.drop(id)
         await self.backplane.kv_put(f"drop.{id.hex()}", b"", self._wall() + self.window.limits.age_s)
 
+    async def erase(self, key: bytes) -> int:
+        """Let go of all that a key has signed until now, in window, archive and store, on every relay of this
+        backplane; how many groups that were here. What it may not do stays: its numbers, standing and bans.
+        Raises Unavailable."""
+        author, until_ms = self.window.authors.get(key), self.now_ms() + 1
+        there = author.line.groups if author is not None else 0
+        kept = 0 if self.archive is None else await self.archive.forget(key=key, until_ms=until_ms)
+        value = until_ms.to_bytes(8, "big")
+        await self.backplane.kv_put(f"erase.{key.hex()}", value, self._wall() + limits.ARCHIVED_S)
+        await self.backplane.erase(key)
+        return max(there, kept)
+
+    def _erase(self, key: bytes, until_ms: int) -> None:
+        self._erased[key] = until_ms
+        if len(self._erased) > _ERASED:
+            self._erased.popitem(last=False)
+        self.window.drop_key(key, self.clock() - self._wall() + (until_ms - 0.5) / 1000)
+        self._forget(key=key, until_ms=until_ms)
+
+    def _forget(self, **what: Any) -> None:
+        """In the archive too, which takes a moment."""
+        if self.archive is not None:
+            task = asyncio.get_running_loop().create_task(self.archive.forget(**what))
+            self._forgetting.add(task)
+            task.add_done_callback(self._forgetting.discard)
+
     def _ban(self, source: Source, ban: Ban) -> None:
         self.standings.bans.put(source, ban)
         self.on_ban(source, ban)
         if isinstance(source, bytes):
             self.window.drop_key(source)
+            self._forget(key=source)
         else:
             self.window.drop_address(self.blind(source))
+            self._forget(address=self.blind(source))
 
     def _value(self, key: str, value: bytes | None) -> None:
         """A value has changed, here or at another relay."""
@@ -272,8 +322,11 @@ class Desk:
             return
         if kind == "standing" and value is not None:
             self.standings.put(bytes.fromhex(name), _STANDING.decode(value))
+        elif kind == "erase" and value is not None:
+            self._erase(bytes.fromhex(name), int.from_bytes(value, "big"))
         elif kind == "drop" and value is not None:
             id = bytes.fromhex(name)
+            self._forget(id=id)
             self._dropped[id] = None
             if len(self._dropped) > _DROPPED:
                 self._dropped.popitem(last=False)
@@ -311,7 +364,7 @@ class Desk:
             time_ms=self.now_ms(),
             access=self.access.mode,
             pow_bits=self.pow_bits,
-            caps=CAPABILITIES,
+            caps=self.caps,
             families=tuple(sorted(FAMILIES)),
             versions=(VERSION,),
             limits=limits.Limits(),

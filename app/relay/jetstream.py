@@ -16,6 +16,7 @@ import struct
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable
+from pathlib import Path
 
 import msgspec
 import nats
@@ -27,6 +28,7 @@ from nats.js.api import DiscardPolicy, PubAck, StorageType, StreamConfig
 from nats.js.errors import APIError, BadRequestError, NotFoundError
 
 from app.relay.backplane import OnGroup, OnPresence, OnValue, Record, Unavailable
+from app.relay.embedded import Embedded
 from app.relay.mirror import Mirror
 from app.relay.window import Added, Limits
 
@@ -39,7 +41,7 @@ SHARDS = 16
 """Subjects of a family, so that a relay may mirror a part of a very large swarm."""
 DUPLICATES_S = 600.0
 """JetStream knows message ids for so long; the mirrored window knows them for an hour."""
-STREAM_BYTES = 1 << 30
+STREAM_BYTES, VALUE_BYTES = 1 << 30, 64 << 20
 MANY = 3
 """Given so many servers, streams are kept on three."""
 PRUNE_EVERY_S = 60.0
@@ -49,6 +51,12 @@ _SALT = "salt"
 
 _records = msgspec.msgpack.Decoder(Record)
 _log = logging.getLogger(__name__)
+
+
+def own(folder: Path, swarm: str) -> JetStream:
+    """On a server that this relay starts in the folder. Raises BackplaneError."""
+    embedded = Embedded(folder, 2 * (STREAM_BYTES + VALUE_BYTES))
+    return JetStream((embedded.url,), swarm, embedded=embedded)
 
 
 def servers(where: str) -> tuple[str, ...]:
@@ -83,8 +91,11 @@ class JetStream:
         swarm: str,
         *,
         limits: Limits = Limits(),  # noqa: B008 (frozen)
+        embedded: Embedded | None = None,
     ) -> None:
+        """`embedded` is a server that starts and ends with this; it is the one that `where` names."""
         self._servers = where
+        self._embedded = embedded
         self._limits = limits
         self._replicas = 3 if len(where) >= MANY else 1
         self._stream = f"SHOAL_{swarm}"
@@ -124,7 +135,9 @@ class JetStream:
         return self._nats.is_connected and self._groups.alive and self._values.alive
 
     async def start(self, on_group: OnGroup, on_value: OnValue, on_presence: OnPresence) -> None:
-        """Waits for NATS as long as it takes."""
+        """Waits for NATS as long as it takes; for a server of its own for seconds. Raises BackplaneError."""
+        if self._embedded is not None:
+            await self._embedded.start()
         self._on_group, self._on_value, self._on_presence = on_group, on_value, on_presence
         await self._nats.connect(
             list(self._servers),
@@ -195,6 +208,21 @@ class JetStream:
             raise Unavailable("The relay's store does not answer.") from error
         self._on_value(key, value)
 
+    async def erase(self, key: bytes) -> None:
+        """Looks through the subjects where the key's groups are, and has JetStream write over them."""
+        place, subject = 1, f"{self._groups_subject}.*.{key[0] % SHARDS}"
+        try:
+            while True:
+                message = await self._js.get_msg(self._stream, seq=place, subject=subject, next=True)
+                assert message.seq is not None
+                place = message.seq + 1
+                if message.data and _records.decode(message.data).key == key:
+                    await self._js.delete_msg(self._stream, message.seq)
+        except NotFoundError:
+            return
+        except (nats.errors.Error, OSError) as error:
+            raise Unavailable("The relay's store does not answer.") from error
+
     async def close(self) -> None:
         if self._pruning is not None:
             self._pruning.cancel()
@@ -202,6 +230,8 @@ class JetStream:
         await self._values.close()
         with contextlib.suppress(nats.errors.Error, OSError):
             await self._nats.close()
+        if self._embedded is not None:
+            await self._embedded.close()
 
     def _group_came(self, place: int, message: Msg) -> None:
         self.stored = max(self.stored, place)
@@ -268,7 +298,7 @@ class JetStream:
                 storage=StorageType.FILE,
                 num_replicas=self._replicas,
                 max_msgs_per_subject=1,
-                max_bytes=64 << 20,
+                max_bytes=VALUE_BYTES,
                 discard=DiscardPolicy.NEW,
                 allow_rollup_hdrs=True,
                 deny_delete=True,

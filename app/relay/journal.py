@@ -64,7 +64,12 @@ class _Held(msgspec.Struct, frozen=True):
     done: asyncio.Future[None]
 
 
-_Change = _Group | _Held
+class _Erasing(msgspec.Struct, frozen=True):
+    author: bytes
+    done: asyncio.Future[None]
+
+
+_Change = _Group | _Held | _Erasing
 
 
 class Journal:
@@ -142,6 +147,11 @@ class Journal:
         self._queue.put(_Held(key, value, until, done))
         await done
 
+    async def erase(self, key: bytes) -> None:
+        done: asyncio.Future[None] = self._loop.create_future()
+        self._queue.put(_Erasing(key, done))
+        await done
+
     async def close(self) -> None:
         self.ready, self._closing = False, True
         if self._thread.is_alive():
@@ -197,7 +207,8 @@ class Journal:
                 if not change.done.done():
                     change.done.set_result(added)
             else:
-                self._on_value(change.key, change.value)
+                if isinstance(change, _Held):
+                    self._on_value(change.key, change.value)
                 if not change.done.done():
                     change.done.set_result(None)
 
@@ -207,6 +218,8 @@ class Journal:
             for change in batch:
                 if isinstance(change, _Group):
                     total += self._store(change.record)
+                elif isinstance(change, _Erasing):
+                    self._db.execute("DELETE FROM groups WHERE key = ?", (change.author,))
                 elif change.value is None:
                     self._db.execute("DELETE FROM held WHERE key = ?", (change.key,))
                 else:
@@ -215,6 +228,8 @@ class Journal:
                     )
             self._db.execute("UPDATE facts SET is_ = ? WHERE what = 'stored'", (total,))
         self._total = total
+        if any(isinstance(change, _Erasing) for change in batch):
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # what was erased is in no file any more
 
     def _store(self, record: Record) -> int:
         """How many groups more are in the journal: one, or none where it was there from a try whose outcome
@@ -264,6 +279,7 @@ class Journal:
 
     def _prepare(self, swarm: str) -> None:
         alone(self._db)
+        self._db.execute("PRAGMA secure_delete=ON")
         with transaction(self._db):
             if not tables(self._db, _SCHEMA, FORMAT):
                 raise BackplaneError(

@@ -39,5 +39,8 @@ class Memory:
     async def kv_put(self, key: str, value: bytes | None, until: float) -> None:
         self._on_value(key, value)
 
+    async def erase(self, key: bytes) -> None:
+        pass
+
     async def close(self) -> None:
         self.ready = False

@@ -125,7 +125,7 @@ class Sampler:
         window, k = self._window, ask.k
         rooms: Sequence[Window | Section] = [window] if sections is None else sections
         everybody, known = [room.peers for room in rooms], [room.known for room in rooms]
-        draft = Draft(ask, families, window, self._memory(ask.key), self._rng)
+        draft = Draft(ask, families, window, self.memory(ask.key), self._rng)
         draft.narrow = sections is not None and 8 * sum([section.groups for section in sections]) < len(window)
         if weight is None or not self._several(known, families):
             self._turns(draft, everybody, weight, PROBATION_WEIGHT).fill(k)
@@ -249,7 +249,8 @@ class Sampler:
         ]
         return len(keys), len({site(group.address) for group in newest})
 
-    def _memory(self, asker: bytes) -> Given:
+    def memory(self, asker: bytes) -> Given:
+        """What this asker was given."""
         given = self._given.get(asker)
         if given is None:
             given = self._given[asker] = Given(self._remembered)

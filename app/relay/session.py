@@ -15,8 +15,9 @@ from typing import Any
 
 import msgspec
 
+from app.relay.archive import Archive, Old
 from app.relay.backplane import Record, Unavailable
-from app.relay.desk import CAPABILITIES, CONNECTIONS_OF_A_KEY, Desk
+from app.relay.desk import CONNECTIONS_OF_A_KEY, Desk
 from app.relay.standing import Verdict
 from app.relay.turns import Ask
 from app.relay.window import Added
@@ -25,16 +26,20 @@ from app.sapo.questions import VERSION
 from app.swarm import limits
 from app.swarm.body import Body, check_age, unseal
 from app.swarm.protocol import (
+    ARCHIVE,
     STATS_SUB,
     VERSIONS,
     ZLIB,
     AskStats,
     Auth,
     Bye,
+    Erase,
+    Erased,
     Err,
     Hello,
     Ok,
     Pub,
+    Recall,
     Report,
     Sample,
     Welcome,
@@ -83,7 +88,7 @@ class Session:
             epoch=desk.epoch,
             time_ms=desk.now_ms(),
             challenge=secrets.token_hex(32),
-            caps=CAPABILITIES,
+            caps=desk.caps,
             limits=limits.Limits(),
             pow_bits=desk.pow_bits,
         )
@@ -117,8 +122,12 @@ class Session:
                 return self._ok_later(message.id, outcome)
             case Sample():
                 return self._sample(message)
+            case Recall():
+                return self._recall(message)
             case Auth():
                 return self._auth(message)
+            case Erase():
+                return self._erase()
             case Report():
                 return self._report(message)
             case AskStats():
@@ -181,7 +190,7 @@ class Session:
         self.closing = False
         self.key = key
         self._hello = None  # it would cost every idle connection a kilobyte
-        self._caps = frozenset(auth.caps) & frozenset(CAPABILITIES)
+        self._caps = frozenset(auth.caps) & frozenset(desk.caps)
         self.greeted = True
         desk.tally.sign_ins["welcome"] += 1
         desk.presence.arrive(self.name, key)
@@ -281,16 +290,9 @@ class Session:
         desk, key = self._desk, self.key
         if key is None:
             return _err(Code.RESTRICTED, "Sign in before sampling.", rid=sample.rid)
-        if desk.standings.verdict(key, self.address) == "blocked":
-            return _err(Code.BLOCKED, "This key or address is banned here.", rid=sample.rid)
-        room = min(sample.max_bytes, int(desk.quotas.left("bytes", key, self.address)))
-        if room < min(sample.max_bytes, limits.FRAME):
-            return _err(Code.RATE_LIMITED, "The bytes of this minute are used up.", rid=sample.rid, wait_s=5.0)
-        wait = desk.quotas.take("sample", key, self.address)
-        if wait > 0:
-            return _err(
-                Code.RATE_LIMITED, "This key or address samples too often.", rid=sample.rid, wait_s=wait
-            )
+        room = self._room("sample", key, sample)
+        if isinstance(room, bytes):
+            return room
         ask = Ask(
             key=key,
             k=sample.k,
@@ -300,26 +302,85 @@ class Session:
             per_key=sample.per_key_cap,
         )
         drawn = desk.sampler.sample(ask, desk.standings.weight)
-        groups, raws = drawn.groups, [group.raw for group in drawn.groups]
-        tally = desk.tally
-        tally.samples += 1
-        tally.items += len(raws)
-        desk.quotas.take("bytes", key, self.address, sum(map(len, raws)))
-        arrived = [group.arrived for group in groups]
-        age = round(max(0.0, desk.clock() - median(arrived)), 3) if arrived else None
+        arrived = [group.arrived for group in drawn.groups]
         figures = _Figures(
             rid=sample.rid,
             window=drawn.window,
             eligible=drawn.eligible,
             sources=drawn.sources,
-            age_p50_s=age,
+            age_p50_s=round(max(0.0, desk.clock() - median(arrived)), 3) if arrived else None,
         )
+        return self._batch(key, figures, [group.raw for group in drawn.groups])
+
+    def _room(self, kind: str, key: bytes, ask: Sample | Recall) -> int | bytes:
+        """The bytes that the answer may have, or why there is none."""
+        desk = self._desk
+        if desk.standings.verdict(key, self.address) == "blocked":
+            return _err(Code.BLOCKED, "This key or address is banned here.", rid=ask.rid)
+        room = min(ask.max_bytes, int(desk.quotas.left("bytes", key, self.address)))
+        if room < min(ask.max_bytes, limits.FRAME):
+            return _err(Code.RATE_LIMITED, "The bytes of this minute are used up.", rid=ask.rid, wait_s=5.0)
+        wait = desk.quotas.take(kind, key, self.address)
+        if wait > 0:
+            return _err(Code.RATE_LIMITED, "This key or address samples too often.", rid=ask.rid, wait_s=wait)
+        return room
+
+    def _batch(self, key: bytes, figures: _Figures, raws: list[bytes]) -> bytes:
+        desk, tally = self._desk, self._desk.tally
+        tally.samples += 1
+        tally.items += len(raws)
+        desk.quotas.take("bytes", key, self.address, sum(map(len, raws)))
         head = _encoded(figures)[:-1] + b',"items":['
         if not raws:
             return head + b"]}"
         raws[0] = head + raws[0]
         raws[-1] += b"]}"
         return b",".join(raws)
+
+    def _recall(self, recall: Recall) -> bytes | Coroutine[Any, Any, bytes]:
+        desk, key = self._desk, self.key
+        if key is None:
+            return _err(Code.RESTRICTED, "Sign in before sampling.", rid=recall.rid)
+        if desk.archive is None or ARCHIVE not in self._caps:
+            return _err(Code.UNSUPPORTED, "An archive was not agreed on.", rid=recall.rid)
+        room = self._room("recall", key, recall)
+        return room if isinstance(room, bytes) else self._recalled(desk.archive, key, recall, room)
+
+    async def _recalled(self, archive: Archive, key: bytes, recall: Recall, room: int) -> bytes:
+        desk, now_ms = self._desk, self._desk.now_ms()
+        taken: list[Old] = []
+        # twice as many, as the asker may have had some
+        found = await archive.recall(recall.tasks, 2 * recall.k, key, desk.standings.weight)
+        given = desk.sampler.memory(key)
+        for one in found:
+            if len(taken) < recall.k and len(one.raw) <= room and not given.has(one.id):
+                given.add(one.id)
+                room -= len(one.raw)
+                taken.append(one)
+        figures = _Figures(
+            rid=recall.rid,
+            window=archive.groups,
+            eligible=len(found),
+            sources=len({one.key for one in found}),
+            age_p50_s=round(max(0, now_ms - median(one.arrived_ms for one in taken)) / 1000, 3)
+            if taken
+            else None,
+        )
+        return self._batch(key, figures, [one.raw for one in taken])
+
+    def _erase(self) -> bytes | Coroutine[Any, Any, bytes]:
+        if self.key is None:
+            return _err(Code.RESTRICTED, "Sign in before erasing.")
+        wait = self._desk.quotas.take("erase", self.key, self.address)
+        if wait > 0:
+            return _err(Code.RATE_LIMITED, "This key or address erases too often.", wait_s=wait)
+        return self._erased(self.key)
+
+    async def _erased(self, key: bytes) -> bytes:
+        try:
+            return to_frame(Erased(groups=await self._desk.erase(key)))
+        except Unavailable as error:
+            return _err(Code.ERROR, str(error), wait_s=error.retry_after_s)
 
     def _report(self, report: Report) -> bytes | None:
         desk, key = self._desk, self.key

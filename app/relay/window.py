@@ -15,6 +15,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from math import inf
 from operator import attrgetter
 from typing import Literal
 
@@ -323,10 +324,12 @@ class Window:
         self._leave(slot)
         return True
 
-    def drop_key(self, key: bytes) -> int:
-        """Take out everything of one publisher, and say how many groups that was."""
+    def drop_key(self, key: bytes, until: float = inf) -> int:
+        """Take out everything of one publisher that arrived until then, and say how many groups that was."""
         author = self.authors.get(key)
-        return sum(self.drop(group.id) for group in list(author.line)) if author is not None else 0
+        if author is None:
+            return 0
+        return sum(self.drop(group.id) for group in list(author.line) if group.arrived <= until)
 
     def drop_address(self, address: str) -> int:
         """Take out everything published from one address, and say how many groups that was."""

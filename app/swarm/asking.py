@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from itertools import count
 
-from app.swarm.limits import OPEN_SAMPLES, SAMPLE, Limits, Quotas, allowance
-from app.swarm.protocol import Batch, Err, Sample
+from app.swarm.limits import OPEN_SAMPLES, RECALLS_PER_MIN, SAMPLE, Limits, Quotas, allowance
+from app.swarm.protocol import Batch, Err, Recall, Sample, Wanted
 from app.swarm.refusals import Code
 
 
@@ -20,6 +20,7 @@ class Samples:
         self._most, self._most_open = 0, 0
         self._quotas = Quotas()
         self._allowance = allowance(self._quotas.sample_per_min, self._quotas.sample_per_min)
+        self._recalls = allowance(RECALLS_PER_MIN, RECALLS_PER_MIN)
         self._until = now
 
     def opened(self, quotas: Quotas, limits: Limits, now: float) -> None:
@@ -37,11 +38,28 @@ class Samples:
         if k < 1 or len(self._open) >= self._most_open or now < self._until or self._allowance.left(now) < 1:
             return None
         self._allowance.take(1, now)
+        rid, answer = self._begin()
+        wanted = None if families is None else tuple(families)
+        return Sample(rid=rid, k=k, families=wanted, max_age_s=max_age_s), answer
+
+    def recall(
+        self, k: int, tasks: Sequence[Wanted], now: float
+    ) -> tuple[Recall, asyncio.Future[Batch | None]] | None:
+        """The same for the archive."""
+        k = min(k, self._most)
+        if k < 1 or not tasks or len(self._open) >= self._most_open or now < self._until:
+            return None
+        if self._recalls.left(now) < 1:
+            return None
+        self._recalls.take(1, now)
+        rid, answer = self._begin()
+        return Recall(rid=rid, k=k, tasks=tuple(tasks[:SAMPLE])), answer
+
+    def _begin(self) -> tuple[int, asyncio.Future[Batch | None]]:
         rid = next(self._rids)
         answer: asyncio.Future[Batch | None] = asyncio.get_running_loop().create_future()
         self._open[rid] = answer
-        wanted = None if families is None else tuple(families)
-        return Sample(rid=rid, k=k, families=wanted, max_age_s=max_age_s), answer
+        return rid, answer
 
     def answered(self, batch: Batch) -> None:
         self._settle(batch.rid, batch)
@@ -67,6 +85,6 @@ class Samples:
             answer.set_result(batch)
         return True
 
-    def forget(self, sample: Sample) -> None:
+    def forget(self, sample: Sample | Recall) -> None:
         """Nobody waits for it any more."""
         self._open.pop(sample.rid, None)

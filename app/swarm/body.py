@@ -193,6 +193,18 @@ def unseal(envelope: Envelope, swarm: str) -> Body:
     return body
 
 
+class _Asked(msgspec.Struct):
+    task: Task
+
+
+_tasks = msgspec.json.Decoder(_Asked)
+
+
+def task_of(envelope: Envelope) -> Task:
+    """What a group that was unsealed before is about. Raises Refused, or MsgspecError for what never was."""
+    return _tasks.decode(_raw(envelope)).task
+
+
 def check_age(created_ms: int, now_ms: int, oldest_s: int = OLDEST_S, ahead_s: int = AHEAD_S) -> None:
     """Raises Refused for a group from too long ago or from the future. Both times in Unix milliseconds."""
     if created_ms < now_ms - oldest_s * 1000:

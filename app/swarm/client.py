@@ -32,25 +32,32 @@ from app.swarm.limits import REPORT_IDS
 from app.swarm.outbox import Outbox
 from app.swarm.private import PrivateError, from_token, is_access_key
 from app.swarm.protocol import (
+    ARCHIVE,
+    ERASE,
     STATS_SUB,
     ZLIB,
     AskStats,
     Batch,
     Bye,
+    Erase,
+    Erased,
     Err,
     FromClient,
     FromRelay,
     Notice,
     Ok,
+    Recall,
     Report,
+    Sample,
     Stats,
+    Wanted,
 )
 from app.swarm.publishing import Publisher
 from app.swarm.refusals import Code
 from app.swarm.status import Link, Status
 
-SAMPLE_S = 15.0
-"""A relay answers a sample at once; longer than this nobody waits for it."""
+SAMPLE_S, ERASE_S = 15.0, 60.0
+"""A relay answers a sample at once; longer than this nobody waits for it. Erasing reads all that is stored."""
 STEADY_S = 10.0
 """A connection that lasted so long was a good one: the next failure counts as the first."""
 _REPORT_EVERY_S = 6.0
@@ -117,6 +124,7 @@ class Client:
         self._joined: Joined | None = None
         self._url: str | None = None
         self._stats: Stats | None = None
+        self._erased: asyncio.Future[int] | None = None
         self._sentence = ""
         self._told: Link | None = None
         self._next_try: float | None = None
@@ -158,7 +166,15 @@ class Client:
         or did refuse: then ask again in a while."""
         if self._joined is None:
             return None
-        asked = self._samples.ask(k, families, max_age_s, time.monotonic())
+        return await self._answer(self._samples.ask(k, families, max_age_s, time.monotonic()))
+
+    async def recall(self, k: int, tasks: Sequence[Wanted]) -> Batch | None:
+        """The same from the last day, on these tasks; None also where the relay has no archive."""
+        if self._joined is None or ARCHIVE not in self._joined.hello.caps:
+            return None
+        return await self._answer(self._samples.recall(k, tasks, time.monotonic()))
+
+    async def _answer(self, asked: tuple[Sample | Recall, asyncio.Future[Batch | None]] | None) -> Batch | None:
         if asked is None:
             return None
         sample, answer = asked
@@ -171,6 +187,22 @@ class Client:
             return None
         finally:
             self._samples.forget(sample)
+
+    async def erase(self) -> int | None:
+        """Have the relay let go of everything that this key has signed; how many groups that were. None when
+        offline, refused or without an answer."""
+        if self._joined is None or ERASE not in self._joined.hello.caps:
+            return None
+        self._erased = asyncio.get_running_loop().create_future()
+        self._asked.append(Erase())
+        self._wake.set()
+        try:
+            async with asyncio.timeout(ERASE_S):
+                return await self._erased
+        except TimeoutError:
+            return None
+        finally:
+            self._erased = None
 
     def report(self, ids: Iterable[str], reason: Complaint) -> None:
         """Tell the relay of bad groups when it can be told. It checks before it acts."""
@@ -299,6 +331,9 @@ class Client:
                 self._sentence = f"The relay says: {safe_line(message.msg, SAID)}"
             case Stats():
                 self._stats = message
+            case Erased():
+                if self._erased is not None and not self._erased.done():
+                    self._erased.set_result(message.groups)
             case Notice():
                 self._sentence = f"The relay says: {safe_line(message.msg, SAID)}"
             case Bye():

@@ -92,16 +92,21 @@ class Intake:
     def accepted(self) -> int:
         return self._accepted
 
-    def sift(self, items: Sequence[bytes | msgspec.Raw | Envelope], now_ms: int) -> Sifted:
-        """Checks every item of a batch, or those before the sandbox was put to rest. Raises SandboxError and
-        nothing else."""
+    def sift(
+        self,
+        items: Sequence[bytes | msgspec.Raw | Envelope],
+        now_ms: int,
+        oldest_s: int | None = None,
+    ) -> Sifted:
+        """Checks every item of a batch, or those before the sandbox was put to rest. `oldest_s` is another age
+        up to which they are taken, as of an archive. Raises SandboxError and nothing else."""
         checked: list[Checked] = []
         refused: Counter[Reason] = Counter()
         reports: dict[str, list[str]] = {}
         for one in items:
             envelope = _envelope(one)
             try:
-                verdict = self.check(envelope, now_ms)
+                verdict = self.check(envelope, now_ms, oldest_s)
             except SandboxResting:
                 break
             if isinstance(verdict, Checked):
@@ -116,19 +121,21 @@ class Intake:
             reports={complaint: tuple(ids) for complaint, ids in reports.items()},
         )
 
-    def check(self, one: bytes | msgspec.Raw | Envelope | Reason, now_ms: int) -> Checked | Reason:
+    def check(
+        self, one: bytes | msgspec.Raw | Envelope | Reason, now_ms: int, oldest_s: int | None = None
+    ) -> Checked | Reason:
         """One group, or why it is not used. `now_ms` is Unix milliseconds by the relay's clock. Raises
         SandboxError."""
         with self._one_at_a_time:
             envelope = _envelope(one)
-            verdict = envelope if isinstance(envelope, Reason) else self._check(envelope, now_ms)
+            verdict = envelope if isinstance(envelope, Reason) else self._check(envelope, now_ms, oldest_s)
             if isinstance(verdict, Reason):
                 self._counts[verdict] += 1
             else:
                 self._accepted += 1
             return verdict
 
-    def _check(self, envelope: Envelope, now_ms: int) -> Checked | Reason:
+    def _check(self, envelope: Envelope, now_ms: int, oldest_s: int | None) -> Checked | Reason:
         if envelope.id in self._ids:
             return Reason.SEEN
         if envelope.pk in self._own:
@@ -144,7 +151,7 @@ class Intake:
         _keep(self._ids, envelope.id, None, REMEMBERED_IDS)
         author = author or _Author()
         _keep(self._authors, envelope.pk, author, REMEMBERED_PEERS)
-        verdict = self._signed(envelope, body, author, now_ms)
+        verdict = self._signed(envelope, body, author, now_ms, oldest_s or self._oldest_s)
         if isinstance(verdict, Checked):
             author.good += 1
         elif verdict.deliberate:
@@ -154,9 +161,11 @@ class Intake:
                 author.until_ms = now_ms + DISTRUST_MS
         return verdict
 
-    def _signed(self, envelope: Envelope, body: Body, author: _Author, now_ms: int) -> Checked | Reason:
+    def _signed(
+        self, envelope: Envelope, body: Body, author: _Author, now_ms: int, oldest_s: int
+    ) -> Checked | Reason:
         try:
-            check_age(body.created_ms, now_ms, self._oldest_s)
+            check_age(body.created_ms, now_ms, oldest_s)
         except Refused as refused:
             return of_flaw(refused.flaw)
         if author.allowance.left(now_ms / 1000) < 1:

@@ -28,6 +28,10 @@ OPEN_SAMPLES = 2
 OPEN_PUBLISHES = 16
 """Messages that a client leaves unacknowledged."""
 REPORT_IDS = 64
+RECALLS_PER_MIN = 4
+"""Times that a key may ask the archive."""
+ARCHIVED_S = 24 * 3600
+"""The oldest that an archive has, in seconds."""
 SAFE_INTEGER = 2**53 - 1
 """Largest integer of the wire: larger ones are not exact in every language."""
 

@@ -21,7 +21,8 @@ SHORTEST_ROUND_S = 30.0
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
     """A peer's group that this node has verified and scored itself. `peer` is the author's key in hex, `text`
-    the question's as this node has made it, `created_ms` the author's word."""
+    the question's as this node has made it, `created_ms` the author's word. `since_ms` is from when its age
+    counts, where that is later: of a group from the archive, its coming here."""
 
     id: str
     peer: str
@@ -29,6 +30,11 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     scored: ScoredGroup
     text: str
     created_ms: int
+    since_ms: int = 0
+
+    @property
+    def counts_ms(self) -> int:
+        return max(self.created_ms, self.since_ms)
 
     @property
     def size(self) -> int:
@@ -97,7 +103,7 @@ class Pool:
         return [
             Offer(
                 peer=one.peer,
-                age=int(max(0, now_ms - one.created_ms) / 1000 / length_s),
+                age=int(max(0, now_ms - one.counts_ms) / 1000 / length_s),
                 rewards_G=one.scored.rewards_G,
             )
             for one in self._groups.values()
@@ -124,7 +130,7 @@ class Pool:
 
     def _age(self, now_ms: int) -> None:
         limit = now_ms - self._oldest_s * 1000
-        for id in [id for id, one in self._groups.items() if one.created_ms < limit]:
+        for id in [id for id, one in self._groups.items() if one.counts_ms < limit]:
             self._remove(id)
             self._aged += 1
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from app.sapo.questions import MAX_INDEX, MAX_SEED
 from app.swarm.body import Envelope, FamilyName, Hex32, Hex64, SwarmId
 from app.swarm.keys import once
 from app.swarm.limits import (
@@ -37,6 +38,7 @@ INFO_PATH = "/v1/info"
 VERSIONS = ("1.1",)
 ZLIB = "zlib"
 STATS_SUB = "stats-sub"
+ARCHIVE, ERASE = "archive", "erase"
 
 RelayId = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9.:_-]{0,127}\Z")]
 Text = Annotated[str, msgspec.Meta(max_length=500)]
@@ -92,6 +94,28 @@ class Sample(_FromClient, frozen=True, kw_only=True, tag="sample"):
     families: Annotated[tuple[FamilyName, ...], msgspec.Meta(min_length=1, max_length=256)] | None = None
     max_age_s: Annotated[int, msgspec.Meta(ge=1, le=24 * 3600)] | None = None
     per_key_cap: Annotated[int, msgspec.Meta(ge=1, le=SAMPLE)] | None = None
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A question, or with no `seed` every question of a family and level."""
+
+    family: FamilyName
+    level: Annotated[int, msgspec.Meta(ge=0, le=63)]
+    seed: Annotated[int, msgspec.Meta(ge=0, le=MAX_SEED)] | None = None
+    index: Annotated[int, msgspec.Meta(ge=0, le=MAX_INDEX)] | None = None
+
+
+class Recall(_FromClient, frozen=True, kw_only=True, tag="recall"):
+    """Asks the archive for up to `k` groups of others on these tasks; answered like a sample."""
+
+    rid: Count
+    k: Annotated[int, msgspec.Meta(ge=1, le=SAMPLE)]
+    max_bytes: Annotated[int, msgspec.Meta(ge=1, le=BATCH)] = BATCH
+    tasks: Annotated[tuple[Wanted, ...], msgspec.Meta(min_length=1, max_length=SAMPLE)]
+
+
+class Erase(_FromClient, frozen=True, kw_only=True, tag="erase"):
+    """Asks the relay to let go of every group that this key has signed."""
 
 
 class Report(_FromClient, frozen=True, kw_only=True, tag="report"):
@@ -175,6 +199,12 @@ class Stats(_FromRelay, frozen=True, kw_only=True, tag="stats"):
     families: FamilyCounts
 
 
+class Erased(_FromRelay, frozen=True, kw_only=True, tag="erased"):
+    """The answer to `erase`: so many groups are gone."""
+
+    groups: Count
+
+
 class Notice(_FromRelay, frozen=True, kw_only=True, tag="notice"):
     msg: Text
 
@@ -211,8 +241,8 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     policies: Annotated[tuple[Text, ...], msgspec.Meta(max_length=16)] = ()
 
 
-FromClient = Auth | Pub | Sample | Report | AskStats
-FromRelay = Hello | Welcome | Err | Ok | Batch | Stats | Notice | Bye
+FromClient = Auth | Pub | Sample | Recall | Report | Erase | AskStats
+FromRelay = Hello | Welcome | Err | Ok | Batch | Stats | Erased | Notice | Bye
 
 
 class _Kind(msgspec.Struct):
@@ -225,8 +255,8 @@ def _table(types: Iterable[type[msgspec.Struct]]) -> dict[str, msgspec.json.Deco
 
 _kinds = msgspec.json.Decoder(_Kind)
 _TAG = re.compile(rb'\{"t":"([a-z]{1,16})"')
-_client = _table((Auth, Pub, Sample, Report, AskStats))
-_relay = _table((Hello, Welcome, Err, Ok, Batch, Stats, Notice, Bye))
+_client = _table((Auth, Pub, Sample, Recall, Report, Erase, AskStats))
+_relay = _table((Hello, Welcome, Err, Ok, Batch, Stats, Erased, Notice, Bye))
 _items = msgspec.json.Decoder(Envelope)
 _infos = msgspec.json.Decoder(Info)
 

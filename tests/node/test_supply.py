@@ -21,7 +21,9 @@ from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Asked, Coordinates
 from app.sapo.recipes import RECIPES, Recipe
 from app.swarm.intake import Sifted
+from app.swarm.limits import ARCHIVED_S
 from app.swarm.pool import Checked
+from app.swarm.protocol import Wanted
 from app.swarm.reasons import Reason
 
 NOW_MS = 1_800_000_000_000
@@ -51,12 +53,24 @@ class Relay:
         self.batches = list(batches)
         self.status = SimpleNamespace(swarm="shoal", connected=connected)
         self.now_ms = NOW_MS
+        self.archive: list[Sequence[Checked]] = []
         self.asked: list[tuple[int, Sequence[str] | None, int | None]] = []
+        self.recalled: list[tuple[int, tuple[tuple[str, int], ...]]] = []
         self.reported: list[tuple[tuple[str, ...], str]] = []
 
     async def sample(self, k: int, families: Sequence[str] | None, max_age_s: int | None) -> Any:
         self.asked.append((k, families, max_age_s))
-        return SimpleNamespace(items=self.batches.pop(0)) if self.batches else None
+        return self._batch(self.batches)
+
+    async def recall(self, k: int, tasks: Sequence[Wanted]) -> Any:
+        self.recalled.append((k, tuple((one.family, one.level) for one in tasks)))
+        return self._batch(self.archive) if tasks else None
+
+    def _batch(self, batches: list[Sequence[Checked]]) -> Any:
+        if not batches:
+            return None
+        items = batches.pop(0)
+        return SimpleNamespace(items=items, eligible=len(items))
 
     def report(self, ids: Any, reason: str) -> None:
         self.reported.append((tuple(ids), reason))
@@ -68,7 +82,8 @@ class Check:
     def __init__(self, refused: dict[str, Reason] | None = None) -> None:
         self.refused = refused or {}
 
-    def sift(self, items: Sequence[Checked], now_ms: int) -> Sifted:
+    def sift(self, items: Sequence[Checked], now_ms: int, oldest_s: int | None = None) -> Sifted:
+        self.oldest_s = oldest_s
         bad = [one for one in items if one.id in self.refused]
         reports: dict[str, tuple[str, ...]] = {}
         for one in bad:
@@ -224,6 +239,32 @@ def test_no_copy_of_own_groups_comes_back(tmp_path: Path) -> None:
     )
     fetch(supply, lambda: supply.received == 2)
     assert take(supply) == ["question 2"]
+
+
+def test_who_is_alone_asks_for_what_was_left_behind_where_it_failed() -> None:
+    """What comes is hours old, and as good as new here; with somebody there the archive is left alone."""
+
+    def own(level: int, rewards_G: tuple[int, ...]) -> OwnGroup:
+        group = checked(level).scored.group
+        where = msgspec.structs.replace(group.coordinates, level=level)
+        scored = ScoredGroup(
+            group=msgspec.structs.replace(group, coordinates=where), scores_G=(0.0, 0.0), rewards_G=rewards_G
+        )
+        return OwnGroup(question=Asked(coordinates=where, text="", held_out=False), scored=scored)
+
+    relay, check = Relay([[], [], [checked(9)]]), Check()
+    relay.archive = [[checked(7, age_s=20_000), checked(8, age_s=80_000)]]
+    supply = made(relay, check)
+    fetch(supply, lambda: len(relay.asked) > 0)
+    assert relay.recalled == [(4, ())], "before the first round nothing is known of where it fails"
+    supply.settle(5.0, (), [own(0, (1, 0)), own(1, (0, 0)), own(2, (0, 0))])
+    supply.settle(5.0, (), [own(2, (0, 1))])
+    fetch(supply, lambda: supply.received == 2)
+    assert relay.recalled[1:] == [(8, (("gcd", 1),))] and check.oldest_s == ARCHIVED_S
+    assert supply.ready == 2 == supply.recalled
+    assert sorted(take(supply)) == ["question 7", "question 8"]
+    fetch(supply, lambda: supply.received == 3)
+    assert len(relay.recalled) == 2 and check.oldest_s is None
 
 
 def test_refused_groups_are_counted_reported_and_made_up_for() -> None:

@@ -19,7 +19,7 @@ import yaml
 from app.cli import relay
 from app.cli.__main__ import Parser
 from tests.relay import debian
-from tests.relay.natsserver import Server, free_ports
+from tests.relay.natsserver import Server, free_ports, program
 from tests.relay.test_kills import Crew, windows_hold
 from tests.swarm.relays import Relay
 
@@ -82,7 +82,7 @@ def test_caddy_reads_its_files(tmp_path: Path, compose: Any) -> None:
 
 
 def test_nats_reads_its_file(tmp_path: Path) -> None:
-    server = debian.program("nats-server", "NATS_SERVER", "usr/sbin/nats-server")
+    server = program()
     done = subprocess.run(
         [server, "-t", "-c", str(HERE / "nats.conf")], capture_output=True, text=True, timeout=60
     )

@@ -22,7 +22,7 @@ from app.swarm.invite import Invite
 from app.swarm.known import KnownRelays
 from app.swarm.limits import Quotas
 from app.swarm.outbox import Outbox
-from app.swarm.protocol import SOCKET_PATH, Bye, Err, Ok, Pub, Report, item
+from app.swarm.protocol import SOCKET_PATH, Bye, Err, Ok, Pub, Report, Wanted, item
 from app.swarm.refusals import Code
 from tests.swarm.relays import (
     ANN,
@@ -62,6 +62,31 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
+
+
+def test_a_node_recalls_a_question_and_its_author_takes_the_answers_back(relay: Relay, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with (
+            running(tmp_path, [relay.url]) as (ann, _),
+            running(tmp_path, [relay.url], BOB) as (bob, _),
+        ):
+            for n in range(3):
+                assert ann.publish(group(n), (1, 0))
+            await until(lambda: ann.status.acknowledged == 3 and bob.status.connected)
+            where = group(1).coordinates
+            question = Wanted(family=where.family, level=where.level, seed=where.seed, index=where.index)
+            found = await bob.recall(8, [question])
+            assert found is not None and found.window == 3
+            (one,) = [unseal(item(raw), "shoal") for raw in found.items]
+            assert one.task.coordinates() == where
+            assert await ann.erase() == 3 and await bob.erase() == 0
+            level = Wanted(family=where.family, level=where.level)
+            left = await bob.recall(8, [level])
+            assert left is not None and not left.items
+            sampled = await bob.sample(8)
+            assert sampled is not None and not sampled.items and not sampled.eligible
+
+    asyncio.run(story())
 
 
 def test_two_nodes_find_each_others_groups(relay: Relay, tmp_path: Path) -> None:

@@ -359,7 +359,9 @@ def test_a_rest_ends_the_sifting_with_what_was_checked_before(intake: Intake, sa
     items = [encoded(signed(honest(number))) for number in (6, 7, 8)]
     check = intake.check
 
-    def once(one: bytes | msgspec.Raw | Envelope | Reason, now_ms: int) -> Checked | Reason:
+    def once(
+        one: bytes | msgspec.Raw | Envelope | Reason, now_ms: int, oldest_s: int | None = None
+    ) -> Checked | Reason:
         verdict = check(one, now_ms)
         sandbox.rest()
         return verdict

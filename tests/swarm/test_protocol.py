@@ -27,6 +27,8 @@ FROM_CLIENT = [
     protocol.Auth(pk=ID, sig=SIG, proto="1.1", caps=("zlib",), client="shoal/0.1", pow="ff", invite="a.b-c_d"),
     protocol.Pub(id=ID, pk=ID, sig=SIG, body="{}", enc="zlib"),
     protocol.Sample(rid=1, k=8, families=("gcd",), max_age_s=60, per_key_cap=1),
+    protocol.Recall(rid=2, k=8, tasks=(protocol.Wanted(family="gcd", level=0, seed=5, index=1),)),
+    protocol.Erase(),
     protocol.Report(ids=(ID,), reason="bad_reward"),
     protocol.AskStats(subscribe=True),
 ]
@@ -37,6 +39,7 @@ FROM_RELAY = [
     protocol.Ok(id=ID, code=Code.ACCEPTED, time_ms=5),
     protocol.Batch(rid=1, items=(msgspec.Raw(b'{"id":1}'),), window=9, eligible=5, sources=3, age_p50_s=1.5),
     protocol.Stats(peers=2, relays=1, rollouts_min=2.5, window=9, families={"gcd": 9}),
+    protocol.Erased(groups=3),
     protocol.Notice(msg="Maintenance at noon"),
     protocol.Bye(reason="restart", reconnect_after_ms=1000),
 ]
