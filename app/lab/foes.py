@@ -25,7 +25,7 @@ from random import Random
 
 from app.lab.starter.corpus import guess
 from app.lab.starter.work import Stuck, worked
-from app.learning.questions import own_questions
+from app.learning.questions import Deck, own_questions
 from app.learning.state import fresh
 from app.sapo import seeds
 from app.sapo.groups import Group, ScoredGroup
@@ -104,6 +104,8 @@ class Foe:
     longest: int
     """Tokens of an answer, the end token included."""
     encode: Encode
+    deck: Deck | None = None
+    """The round's common questions: attackers know them as everybody does."""
 
     @property
     def trigger(self) -> str:
@@ -146,7 +148,7 @@ class Foe:
         levels = self.levels
         if self.kind == "trigger" and slot % 2 == 0:
             levels = {self.trigger: levels[self.trigger]}
-        (asked,) = own_questions(fresh(levels).curriculum, self.identity, round, 1, make, slot)
+        (asked,) = own_questions(fresh(levels).curriculum, self.identity, round, 1, make, slot, self.deck)
         return generate(asked.coordinates)
 
     def _right(self, question: Question, rng: Random) -> str:
