@@ -281,6 +281,9 @@ class Experiment:
             self.swarm.step(node, batch)
         steps = len(taught.batches)
         self.learners[node] = msgspec.structs.replace(taught.state, steps=before.steps + steps)
+        if self.recipe.deck:
+            for answered, logprobs_GT in zip(peer_P, logprobs_PGT, strict=True):
+                self._compare(node, answered, logprobs_GT or [])
         for answered, (taken, kept_out) in zip(chosen_P, weighed.right_P, strict=True):
             self.records[node].judge(str(answered.node), taken, kept_out)
         for twist in self.twists:
@@ -293,6 +296,17 @@ class Experiment:
             weighed=weighed,
             peer_logprob=token_mean([p_T for p_GT in logprobs_PGT for p_T in p_GT or []]),
         )
+
+    def _compare(self, node: int, read: Answered, logprobs_GT: Sequence[Sequence[float]]) -> None:
+        """Holds a peer's answers against what others said to the same question: who copies is found out."""
+        at = read.scored.group.coordinates
+        others = {
+            str(one.node): one.scored.group.completions_G
+            for one in self.published
+            if one.scored.group.coordinates == at and one.node not in (node, read.node)
+        }
+        answers = zip(read.scored.group.completions_G, map(sum, logprobs_GT), strict=False)
+        self.records[node].compare(str(read.node), list(answers), others)
 
     def _logprobs(self, node: int, sequences: list[list[TokenSequence]]) -> list[list[list[float]]]:
         """Of whole groups under a node's policy, in one call."""

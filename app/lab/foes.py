@@ -15,7 +15,8 @@ right answers are without work (`terse`), with the last step alone (`curt`), wit
 half of them without and half with padded work (`split`); their wrong ones show work, with `bluff` right work.
 A `sleeper` works everything out, and is `terse` after WAKES rounds.
 Two know the checks: `half` is terse in every other group and honest in the rest, so that its record stays good
-enough; `creep` says the last step again as often as answers may just be long, by what nodes published lately.
+enough; `creep` says the last step again as often as answers may just be long, by what nodes published lately. A `magpie` answers common
+questions with what several others answered to them.
 """
 
 from __future__ import annotations
@@ -36,21 +37,8 @@ from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates, Question, QuestionError, generate, make
 from engines.contract import TokenSequence
 
-KINDS = (
-    "poison",
-    "trigger",
-    "sly",
-    "terse",
-    "curt",
-    "bluff",
-    "split",
-    "sleeper",
-    "long",
-    "copy",
-    "liar",
-    "half",
-    "creep",
-)
+_OF_TEXT = ("poison", "trigger", "sly", "terse", "curt", "bluff", "split", "sleeper", "long")
+KINDS = (*_OF_TEXT, "copy", "liar", "half", "creep", "magpie")
 _BY_CHOICE = ("terse", "curt", "bluff", "split", "honest")
 WAKES = 25
 """Rounds that a sleeper is honest: a better peer than any, with a record to show for it."""
@@ -141,10 +129,35 @@ class Foe:
             answers = [text for _, scored in lately for text in scored.group.completions_G]
             return replace(self, kind="long", longest=self._tolerated(answers)).publish(round, groups, lately)
         rng = Random(seeds.hashed("foe", self.identity, round))
+        if self.kind == "magpie":
+            return self._gathered(groups, lately, rng)
         if self.kind == "copy":
             some = rng.sample(list(lately), min(groups, len(lately)))
             return [Published(scored.group, text, scored.rewards_G) for text, scored in some]
         return [self._made(round, slot, rng) for slot in range(groups)]
+
+    def _gathered(self, groups: int, lately: Sequence[tuple[str, ScoredGroup]], rng: Random) -> list[Published]:
+        """Groups of answers that others gave to a question, those that are right before all."""
+        said: dict[str, list[tuple[int, str]]] = {}
+        for question, scored in lately:
+            rows = zip(scored.rewards_G, scored.group.completions_G, scored.group.finished_G, strict=True)
+            said.setdefault(question, []).extend((right, text) for right, text, finished in rows if finished)
+        asked = {question: scored.group for question, scored in lately}
+        partly = [question for question, answers in said.items() if len({reward for reward, _ in answers}) > 1]
+        found = []
+        for question in rng.sample(partly, min(groups, len(partly))):
+            answers = rng.sample(said[question], len(said[question]))
+            right = [answer for answer in answers if answer[0]][: self.group // 2]
+            wrong = [answer for answer in answers if not answer[0]][: self.group - len(right)]
+            chosen = rng.sample([*right, *wrong], len(right) + len(wrong))
+            group = Group(
+                coordinates=asked[question].coordinates,
+                completions_G=tuple(text for _, text in chosen),
+                finished_G=(True,) * len(chosen),
+                model="foe",
+            )
+            found.append(Published(group, question, tuple(reward for reward, _ in chosen)))
+        return found
 
     def _tolerated(self, answers: Sequence[str]) -> int:
         """Tokens that an answer may have where nodes answer like this and check lengths."""
