@@ -15,8 +15,8 @@ right answers are without work (`terse`), with the last step alone (`curt`), wit
 half of them without and half with padded work (`split`); their wrong ones show work, with `bluff` right work.
 A `sleeper` works everything out, and is `terse` after WAKES rounds.
 Two know the checks: `half` is terse in every other group and honest in the rest, so that its record stays good
-enough; `creep` says the last step again as often as answers may just be long, by what nodes published lately. A `magpie` answers common
-questions with what several others answered to them.
+enough; `creep` says the last step again as often as answers may just be long, by what nodes published lately.
+A `magpie` answers common questions with what several others answered to them.
 """
 
 from __future__ import annotations
