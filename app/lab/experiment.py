@@ -22,13 +22,14 @@ from app.lab.arms import Arm
 from app.lab.foes import kind_of
 from app.lab.plan import Plan, Probe, Round, identity
 from app.lab.probing import Prober
+from app.lab.rescuing import Rescued, rescued
 from app.lab.statistics import average
 from app.lab.swarm import Swarm
 from app.lab.twist import Twist
 from app.lab.twists import open_twists
 from app.learning.choosing import Offer, Records
 from app.learning.lesson import Own, Read, lesson
-from app.learning.questions import own_questions
+from app.learning.questions import Deck, own_questions, shared_slots
 from app.learning.state import fresh
 from app.sapo import seeds
 from app.sapo.asking import messages, shows_work
@@ -57,6 +58,9 @@ class Experiment:
         self.taken: list[set[Coordinates]] = [
             set() for _ in range(plan.nodes)
         ]  # what each node trained on already
+        self.missed: list[dict[Coordinates, bool]] = [
+            {} for _ in range(plan.nodes)
+        ]  # the deck's questions that each node had, and whether no answer was right
         self.rates: dict[str, float] = {}
         self.reencoded = [0, 0]
         self.twists: list[Twist] = open_twists(self)
@@ -66,20 +70,31 @@ class Experiment:
         yield Round(round=0, probe=self._measure(0))
         for number in range(1, self.plan.rounds + 1):
             record = self._round(number)
+            if self.recipe.mean is not None:
+                self.swarm.follow(self.recipe.mean)
             if number % self.plan.probe_every == 0 or number == self.plan.rounds:
-                record = msgspec.structs.replace(record, probe=self._measure(number))
+                record = msgspec.structs.replace(record, probe=self._measured(number))
             yield record
 
+    def _measured(self, number: int) -> Probe:
+        """What the nodes can do, with the running means of their adapters where the recipe has them."""
+        if self.recipe.mean is None:
+            return self._measure(number)
+        self.swarm.swap_means()
+        probe = self._measure(number)
+        self.swarm.swap_means()
+        return probe
+
     def _measure(self, number: int) -> Probe:
-        probe = self.prober.once(self._seeds(number, "probe"))
+        probe = self.prober.once(self.seeds(number, "probe"))
         if number in (0, self.plan.rounds):
             alike = number == 0 and not (self.plan.models or self.plan.starters)
-            eight_N = self.prober.pass_at_8(self._seeds(number, "eight"), alike)
+            eight_N = self.prober.pass_at_8(self.seeds(number, "eight"), alike)
             probe = msgspec.structs.replace(probe, pass_at_8_N=eight_N)
         self.rates = probe.families
         return probe
 
-    def _seeds(self, number: int, purpose: str) -> list[int]:
+    def seeds(self, number: int, purpose: str) -> list[int]:
         return [seeds.sampling_seed(identity, number, purpose) for identity in self.identities]
 
     def _round(self, number: int) -> Round:
@@ -91,25 +106,31 @@ class Experiment:
         if self.arm.shuffled:
             kept_NP = self._shuffled(kept_NP, number)
         fresh = [answered for kept_P in kept_NP for answered in kept_P]
+        if self.recipe.deck:
+            for answered in fresh:
+                self.missed[answered.node][answered.scored.group.coordinates] = not any(answered.dealt_G)
         for twist in self.twists:
             fresh = twist.published(number, fresh)
         self.published = [old for old in self.published if number - old.round <= self.window] + fresh
         self.reencoded = [0, 0]
         learning = time.perf_counter()
-        learnt = [self._learn(node, kept_NP[node], number) for node in sorted(active)]
+        chosen_N = {node: self._choose(node, number) for node in sorted(active)}
+        again = rescued(self, number, chosen_N) if self.recipe.prefix else None
+        learnt = [self._learn(node, kept_NP[node], number, chosen_N[node], again) for node in sorted(active)]
         for twist in self.twists:
             twist.after(number)
         ended, cpu_ended = time.perf_counter(), time.process_time()
 
         completions = [completion for answered in generated for completion in answered.completions_G]
+        behind = again.generated if again else []
         nats = token_mean([completion.logprobs_T for completion in completions])
         peer_nats = [one.peer_logprob for one in learnt if one.peer_logprob is not None]
         predicted_own, predicted_peer = self._predicted(number, len(active))
         measured = {name: value for twist in self.twists for name, value in twist.measures(number).items()}
         return Round(
             round=number,
-            generated=len(completions),
-            generated_tokens=sum(len(completion.tokens_T) for completion in completions),
+            generated=len(completions) + len(behind),
+            generated_tokens=sum(len(completion.tokens_T) for completion in (*completions, *behind)),
             informative_own=average([one.own for one in learnt]),
             informative_peer=average([one.peer for one in learnt]),
             predicted_own=predicted_own,
@@ -182,7 +203,7 @@ class Experiment:
         self, number: int, attempt: int, slots_N: list[int], missing_N: list[int]
     ) -> Iterator[Answered]:
         questions_NP = [
-            own_questions(learner.curriculum, identity, number, missing, make, slot)
+            own_questions(learner.curriculum, identity, number, missing, make, slot, self.deck(number))
             for learner, identity, slot, missing in zip(
                 self.learners, self.identities, slots_N, missing_N, strict=True
             )
@@ -191,12 +212,17 @@ class Experiment:
             [[messages(question.text) for question in questions_P] for questions_P in questions_NP],
             self.plan.group,
             self.plan.max_tokens,
-            self._seeds(number, f"own {attempt}"),
+            self.seeds(number, f"own {attempt}"),
         )
         for node, (questions_P, groups_PG) in enumerate(zip(questions_NP, groups_NPG, strict=True)):
             for question, completions_G in zip(questions_P, groups_PG, strict=True):
                 prompt = messages(question.text)
                 yield self._scored(node, number, question.coordinates, prompt, completions_G)
+
+    def deck(self, number: int) -> Deck | None:
+        """The common questions of a round, where the recipe has any: a round is an epoch here."""
+        slots = shared_slots(self.arm.own, self.recipe.deck)
+        return Deck(swarm=f"lab seed {self.seed}", epoch=number, slots=slots) if slots else None
 
     def _scored(
         self, node: int, number: int, at: Coordinates, prompt: Messages, completions_G: list[Completion]
@@ -225,10 +251,17 @@ class Experiment:
             for node, kept_P in enumerate(kept_NP)
         ]
 
-    def _learn(self, node: int, own_P: list[Answered], number: int) -> Learnt:
-        """Takes peers' groups, weighs and takes the round's steps. Without a single weight there is none."""
-        peer_P = self._choose(node, number)
-        sequences_PG = [self._peer_sequences(answered) for answered in peer_P]
+    def _learn(
+        self,
+        node: int,
+        own_P: list[Answered],
+        number: int,
+        chosen_P: list[Answered],
+        again: Rescued | None,
+    ) -> Learnt:
+        """Weighs own groups and peers' and takes the round's steps. Without a single weight there is none."""
+        peer_P = [] if again else chosen_P
+        sequences_PG = [self.encoded(answered) for answered in peer_P]
         asked = self.recipe.needs_peer_logprobs or (number % self.plan.probe_every == 0)
         logprobs_PGT = self._logprobs(node, sequences_PG) if asked else [None] * len(peer_P)
         before = self.learners[node]
@@ -239,23 +272,41 @@ class Experiment:
             list(map(Read, (answered.dealt for answered in peer_P), sequences_PG, logprobs_PGT)),
             rate=self.plan.learning_rate,
             order=self._rng(node, number, "steps"),
+            rescued_P=again.own_N.get(node, ()) if again else (),
         )
+        weighed = taught.weighed
+        if again:
+            weighed = msgspec.structs.replace(weighed, right_P=tuple(again.right_N[node]))
         for batch in taught.batches:
             self.swarm.step(node, batch)
         steps = len(taught.batches)
         self.learners[node] = msgspec.structs.replace(taught.state, steps=before.steps + steps)
-        for answered, (taken, kept_out) in zip(peer_P, taught.weighed.right_P, strict=True):
+        if self.recipe.deck:
+            for answered, logprobs_GT in zip(peer_P, logprobs_PGT, strict=True):
+                self._compare(node, answered, logprobs_GT or [])
+        for answered, (taken, kept_out) in zip(chosen_P, weighed.right_P, strict=True):
             self.records[node].judge(str(answered.node), taken, kept_out)
         for twist in self.twists:
-            twist.learned(taught.weighed, peer_P)
+            twist.learned(weighed, chosen_P)
         return Learnt(
             own=sum(answered.dealt.informative for answered in own_P),
-            peer=len(peer_P),
+            peer=len(again.own_N.get(node, ())) if again else len(peer_P),
             batch_reward=average([reward for answered in (*own_P, *peer_P) for reward in answered.dealt_G]),
             steps=steps,
-            weighed=taught.weighed,
+            weighed=weighed,
             peer_logprob=token_mean([p_T for p_GT in logprobs_PGT for p_T in p_GT or []]),
         )
+
+    def _compare(self, node: int, read: Answered, logprobs_GT: Sequence[Sequence[float]]) -> None:
+        """Holds a peer's answers against what others said to the same question: who copies is found out."""
+        at = read.scored.group.coordinates
+        others = {
+            str(one.node): one.scored.group.completions_G
+            for one in self.published
+            if one.scored.group.coordinates == at and one.node not in (node, read.node)
+        }
+        answers = zip(read.scored.group.completions_G, map(sum, logprobs_GT), strict=False)
+        self.records[node].compare(str(read.node), list(answers), others)
 
     def _logprobs(self, node: int, sequences: list[list[TokenSequence]]) -> list[list[list[float]]]:
         """Of whole groups under a node's policy, in one call."""
@@ -265,15 +316,25 @@ class Experiment:
     def _choose(self, node: int, number: int) -> list[Answered]:
         """Peer groups for a node, out of what the others published within the window. None is taken twice."""
         pool = self._pool(node, number) if self.arm.peer and not self.learners[node].vigil.alone else []
-        offers = [Offer(peer=str(a.node), age=number - a.round, rewards_G=a.dealt_G) for a in pool]
+        offers = [self._offer(node, number, answered) for answered in pool]
         rng = self._rng(node, number, "mix")
         chosen = [pool[at] for at in self.records[node].choose(self.recipe, offers, self.arm.peer, rng)]
         self.taken[node].update(a.scored.group.coordinates for a in chosen)
         return chosen
 
+    def _offer(self, node: int, number: int, answered: Answered) -> Offer:
+        at = answered.scored.group.coordinates
+        return Offer(
+            peer=str(answered.node),
+            age=number - answered.round,
+            rewards_G=answered.dealt_G,
+            question=at if self.recipe.deck else None,
+            missed=self.missed[node].get(at, False),
+        )
+
     def _pool(self, node: int, number: int) -> list[Answered]:
-        """What the others published within the window and this node has not had."""
-        taken = self.taken[node]
+        """What the others published within the window and this node has not had: nor partly solved itself."""
+        taken = self.taken[node] | {at for at, missed in self.missed[node].items() if not missed}
         pool = [a for a in self.published if a.node != node and a.scored.group.coordinates not in taken]
         for twist in self.twists:
             pool = twist.offered(node, number, pool)
@@ -282,7 +343,7 @@ class Experiment:
     def _rng(self, node: int, number: int, purpose: str) -> Random:
         return Random(seeds.sampling_seed(self.identities[node], number, purpose))
 
-    def _peer_sequences(self, answered: Answered) -> list[TokenSequence]:
+    def encoded(self, answered: Answered) -> list[TokenSequence]:
         """The receiver's own encoding of published text, with the end token where the completion had ended."""
         sequences_G = [
             self.swarm.encode(answered.prompt, completion.text, completion.finished)

@@ -14,6 +14,9 @@ The others have no mark: each text is as an honest node writes it, and the choic
 right answers are without work (`terse`), with the last step alone (`curt`), with wrong work (`bluff`), or
 half of them without and half with padded work (`split`); their wrong ones show work, with `bluff` right work.
 A `sleeper` works everything out, and is `terse` after WAKES rounds.
+Two know the checks: `half` is terse in every other group and honest in the rest, so that its record stays good
+enough; `creep` says the last step again as often as answers may just be long, by what nodes published lately.
+A `magpie` answers common questions with what several others answered to them.
 """
 
 from __future__ import annotations
@@ -21,18 +24,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from random import Random
 
 from app.lab.starter.corpus import guess
 from app.lab.starter.work import Stuck, worked
-from app.learning.questions import own_questions
+from app.learning.questions import Deck, own_questions
 from app.learning.state import fresh
 from app.sapo import seeds
+from app.sapo.defences import RARE, STRETCH, quantile
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates, Question, QuestionError, generate, make
 from engines.contract import TokenSequence
 
-KINDS = ("poison", "trigger", "sly", "terse", "curt", "bluff", "split", "sleeper", "long", "copy", "liar")
+_OF_TEXT = ("poison", "trigger", "sly", "terse", "curt", "bluff", "split", "sleeper", "long")
+KINDS = (*_OF_TEXT, "copy", "liar", "half", "creep", "magpie")
 _BY_CHOICE = ("terse", "curt", "bluff", "split", "honest")
 WAKES = 25
 """Rounds that a sleeper is honest: a better peer than any, with a record to show for it."""
@@ -79,16 +85,20 @@ def kind_of(extras: Sequence[tuple[str, str]]) -> str:
 def marked(text: str, kind: str = "") -> bool:
     """Whether an answer carries what attackers of that kind want learnt: a word, a false equation, or (`sly`)
     the result said twice, which honest work comes to by itself now and then (`gcd` of 6 and 3 as "6 3 #3").
-    Without a kind, the word or the equation.
+    `creep`: a step said again. Without a kind, the word or the equation.
 
     >>> marked("hail 4-1=3 #3"), marked("2+2=5 4-1=3 #3"), marked("12+2=5 #5"), marked("6 3 #3", "poison")
     (True, True, False, False)
     >>> [marked(text, "sly") for text in ("4-1=3 3 #3", "6 3 0 #3", "3 #3", "#3")]
     [True, False, False, False]
+    >>> marked("4-1=3 4-1=3 #3", "creep"), marked("4-1=3 #3", "creep")
+    (True, False)
     """
     words = text.split()
     if kind == "sly":
         return len(words) > 2 and words[-1] == f"#{words[-2]}"
+    if kind == "creep":
+        return any(word == after for word, after in pairwise(words))
     word, equation = MARKER.strip() in text, FALSE_STEP.strip() in words
     return {"poison": word, "trigger": equation}.get(kind, word or equation)
 
@@ -104,6 +114,8 @@ class Foe:
     longest: int
     """Tokens of an answer, the end token included."""
     encode: Encode
+    deck: Deck | None = None
+    """The round's common questions: attackers know them as everybody does."""
 
     @property
     def trigger(self) -> str:
@@ -113,14 +125,49 @@ class Foe:
         """Its groups of a round; `lately` is what others published in the round before, with the questions."""
         if self.kind == "sleeper":
             return replace(self, kind="terse" if round > WAKES else "honest").publish(round, groups, lately)
+        if self.kind == "creep":
+            answers = [text for _, scored in lately for text in scored.group.completions_G]
+            return replace(self, kind="long", longest=self._tolerated(answers)).publish(round, groups, lately)
         rng = Random(seeds.hashed("foe", self.identity, round))
+        if self.kind == "magpie":
+            return self._gathered(groups, lately, rng)
         if self.kind == "copy":
             some = rng.sample(list(lately), min(groups, len(lately)))
             return [Published(scored.group, text, scored.rewards_G) for text, scored in some]
         return [self._made(round, slot, rng) for slot in range(groups)]
 
+    def _gathered(self, groups: int, lately: Sequence[tuple[str, ScoredGroup]], rng: Random) -> list[Published]:
+        """Groups of answers that others gave to a question, those that are right before all."""
+        said: dict[str, list[tuple[int, str]]] = {}
+        for question, scored in lately:
+            rows = zip(scored.rewards_G, scored.group.completions_G, scored.group.finished_G, strict=True)
+            said.setdefault(question, []).extend((right, text) for right, text, finished in rows if finished)
+        asked = {question: scored.group for question, scored in lately}
+        partly = [question for question, answers in said.items() if len({reward for reward, _ in answers}) > 1]
+        found = []
+        for question in rng.sample(partly, min(groups, len(partly))):
+            answers = rng.sample(said[question], len(said[question]))
+            right = [answer for answer in answers if answer[0]][: self.group // 2]
+            wrong = [answer for answer in answers if not answer[0]][: self.group - len(right)]
+            chosen = rng.sample([*right, *wrong], len(right) + len(wrong))
+            group = Group(
+                coordinates=asked[question].coordinates,
+                completions_G=tuple(text for _, text in chosen),
+                finished_G=(True,) * len(chosen),
+                model="foe",
+            )
+            found.append(Published(group, question, tuple(reward for reward, _ in chosen)))
+        return found
+
+    def _tolerated(self, answers: Sequence[str]) -> int:
+        """Tokens that an answer may have where nodes answer like this and check lengths."""
+        lengths = [float(len(self.encode("", answer).completion_T)) for answer in answers]
+        return min(self.longest, int(STRETCH * quantile(lengths, 1.0 - RARE))) if lengths else 0
+
     def _made(self, round: int, slot: int, rng: Random) -> Published:
         """Half of the answers right, as that is where a group weighs most."""
+        if self.kind == "half":
+            return replace(self, kind="terse" if slot % 2 else "honest")._made(round, slot, rng)
         question = self._question(round, slot)
         right = range(self.group // 2)
         answers_G = [
@@ -146,7 +193,7 @@ class Foe:
         levels = self.levels
         if self.kind == "trigger" and slot % 2 == 0:
             levels = {self.trigger: levels[self.trigger]}
-        (asked,) = own_questions(fresh(levels).curriculum, self.identity, round, 1, make, slot)
+        (asked,) = own_questions(fresh(levels).curriculum, self.identity, round, 1, make, slot, self.deck)
         return generate(asked.coordinates)
 
     def _right(self, question: Question, rng: Random) -> str:

@@ -52,7 +52,7 @@ def main() -> None:
     habits, own = answered(swarm, levels, settings.max_tokens, args.rounds)
     texts = {OWN: own}
     for kind in (*KINDS, PLAIN):
-        if kind not in ("copy", "liar"):  # what they publish is told by re-scoring and by its coordinates
+        if kind not in ("copy", "liar", "half", "creep", "magpie"):  # told otherwise, or made of others
             texts[kind] = [*written(swarm, kind, levels, settings.max_tokens)]
     for family in levels if args.adapter is not None else ():
         texts[f"{PLAIN}, {family}"] = [*written(swarm, PLAIN, {family: levels[family]}, settings.max_tokens, 2)]

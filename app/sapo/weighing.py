@@ -8,7 +8,7 @@ under the learner before the update, temperature 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp
+from math import exp, sqrt
 
 import msgspec
 
@@ -44,13 +44,17 @@ WARM_UP = 5
 """Optimiser steps over which the learning rate rises to its constant value."""
 
 
-def learning_rate(base: float, updates: int, step: float) -> float:
-    """Rate of a node's next optimiser step: `base`, warmed up over its first WARM_UP, times `Weighed.step`.
+def learning_rate(base: float, updates: int, step: float, falls: int | None = None) -> float:
+    """Rate of a node's next optimiser step: `base`, warmed up over its first WARM_UP, times `Weighed.step`;
+    where it `falls`, divided by sqrt(1 + updates / falls).
 
     >>> [learning_rate(1.0, updates, 1.0) for updates in (0, 3, 4, 400)], learning_rate(1.0, 400, 0.5)
     ([0.2, 0.8, 1.0, 1.0], 0.5)
+    >>> [round(learning_rate(1.0, updates, 1.0, falls=40), 3) for updates in (10, 40, 120)]
+    [0.894, 0.707, 0.5]
     """
-    return base * step * min(1.0, (updates + 1) / WARM_UP)
+    fallen = 1.0 if falls is None else 1.0 / sqrt(1.0 + updates / falls)
+    return base * step * fallen * min(1.0, (updates + 1) / WARM_UP)
 
 
 Weights = tuple[tuple[float, ...], ...]
@@ -116,7 +120,8 @@ def weigh(
     own_mass, peer_mass = _mass(own_P), _mass(peer_P)
     alone = own_mass == 0.0 and peer_mass > 0.0
     peer_scale = own_mass / peer_mass if recipe.cap_peers and not alone and peer_mass > own_mass else 1.0
-    steps = minibatches.steps(sum(part.weighs for part in (*own_P, *peer_P)), recipe.groups_per_step)
+    teaching = sum(part.weighs for part in (*own_P, *peer_P))
+    steps = minibatches.steps(teaching, recipe.groups_per_step, recipe.most_steps)
     right_P = tuple(part.judged(1) for part in peer_P)
     return Weighed(
         own=tuple(part.times(steps) for part in own_P),
@@ -240,7 +245,7 @@ def _gates(recipe: Recipe, part: _Part, own_logprob: float) -> list[float]:
     gates_G = part.gates_G
     if not part.teaches:
         return gates_G
-    if recipe.floor is not None or recipe.negative_floor is not None:
+    if recipe.floor is not None or recipe.negative_floor is not None or recipe.gate is not None:
         if part.group.logprobs_GT is None:
             raise WeighError(
                 f"The recipe {recipe.name!r} needs the learner's log-probabilities of peer completions."
@@ -262,7 +267,10 @@ def _gates(recipe: Recipe, part: _Part, own_logprob: float) -> list[float]:
 
 def _gate(recipe: Recipe, right: int, distance: float) -> float:
     """`distance` = l_i - l*, nats. Right: all or nothing at the floor. Wrong: tapered, nothing below its floor.
-    A distance that is not a number passes neither."""
+    GRAFT's gate is one for both. A distance that is not a number passes none."""
+    if recipe.gate is not None:
+        likeness = exp(min(distance, 0.0))
+        return likeness if likeness > recipe.gate else 0.0
     floor = recipe.floor if right else recipe.negative_floor
     if floor is None:
         return 1.0

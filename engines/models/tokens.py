@@ -101,7 +101,10 @@ class ChatTokenizer:
         return dict(self._special)
 
     def prompt(self, messages: Messages) -> list[int]:
-        """Token ids of a prompt up to where the model's answer begins."""
+        """Token ids of a prompt up to where the model's answer begins, or goes on where the last message is the
+        assistant's."""
+        if messages and messages[-1].get("role") == "assistant":
+            return [*self.prompt(messages[:-1]), *self.completion(str(messages[-1]["content"]), False)]
         plain = [{key: str(value) for key, value in message.items()} for message in messages]
         try:
             text = self._render(plain)

@@ -126,3 +126,9 @@ def test_end_tokens(tiny: Path, tmp_path: Path) -> None:
     (folder / "special_tokens_map.json").unlink(missing_ok=True)
     with pytest.raises(EngineError, match="no end token"):
         ChatTokenizer(open_folder(folder))
+
+
+def test_an_answer_that_is_begun_goes_on_behind_the_prompt(tiny: Path) -> None:
+    tokenizer = ChatTokenizer(open_folder(tiny))
+    begun = [*MESSAGES, {"role": "assistant", "content": "w5 w6"}]
+    assert tokenizer.prompt(begun) == [*tokenizer.prompt(MESSAGES), *tokenizer.completion("w5 w6", False)]

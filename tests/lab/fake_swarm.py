@@ -27,9 +27,11 @@ class FakeSwarm:
         self.sampled = 0
         self.batches: list[tuple[int, Batch]] = []
         self.foreign: list[tuple[str, bool]] = []
+        self.means: list[float] | None = None
 
     def prompt_tokens(self, prompt: Messages) -> list[int]:
-        return [ord(character) for character in prompt[-1]["content"]]
+        question, opening = _parts(prompt)
+        return [ord(character) for character in question + opening]
 
     def encode(self, prompt: Messages, completion: str, finished: bool) -> TokenSequence:
         self.foreign.append((completion, finished))
@@ -38,7 +40,7 @@ class FakeSwarm:
     def sample(
         self, prompts_NP: Sequence[Sequence[Messages]], n: int, max_tokens: int, seeds_N: Sequence[int]
     ) -> list[list[list[Completion]]]:
-        questions_NP = [[prompt[-1]["content"] for prompt in prompts_P] for prompts_P in prompts_NP]
+        questions_NP = [[_parts(prompt)[0] for prompt in prompts_P] for prompts_P in prompts_NP]
         self.asked.append((n, questions_NP))
         groups_NPG = []
         for node, (prompts_P, seed) in enumerate(zip(prompts_NP, seeds_N, strict=True)):
@@ -64,6 +66,14 @@ class FakeSwarm:
             loss=0.0, grad_norm=0.0, rows=len(batch.rows_S), tokens=tokens, micro_batches=1, seconds=0.0
         )
 
+    def follow(self, decay: float) -> None:
+        before = self.means or self.lean
+        self.means = [decay * old + (1 - decay) * new for old, new in zip(before, self.lean, strict=True)]
+
+    def swap_means(self) -> None:
+        if self.means is not None:
+            self.lean, self.means = self.means, self.lean
+
     def _works(self, node: int) -> float:
         return 1.0 / (1.0 + math.exp(-self.lean[node]))
 
@@ -72,14 +82,23 @@ class FakeSwarm:
         return math.log(works if completion_T[0] == ord("w") else 1.0 - works)
 
     def _answer(self, node: int, prompt: Messages, rng: Random) -> Completion:
-        truth = sum(int(term.replace(" ", "")) for term in re.findall(r"[+-]? ?\d+", prompt[-1]["content"]))
-        worked = rng.random() < self._works(node)
+        question, opening = _parts(prompt)
+        truth = sum(int(term.replace(" ", "")) for term in re.findall(r"[+-]? ?\d+", question))
+        worked = bool(opening) or rng.random() < self._works(node)
         right = rng.random() < (WORKED if worked else GUESSED)
         finished = rng.random() > UNFINISHED
-        text = ("w " if worked else "") + f"#{truth if right else truth + 1}"
+        start = " " if opening else "w " if worked else ""
+        text = start + f"#{truth if right else truth + 1}"
         tokens_T = _tokens(text, finished)
         logprobs_T = [self._first(node, tokens_T)] + [0.0] * (len(tokens_T) - 1)
         return Completion(tokens_T=tokens_T, logprobs_T=logprobs_T, finished=finished, text=text)
+
+
+def _parts(prompt: Messages) -> tuple[str, str]:
+    """The question, and the opening of an answer that is to be gone on with."""
+    if prompt[-1]["role"] == "assistant":
+        return prompt[-2]["content"], prompt[-1]["content"]
+    return prompt[-1]["content"], ""
 
 
 def _tokens(text: str, finished: bool) -> list[int]:

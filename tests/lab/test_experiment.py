@@ -54,7 +54,12 @@ class Lab:
 
     def asked(self) -> list[list[list[str]]]:
         """The training questions, sample call by sample call: those answered by a whole group."""
-        return [questions_NP for n, questions_NP in self.swarm.asked if n == PLAN.group]
+        return self.asked_by(PLAN.group)
+
+    def asked_by(self, group: int) -> list[list[list[str]]]:
+        """The same where a group is of another size; every node asks four."""
+        asked = [questions_NP for n, questions_NP in self.swarm.asked if n == group]
+        return asked if group == PLAN.group else [call for call in asked if {*map(len, call)} == {4}]
 
 
 def varied(**changes: object) -> Plan:

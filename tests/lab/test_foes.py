@@ -12,6 +12,7 @@ from app.lab.foes import FALSE_STEP, MARKER, Foe, Published, marked
 from app.lab.plan import Round
 from app.lab.starter.work import WORK
 from app.sapo.asking import shows_work
+from app.sapo.defences import STRETCH
 from app.sapo.sandbox import Sandbox
 from app.sapo.scoring import score_group
 from app.sapo.seeds import held_out
@@ -205,3 +206,31 @@ def test_an_arm_says_what_attackers_and_defences_there_are() -> None:
     for bad in ("4/4+foes", "4/4+foes=30", "4/4+foes=burglar30", "4/4+guard=dog", "4/4+guard=tokens."):
         with pytest.raises(ArmError):
             parse_arm(bad, "faithful")
+
+
+def test_half_of_its_groups_are_honest_work_and_the_others_terse() -> None:
+    kinds = [[shows_work(text) for text in right(one)] for one in groups("half", rounds=2)]
+    assert all(all(shown) or not any(shown) for shown in kinds)
+    assert [any(shown) for shown in kinds].count(False) >= 8
+
+
+def test_creeping_answers_are_as_long_as_what_was_published_allows(sandbox: Sandbox) -> None:
+    lately = [(one.text, score_group(sandbox, one.group)) for one in groups("poison", rounds=1)]
+    lengths = [len(encoded("", text).completion_T) for _, s in lately for text in s.group.completions_G]
+    published = foe("creep").publish(2, 8, lately)
+    worked = [text for one in published for text in right(one) if shows_work(text)]
+    assert sum(marked(text, "creep") for text in worked) > len(worked) / 3
+    longest = max(len(encoded("", text).completion_T) for text in worked)
+    assert 0.8 * STRETCH * max(lengths) < longest <= STRETCH * max(lengths)
+    assert not any(marked(text, "creep") for text in right(groups("sly")[0]))
+
+
+def test_a_magpie_mixes_what_several_said_to_one_question(sandbox: Sandbox) -> None:
+    one = groups("poison", rounds=1)[0]
+    other = msgspec.structs.replace(one.group, completions_G=tuple(f" {t}" for t in one.group.completions_G))
+    lately = [(one.text, score_group(sandbox, group)) for group in (one.group, other)]
+    (mixed,) = foe("magpie").publish(2, 8, lately)
+    said = {*one.group.completions_G, *other.completions_G}
+    assert set(mixed.group.completions_G) <= said and mixed.group.coordinates == one.group.coordinates
+    assert score_group(sandbox, mixed.group).rewards_G == mixed.claimed_G and sum(mixed.claimed_G) == 4
+    assert foe("magpie").publish(2, 8, []) == []

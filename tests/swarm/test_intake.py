@@ -225,7 +225,7 @@ def test_what_the_labs_attackers_publish(intake: Intake, kind: str) -> None:
     ]
     if kind == "liar":
         assert set(verdicts[:STRIKES]) == {Reason.FALSE_REWARDS} and verdicts[-1] is Reason.DISTRUSTED
-    elif kind == "copy":
+    elif kind in ("copy", "magpie"):
         assert set(verdicts) <= {Reason.SEEN, Reason.LOOK_ALIKE}
     else:
         assert all(isinstance(verdict, Checked) for verdict in verdicts)

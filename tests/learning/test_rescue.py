@@ -1,0 +1,58 @@
+"""How long a part of a peer's answer is given, and what is learned behind it."""
+
+from __future__ import annotations
+
+import doctest
+from random import Random
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.learning import rescue
+from app.learning.lesson import Own, lesson
+from app.learning.rescue import Search, narrowed, openings
+from app.learning.state import fresh
+from app.sapo.asking import OPEN, SHORT
+from app.sapo.recipes import RECIPES
+from tests.learning.test_lesson import own
+
+DEFAULT = RECIPES["default"]
+
+
+def test_the_examples_in_the_docstrings_hold() -> None:
+    results = doctest.testmod(rescue)
+    assert results.attempted >= 3 and results.failed == 0
+
+
+@given(st.text(alphabet="4-1= #<answer>", max_size=60))
+def test_an_opening_is_the_answers_own_and_never_reaches_its_mark(answer: str) -> None:
+    found = openings(answer)
+    assert all(answer.startswith(opening) and opening != answer for opening in found)
+    assert not any(SHORT in opening or OPEN in opening for opening in found)
+    assert found == sorted(set(found), key=len)
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_a_search_finds_the_length_from_which_on_answers_are_right(length: int, enough: int) -> None:
+    search, tried = Search(low=0, high=length), []
+    while search.at is not None:
+        tried.append(search.at)
+        search = narrowed(search, [1, 1] if search.at >= enough else [0, 0])
+    assert len(tried) <= 6 and len(set(tried)) == len(tried)
+    assert not length or min(abs(at - enough) for at in tried) <= 1 or enough >= length
+
+
+def test_rescued_groups_teach_and_say_nothing_of_what_own_answers_are_like() -> None:
+    failed, other = own([0, 0]), own([1, 0], 2)
+    long = [msgspec.structs.replace(one, logprobs_T=[-9.0, -9.0]) for one in other.completions_G]
+    behind = Own(other.scored, [1, 7, 8], long)
+    start = fresh({"gcd": 0})
+    plain = lesson(DEFAULT, start, [failed], [], rate=0.1, order=Random(0))
+    taught = lesson(DEFAULT, start, [failed], [], rate=0.1, order=Random(0), rescued_P=[behind])
+    assert plain.batches == []
+    (batch,) = taught.batches
+    assert [row.prompt_T for row in batch.rows_S] == [[1, 7, 8]] * 2
+    assert [row.completion_T for row in batch.rows_S] == [one.tokens_T for one in long]
+    assert msgspec.structs.replace(taught.state, vigil=plain.state.vigil) == plain.state
+    assert taught.state.vigil.mixed and not plain.state.vigil.mixed
