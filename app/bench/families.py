@@ -158,7 +158,9 @@ class Figures(msgspec.Struct, kw_only=True):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="FAMILY", help="only these (default: all)")
-    parser.add_argument("--items", type=int, default=ITEMS, help="questions of each level (%(default)s)")
+    parser.add_argument(
+        "--items", type=int, default=ITEMS, help="questions of each level (%(default)s); 0: none"
+    )
     parser.add_argument(
         "--base", action="append", default=[], metavar="MODEL", help="also what it solves of first levels"
     )
@@ -181,7 +183,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
             files.write_json(kept, figures)
             (args.out / "table.md").write_text("\n".join(overview(figures)) + "\n", encoding="utf-8")
 
-    for name in names:
+    for name in names if args.items else ():
         known = {one.level for one in figures.levels if one.family == name}
         for level in sorted(set(range(len(FAMILIES[name].levels))) - known):
             tell(f"{name}, level {level + 1}")
