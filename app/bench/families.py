@@ -1,5 +1,7 @@
 """The families level by level: how fast items are made, how many are questions, and what is right without
-thinking: the best constant answer and the best shortcut.
+thinking: the best constant answer and the best shortcut. With `--base` what models solve before they learn.
+
+`--out` keeps every figure as soon as it is known, goes on from there, and writes the table of all.
 """
 
 from __future__ import annotations
@@ -10,15 +12,20 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from app.bench import BenchError, Tell
+from app.bench.beginning import Base, base_rates
+from app.common import files
+from app.learning.placement import LEAST_ANY
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import Family
 from app.sapo.groups import SOLVED
 from app.sapo.questions import Coordinates, Question, UnsoundQuestion, generate
+from engines.contract import EngineError
 
 SUMMARY = "time to make, share of questions, best constant answer and best shortcut of every family and level"
 
@@ -70,15 +77,15 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def items(family: str, level: int, count: int) -> tuple[list[Question], int, list[float]]:
-    """`count` questions, how many items were tried for them, and the seconds that each took."""
+    """`count` questions, how many items were tried for them, and the processor's seconds for each."""
     found: list[Question] = []
     taken: list[float] = []
     while len(found) < count and len(taken) < _MOST_TRIED * count:
         place = Coordinates(family=family, level=level, seed=2**45 + len(taken) * 2**21, index=0)
-        began = time.perf_counter()
+        began = time.thread_time()
         with contextlib.suppress(UnsoundQuestion):
             found.append(generate(place))
-        taken.append(time.perf_counter() - began)
+        taken.append(time.thread_time() - began)
     return found, len(taken), taken
 
 
@@ -142,9 +149,24 @@ def measure(family: Family, level: int, count: int) -> Level:
     )
 
 
+class Figures(msgspec.Struct, kw_only=True):
+    """All that is known, in the order in which it became known."""
+
+    levels: list[Level] = []
+    bases: list[Base] = []
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="FAMILY", help="only these (default: all)")
-    parser.add_argument("--items", type=int, default=ITEMS, help="questions of each level (%(default)s)")
+    parser.add_argument(
+        "--items", type=int, default=ITEMS, help="questions of each level (%(default)s); 0: none"
+    )
+    parser.add_argument(
+        "--base", action="append", default=[], metavar="MODEL", help="also what it solves of first levels"
+    )
+    parser.add_argument("--home", type=Path, metavar="DIR", help="where models lie (also: SHOAL_HOME)")
+    parser.add_argument("--threads", type=int, metavar="N", help="of the models (default: their own choice)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="keeps figures.json and table.md, and goes on")
 
 
 def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
@@ -152,14 +174,68 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     unknown = [name for name in args.names if name not in FAMILIES]
     if unknown:
         raise BenchError(f"There is no family {unknown[0]}: choose from {', '.join(sorted(FAMILIES))}.")
-    levels = []
-    for name in args.names or FAMILIES:
-        tell(name)
-        levels += [measure(FAMILIES[name], k, args.items) for k in range(len(FAMILIES[name].levels))]
-    return {
-        "levels": [msgspec.structs.asdict(one) for one in levels],
-        "passed": all(one.constant <= one.guess_rate and one.p99_ms <= SLOW_MS for one in levels),
-    }
+    names = args.names or list(FAMILIES)
+    kept = args.out / "figures.json" if args.out else None
+    figures = (kept and files.read_json(kept, Figures)) or Figures()
+
+    def keep() -> None:
+        if kept is not None:
+            files.write_json(kept, figures)
+            (args.out / "table.md").write_text("\n".join(overview(figures)) + "\n", encoding="utf-8")
+
+    for name in names if args.items else ():
+        known = {one.level for one in figures.levels if one.family == name}
+        for level in sorted(set(range(len(FAMILIES[name].levels))) - known):
+            tell(f"{name}, level {level + 1}")
+            figures.levels.append(measure(FAMILIES[name], level, args.items))
+            keep()
+    for model in args.base:
+        asked = {one.family for one in figures.bases if one.model == model}
+        try:
+            left = [name for name in names if name not in asked]
+            for base in base_rates(model, args.home, left, args.threads) if left else ():
+                tell(f"{model}, {base.family}: {base.note or f'{base.pass_at_1:.0%}'}")
+                figures.bases.append(base)
+                keep()
+        except EngineError as error:
+            raise BenchError(str(error)) from error
+    passed = all(one.constant <= one.guess_rate and one.p99_ms <= SLOW_MS for one in figures.levels)
+    return msgspec.to_builtins(figures) | {"passed": passed}
+
+
+def overview(figures: Figures) -> Iterator[str]:
+    """The one table over all families, in Markdown: a row each, with the worst of its levels."""
+    models = list(dict.fromkeys(one.model for one in figures.bases))
+    rates = {(one.model, one.family): one for one in figures.bases}
+    head = ["family", "kind", "levels", "p99 ms", "sound", "best constant answer", "best shortcut", *models]
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
+    for family in FAMILIES.values():
+        if not (levels := [one for one in figures.levels if one.family == family.name]):
+            continue
+        constant = max(levels, key=lambda one: one.constant)
+        shortcut = max(levels, key=lambda one: one.shortcut)
+        shares = sorted(one.sound for one in levels)
+        bases = [rates.get((model, family.name)) for model in models]
+        waits = models and all(one is None or one.any_of_8 < LEAST_ANY for one in bases)
+        cells = [
+            family.name + (" (waiting)" if waits else ""),
+            family.kind.lower(),
+            str(len(levels)),
+            f"{max(one.p99_ms for one in levels):.1f}",
+            "–".join(dict.fromkeys(f"{share:.0%}" for share in (shares[0], shares[-1]))),
+            f"{constant.constant:.1%} `{' '.join(constant.constant_answer.split())[:18]}`",
+            f"{shortcut.shortcut:.1%} {shortcut.shortcut_name}" if shortcut.shortcut else "0",
+            *(_said(one) for one in bases),
+        ]
+        yield f"| {' | '.join(cells)} |"
+
+
+def _said(one: Base | None) -> str:
+    """Of all answers, and of questions with a right one among eight."""
+    if one is None:
+        return "not measured"
+    return one.note or f"{one.pass_at_1:.0%}, {one.any_of_8:.0%}"
 
 
 def table(figures: dict[str, Any]) -> Iterator[str]:
@@ -178,3 +254,5 @@ def table(figures: dict[str, Any]) -> Iterator[str]:
             f"  {one.longest:>7}  {one.constant:>5.1%}  {one.constant_answer[:18]!r:<20} "
             f"{one.shortcut:>5.1%}  {one.shortcut_name}{marks}"
         )
+    for base in (msgspec.convert(one, Base) for one in figures["bases"]):
+        yield f"{base.family:<24} {base.model}: {_said(base)}"

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from app.chat import scorebook
+from app.chat.board import Grid, Look, board
 from app.chat.puzzles import Puzzle, Verdicts, draw
 from app.chat.terminal import busy
 from app.common.text import safe
@@ -79,6 +80,31 @@ def _show(puzzle: Puzzle, console: Console) -> None:
     console.print()
     console.print(Text(f"{puzzle.title}, level {puzzle.level + 1} of {puzzle.levels}", style="bold cyan"))
     console.print(Text(safe(puzzle.for_people)))
+    if grid := board(puzzle.family, puzzle.text):
+        console.print()
+        console.print(drawn(grid))
+
+
+def drawn(grid: Grid) -> Text:
+    """A grid in cells of equal width; walls are blocks, and what is empty is a point.
+
+    >>> print(drawn([[("", "empty"), ("12", "plain")], [("3", "plain"), ("10", "plain")]]))
+      ·  12
+      3  10
+    >>> print(drawn([[("E", "goal"), ("", "empty"), ("", "wall")]]))
+      E · ██
+    """
+    walls = any(look in ("wall", "twice") for row in grid for _, look in row)
+    width = max(2 if walls else 1, *(len(sign) for row in grid for sign, _ in row))
+    signs: Mapping[Look, str] = {"wall": "█" * width, "twice": "▓" * width, "empty": "·"}
+    styles: Mapping[Look, str] = {"goal": "bold cyan", "empty": "bright_black"}
+    return Text("\n").join(
+        Text("  ")
+        + Text("" if walls else " ").join(
+            Text(signs.get(look, sign).ljust(width), style=styles.get(look, "")) for sign, look in row
+        )
+        for row in grid
+    )
 
 
 def _answer(asks: bool, source: TextIO) -> str | None:

@@ -3918,6 +3918,10 @@
    <translation>Veränderte Gitter</translation>
   </message>
   <message>
+   <source>Sisters and friends</source>
+   <translation>Schwestern und Freundinnen</translation>
+  </message>
+  <message>
    <source>Numbers</source>
    <translation>Zahlen</translation>
   </message>

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from app.chat import messages, puzzles, scorebook, solving, terminal
+from app.chat import board, messages, puzzles, scorebook, solving, terminal
 from app.chat.puzzles import Verdicts, draw
 from app.common import text as text_module
 from app.common.text import MOST, safe
@@ -20,7 +20,7 @@ from app.sapo.families import FAMILIES
 from app.sapo.questions import QuestionError
 
 
-@pytest.mark.parametrize("module", [text_module, scorebook, solving, messages, puzzles])
+@pytest.mark.parametrize("module", [text_module, board, scorebook, solving, messages, puzzles])
 def test_examples(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 
@@ -59,6 +59,17 @@ def test_messages_come_back_as_they_went() -> None:
     said = messages.Said(number=3, side="after", text="x", finished=True, tokens=1, seconds=0.5, solved=True)
     assert messages.request(messages.to_line(ask)) == ask
     assert messages.reply(messages.to_line(said)) == said
+
+
+@pytest.mark.parametrize(("family", "shown"), [("maze", True), ("n_queens", True), ("gcd", False)])
+def test_a_terminal_draws_the_grid_below_the_question(family: str, shown: bool) -> None:
+    console = Console(file=io.StringIO(), width=120)
+    puzzle = draw(family, 0, {}, random.Random(1))
+    solving._show(puzzle, console)
+    grid = board.board(family, puzzle.text)
+    assert (grid is not None) == shown
+    printed = console.file.getvalue().rstrip()  # type: ignore[attr-defined]
+    assert printed.endswith(solving.drawn(grid).plain.rstrip() if grid else puzzle.text[-20:])
 
 
 def test_puzzles_are_fresh_and_of_what_is_never_trained_on() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.chat.board import ANSWERED_IN_ROWS, Grid, board
 from app.sapo.families import FAMILIES
 from app.sapo.questions import draw
-from app.ui.board import ANSWERED_IN_ROWS, Grid, board
 from app.ui.theme import Theme
 from app.ui.widgets.board import Board
 

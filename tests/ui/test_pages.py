@@ -31,6 +31,7 @@ from app.node.preferences import SETTINGS as RULES
 from app.node.records import Probe
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import Kind
+from app.sapo.questions import draw
 from app.swarm.ledger import Message
 from app.ui.about import about
 from app.ui.choices import SETTINGS
@@ -45,6 +46,7 @@ from app.ui.pages.settings import SettingRow, SettingsPage
 from app.ui.pages.skills import Skills, since
 from app.ui.pages.swarm import SwarmPage
 from app.ui.theme import Theme
+from app.ui.widgets.board import Board
 from app.ui.widgets.curve import Curve
 from app.ui.widgets.pieces import Segments, Switch
 from app.ui.widgets.tile import Tile
@@ -322,6 +324,19 @@ def test_text_of_peers_is_never_taken_as_markup(qtbot: QtBot, light: Theme, acti
     for label in page.findChildren(QLabel):
         assert label.textFormat() == Qt.TextFormat.PlainText or not label.text()
     assert not any("\u202e" in label.text() or "\x1b" in label.text() for label in page.findChildren(QLabel))
+
+
+def test_live_draws_the_grid_of_a_puzzle(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    page = Live(light, actions)
+    qtbot.addWidget(page)
+    page.show()
+    for family, drawn in (("mini_sudoku", True), ("gcd", False), ("maze", True)):
+        text = draw(family, 0, 10**8).text
+        group = views.group(3, views.NOW, family, [("#1", True)], 0, question=text)
+        page.show_view(views.learning(groups=(group,)))
+        (shown,) = page.findChildren(Board)
+        assert shown.isVisibleTo(page) == drawn, family
+        assert text in texts(page)
 
 
 def test_five_thousand_peers_are_searched_and_sorted(qtbot: QtBot, light: Theme, actions: Actions) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.sapo.families import (
+    aiw,
     arc_1d,
     base_conversion,
     basic_arithmetic,
@@ -136,6 +137,7 @@ FAMILIES: Mapping[str, Family] = {
         rotten_oranges,
         graph_color,
         manipulate_matrix,
+        aiw,
     )
 }
 """Every enabled family by name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from math import isnan
 from typing import Any
@@ -40,6 +40,15 @@ def _answer(entry: Entry) -> str:
 
 def _question(entry: Entry) -> str:
     return str(entry["question"])
+
+
+def in_any_order(numbers: Iterable[int]) -> str:
+    """What is recalled of an item whose numbers may be exchanged.
+
+    >>> in_any_order([80, 9]) == in_any_order([9, 80])
+    True
+    """
+    return " ".join(map(str, sorted(numbers)))
 
 
 class Family(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, Kind, in_any_order
 
 
 def _work(entry: Entry) -> str:
@@ -24,6 +24,7 @@ FAMILY = Family(
     ),
     score=scores.integer,
     work=_work,
+    recalled=lambda entry: in_any_order(entry["metadata"]["numbers"]),
     thinned=(
         {"1": 0.51, "2": 0.29, "3": 0.65},
         {"1": 0.49, "2": 0.35, "3": 0.79},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, Kind, in_any_order
 
 
 def _work(entry: Entry) -> str:
@@ -30,4 +30,5 @@ FAMILY = Family(
     ),
     score=scores.integer,
     work=_work,
+    recalled=lambda entry: in_any_order(entry["metadata"]["numbers"]),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, Kind, in_any_order
 
 
 def _factors(entry: Entry) -> list[int]:
@@ -32,11 +32,6 @@ def _work(entry: Entry) -> str:
     return " ".join(steps)
 
 
-def _recalled(entry: Entry) -> str:
-    """The factors in any order."""
-    return " ".join(map(str, sorted(_factors(entry))))
-
-
 FAMILY = Family(
     name="products",
     title="Products",
@@ -51,5 +46,5 @@ FAMILY = Family(
     score=scores.integer,
     sound=_sound,
     work=_work,
-    recalled=_recalled,
+    recalled=lambda entry: in_any_order(_factors(entry)),
 )

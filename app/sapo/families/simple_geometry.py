@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.sapo.families import scores
-from app.sapo.families.family import Entry, Family, Kind
+from app.sapo.families.family import Entry, Family, Kind, in_any_order
 
 
 def _known(entry: Entry) -> list[int]:
@@ -24,11 +24,6 @@ def _work(entry: Entry) -> str:
     return f"{triangles}{known} {whole} - {sum(angles)} = {whole - sum(angles)}."
 
 
-def _recalled(entry: Entry) -> str:
-    """The known angles in any order, however they are asked about."""
-    return " ".join(map(str, sorted(_known(entry))))
-
-
 FAMILY = Family(
     name="simple_geometry",
     title="Missing angles",
@@ -42,5 +37,5 @@ FAMILY = Family(
     score=scores.integer,
     sound=_sound,
     work=_work,
-    recalled=_recalled,
+    recalled=lambda entry: in_any_order(_known(entry)),
 )

@@ -4,15 +4,61 @@ from __future__ import annotations
 
 import calendar
 import re
+from collections.abc import Mapping
 from datetime import date
+from typing import Any
 
-from app.sapo import reading
+from app.sapo import library, reading
 from app.sapo.families.family import Entry, Family, Kind
 
 _TIME = re.compile(r"[0-9]{2}:[0-9]{2}(?::[0-9]{2})?")
 _CLOCK = re.compile(r"[0-9]{1,3}:[0-9]{2}(?::[0-9]{2})?")
 _DAYS = re.compile(r"([0-9]{1,6})(?: days?)?")
 _EITHER_WAY = "%m/%d/%Y"
+_TODAY = slice(len("2024-01-15 "))
+
+
+class _Day(date):
+    """A date whose days and months are English in every locale."""
+
+    def strftime(self, form: str, /) -> str:
+        """
+        >>> _Day(2024, 1, 15).strftime("%A, %B %d, %Y (%a %b)")
+        'Monday, January 15, 2024 (Mon Jan)'
+        """
+        day, month = _DAY_NAMES[self.weekday()], _MONTHS[self.month - 1]
+        for sign, name in (("%A", day), ("%a", day[:3]), ("%B", month), ("%b", month[:3])):
+            form = form.replace(sign, name)
+        return super().strftime(form)
+
+
+_DAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+
+
+class _Spans:
+    """The library's items without the day on which they are made, and in English whatever the locale."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self.seed = 0
+        self._library = library.gym().create_dataset(
+            "time_intervals", seed=0, size=1, min_date=_Day(1900, 1, 1), max_date=_Day(3000, 1, 1), **settings
+        )
+
+    def __getitem__(self, index: int) -> Entry:
+        while True:
+            self._library.seed = self.seed
+            entry: dict[str, Any] = self._library[index]
+            metadata = entry["metadata"]
+            if _is_date(entry):
+                return entry
+            start, end = metadata["start_time"], metadata["end_time"]
+            if start[_TODAY] == end[_TODAY]:  # else it struck midnight between them
+                times = {"start_time": start[_TODAY.stop :], "end_time": end[_TODAY.stop :]}
+                return {**entry, "metadata": {**metadata, **times}}
 
 
 def _clock(text: str) -> list[int]:
@@ -20,13 +66,12 @@ def _clock(text: str) -> list[int]:
 
 
 def _dates(entry: Entry) -> tuple[date, date]:
-    start, end = (date.fromisoformat(entry["metadata"][end][:10]) for end in ("start_time", "end_time"))
+    start, end = (_Day.fromisoformat(entry["metadata"][end][:10]) for end in ("start_time", "end_time"))
     return start, end
 
 
 def _between(entry: Entry) -> list[int]:
-    """Hours, minutes and, where they are asked for, seconds between the times of the question. Those in the
-    metadata have the day on which the item was made."""
+    """Hours, minutes and, where they are asked for, seconds between the times of the question."""
     start, end = (_clock(time) for time in _TIME.findall(entry["question"]))
     left, parts = _seconds(end) - _seconds(start), []
     for size in (3600, 60, 1)[: len(start)]:
@@ -129,6 +174,7 @@ FAMILY = Family(
             max_date_difference_days=365,
         ),
     ),
+    opened=_Spans,
     score=_score,
     sound=_sound,
     solution=_solution,

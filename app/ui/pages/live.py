@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.chat.board import board
 from app.common.text import safe, safe_line
 from app.node.records import GroupRow
 from app.sapo.asking import OPEN, SHORT, extract_answer
@@ -34,6 +35,7 @@ from app.ui.texts import counted, number, tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import BODY, SMALL
 from app.ui.theme.theme import font, mono
+from app.ui.widgets.board import Board
 from app.ui.widgets.icons import drawn
 from app.ui.widgets.pieces import (
     Elided,
@@ -295,6 +297,7 @@ class Detail(QFrame):
         self._title, self._who, self._level = Label("", "heading"), Label("", "chip"), Elided("", "faint")
         self._question = Label("", wrap=True)
         self._question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._board = Board(theme)
         self._verdict = Label("", "caption")
         self._legend = Label(tr("Grey: its working. Framed: its answer."), "caption", wrap=True)
         self._answers = column(gap=8)
@@ -304,6 +307,7 @@ class Detail(QFrame):
                 row(self._title, 1, self._who),
                 self._level,
                 self._question,
+                self._board,
                 self._verdict,
                 self._answers,
                 self._legend,
@@ -336,6 +340,7 @@ class Detail(QFrame):
         level = tr("Level {n} of {all}", n=group.level + 1, all=len(family.levels)) if known and family else ""
         self._level.say("  ·  ".join(filter(None, (level, tr("round {n}", n=group.round), when))))
         self._question.tell(breakable(question(group)))
+        self._board.say(board(group.family, question(group)))
         right = next((parts(text)[1] for text, solved, _ in merged(group) if solved), "")
         said = verdict(group)
         self._verdict.say(

@@ -11,12 +11,12 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
 from app.chat import messages
+from app.chat.board import ANSWERED_IN_ROWS, board
 from app.chat.messages import MAX_TEXT, Drawn, Reply, Sides, chosen
 from app.common.text import safe
 from app.sapo.asking import MAX_ANSWER
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import Kind
-from app.ui.board import ANSWERED_IN_ROWS, board
 from app.ui.chatting import AWAY_S, Chatting, Stage
 from app.ui.model import View
 from app.ui.pages.exchange import Exchange

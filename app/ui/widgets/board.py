@@ -6,7 +6,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
-from app.ui.board import Grid
+from app.chat.board import Grid
 from app.ui.texts import tr
 from app.ui.theme import Theme
 

@@ -1,0 +1,52 @@
+"""The table of the families, with what a model solves of them."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from app.bench import BenchError, families
+from app.bench.beginning import Base
+from app.sapo.families import FAMILIES
+
+
+def arguments(*given: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    families.add_arguments(parser)
+    return parser.parse_args(given)
+
+
+def test_figures_are_kept_and_nothing_is_measured_twice(tmp_path: Path) -> None:
+    given = arguments("gcd", "--items", "20", "--base", "starter", "--threads", "1", "--out", str(tmp_path))
+    told: list[str] = []
+    figures = families.run(given, told.append)
+    assert [line.split(",")[0] for line in told] == ["gcd"] * 5 + ["starter"]
+    (base,) = (msgspec.convert(one, Base) for one in figures["bases"])
+    assert base.questions == 8 and 0 < base.pass_at_1 < base.any_of_8 <= 1
+
+    told.clear()
+    assert families.run(given, told.append) == figures and not told
+    head, _, line = (tmp_path / "table.md").read_text().splitlines()
+    assert head.endswith("| starter |") and line.startswith("| gcd | numbers | 5 |")
+    assert f"{base.pass_at_1:.0%}, {base.any_of_8:.0%}" in line
+
+
+def test_who_cannot_begin_waits() -> None:
+    level = families.measure(FAMILIES["gcd"], 0, 20)
+    bases = [
+        Base(model="a", family="gcd", questions=8),
+        Base(model="b", family="gcd", note="no worked example"),
+    ]
+    waiting = families.Figures(levels=[level], bases=bases)
+    assert list(families.overview(waiting))[-1].startswith("| gcd (waiting) |")
+    one_right = msgspec.structs.replace(bases[0], pass_at_1=1 / 64, any_of_8=1 / 8)
+    begun = families.Figures(levels=[level], bases=[one_right, bases[1]])
+    assert list(families.overview(begun))[-1].startswith("| gcd | ")
+
+
+def test_no_such_family() -> None:
+    with pytest.raises(BenchError, match="no family rubiks"):
+        families.run(arguments("rubiks"), print)
