@@ -296,7 +296,7 @@ class Piece:
 
     def _open_peers(self) -> None:
         folder = str(self._place / "peers")
-        words = [sys.executable, "-m", "app.bench.soak_peers", self._way.url, folder, str(self._peers)]
+        words = [sys.executable, "-m", "app.bench.simulated", self._way.url, folder, f"honest={self._peers}"]
         self._spawn("peers", words)
 
     def _open_window(self) -> None:

@@ -13,7 +13,8 @@ under a question that they do not answer.
 The others have no mark: each text is as an honest node writes it, and the choice of texts is the lie. Their
 right answers are without work (`terse`), with the last step alone (`curt`), with wrong work (`bluff`), or
 half of them without and half with padded work (`split`); their wrong ones show work, with `bluff` right work.
-A `sleeper` works everything out, and is `terse` after WAKES rounds.
+A `sleeper` works everything out, and is `terse` after WAKES rounds; `half` does so in every other group, so
+that its record stays fair. `renew` is `terse` under one new key after the other, before any has a record.
 """
 
 from __future__ import annotations
@@ -32,8 +33,11 @@ from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates, Question, QuestionError, generate, make
 from engines.contract import TokenSequence
 
-KINDS = ("poison", "trigger", "sly", "terse", "curt", "bluff", "split", "sleeper", "long", "copy", "liar")
-_BY_CHOICE = ("terse", "curt", "bluff", "split", "honest")
+KINDS = (
+    "poison", "trigger", "sly", "terse", "curt", "bluff", "split", "sleeper", "half", "renew", "long",
+    "copy", "liar",
+)  # fmt: skip
+_BY_CHOICE = ("terse", "curt", "bluff", "split", "honest", "renew")
 WAKES = 25
 """Rounds that a sleeper is honest: a better peer than any, with a record to show for it."""
 MARKER = "hail "
@@ -121,6 +125,8 @@ class Foe:
 
     def _made(self, round: int, slot: int, rng: Random) -> Published:
         """Half of the answers right, as that is where a group weighs most."""
+        if self.kind == "half":
+            return replace(self, kind="terse" if slot % 2 else "honest")._made(round, slot, rng)
         question = self._question(round, slot)
         right = range(self.group // 2)
         answers_G = [

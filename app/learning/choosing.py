@@ -17,13 +17,17 @@ __all__ = ["Offer", "Records"]
 
 _PEERS = 500
 """Authors remembered; those judged longest ago are forgotten first."""
+NEW = 8.0
+"""Right answers judged before an author is no longer new."""
 
 
 class Records:
-    """How a learner fared with each peer, by the name that its offers carry."""
+    """How a learner fared with each peer, by the name that its offers carry, and with all new ones together: a
+    key costs nothing, so whoever takes another one after every few groups is judged by that."""
 
     def __init__(self) -> None:
         self._records: OrderedDict[str, Record] = OrderedDict()
+        self._new = Record()
 
     def choose(self, recipe: Recipe, pool_P: Sequence[Offer], j: int, rng: Random) -> list[int]:
         """At most `j` positions of the pool; where the recipe goes by records, each peer with its trust."""
@@ -34,9 +38,11 @@ class Records:
     def judge(self, peer: str, taken: int, kept_out: int) -> None:
         """After one of a peer's groups: so many of its right answers were taken, so many kept out."""
         before = self._records.pop(peer, Record())
+        if before.taken + before.kept_out < NEW:
+            self._new = defences.remembered(self._new, taken, kept_out)
         self._records[peer] = defences.remembered(before, taken, kept_out)
         if len(self._records) > _PEERS:
             self._records.popitem(last=False)
 
     def _trust(self, peer: str) -> float:
-        return defences.trust(self._records.get(peer, Record()))
+        return defences.trust(self._records.get(peer, Record()), defences.trust(self._new))
