@@ -5190,6 +5190,10 @@
    <translation>In diesem Netz wurde ein Schwarm gefunden, bei {url}.</translation>
   </message>
   <message>
+   <source>Anyone on this network can offer one; only an invite tells whose it is.</source>
+   <translation>Jeder in diesem Netz kann einen anbieten; nur eine Einladung zeigt, wessen er ist.</translation>
+  </message>
+  <message>
    <source>The node learns alone until it is started again.</source>
    <translation>Es lernt allein, bis du es neu startest.</translation>
   </message>
@@ -5218,8 +5222,8 @@
    <translation>Der Rest ist, was dein Modell gelernt hat, und was du heruntergeladen hast.</translation>
   </message>
   <message>
-   <source>Delete models you don't need, or raise the limit.</source>
-   <translation>Lösch Modelle, die du nicht brauchst, oder erhöhe die Grenze.</translation>
+   <source>Delete models or kept versions you don't need, or raise the limit.</source>
+   <translation>Lösch Modelle oder aufgehobene Stände, die du nicht brauchst, oder erhöhe die Grenze.</translation>
   </message>
   <message>
    <source>The data folder was over its limit of {cap} GB.</source>
