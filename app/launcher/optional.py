@@ -8,12 +8,13 @@ which `./shoal doctor` shows, and is not repeated at every start.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from app.launcher import install, pythons, stamp, system
@@ -140,8 +141,13 @@ def _wheel(root: Path, pip: list[str], requirements: Path, progress: Progress, l
         line for line in requirements.read_text(encoding="utf-8").splitlines() if line.startswith("llama")
     )
     name, _, version = pin.partition("==")
-    done, work = folder / "shoal-wheels", folder / "shoal-build"
-    done.mkdir(exist_ok=True)
+    definitions = {
+        **SLIM,
+        "GGML_NATIVE": "ON",  # half as fast again in 16 bits where there is AVX-512
+        "CMAKE_PROJECT_llama_cpp_INCLUDE": str(requirements.with_suffix(".cmake")),
+    }
+    done, work = folder / "shoal-wheels" / _made_for(definitions), folder / "shoal-build"
+    done.mkdir(parents=True, exist_ok=True)
     for place in (done, work):
         for wheel in place.glob(f"{name.replace('-', '_')}-{version}-*.whl"):
             kept = wheel.replace(done / wheel.name)
@@ -156,11 +162,6 @@ def _wheel(root: Path, pip: list[str], requirements: Path, progress: Progress, l
     )
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
-    definitions = {
-        **SLIM,
-        "GGML_NATIVE": "ON",  # half as fast again in 16 bits where there is AVX-512
-        "CMAKE_PROJECT_llama_cpp_INCLUDE": str(requirements.with_suffix(".cmake")),
-    }
     try:
         tools = build_tools(pip, requirements.with_name(COMPILE), work)
         said, code = install.run(
@@ -169,6 +170,7 @@ def _wheel(root: Path, pip: list[str], requirements: Path, progress: Progress, l
                 "wheel",
                 *(["--no-build-isolation"] if tools else []),
                 "--verbose",
+                "--no-cache-dir",  # pip keeps a built wheel by its source alone, whatever it was built for
                 "--no-deps",
                 "--wheel-dir",
                 str(work),
@@ -187,6 +189,12 @@ def _wheel(root: Path, pip: list[str], requirements: Path, progress: Progress, l
         return built.replace(done / built.name)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _made_for(definitions: Mapping[str, str]) -> str:
+    """A name for what decides a build beside its source: a wheel that was built otherwise, or for another
+    processor, is none for this computer."""
+    return hashlib.sha256(repr((sorted(definitions.items()), processor())).encode()).hexdigest()[:12]
 
 
 class Steps:

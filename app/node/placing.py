@@ -12,6 +12,7 @@ import time
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 
 import msgspec
@@ -37,8 +38,11 @@ _FIRST_S = PATIENCE_S
 """So much longer for the first questions of every family: without them nothing can be told apart."""
 LESSON_S = 120.0
 """So much longer for what the first lesson is made of, where there is not enough by then."""
-_MORE, _MOST = 2, 96
-"""Questions of each family between two looks at what has been gathered for the lesson, and in all."""
+_MORE, _MOST = 8, 96
+"""Questions of each family between two looks at what has been gathered for the lesson, and in all. The
+examples of a family are read anew at each of them."""
+_SHOWN_CHARACTERS = 900
+"""Of the examples together: grids are long, and four of them cost more than all other families."""
 ASKED_FIRST = 8
 """Questions that tell whether a model answers as it is told."""
 AT_ONCE = 16
@@ -213,7 +217,7 @@ class _Asking:
         if not way.examples:
             return []
         made = await self._made(one.family, one.level, _EXAMPLES, way.examples + 1, worked=True)
-        return [Example(question=asked.text, answer=asked.worked) for asked in made if asked.worked]
+        return fitting([Example(question=asked.text, answer=asked.worked) for asked in made if asked.worked])
 
     async def _made(self, family: str, level: int, first: int, count: int, *, worked: bool) -> list[Asked]:
         make = partial(self.tools.sandbox.questions, worked=worked)
@@ -231,6 +235,16 @@ def _new(family: str, level: int) -> Tried:
 
 def _others(examples: Sequence[Example], asked: Asked, most: int) -> list[Example]:
     return [example for example in examples if example.question != asked.text][:most]
+
+
+def fitting(examples: Sequence[Example], most: int = _SHOWN_CHARACTERS) -> list[Example]:
+    """The first of them that together are no longer, and two in any case: one is shown, one stands in.
+
+    >>> [len(fitting([Example(question="x" * size, answer="1")] * 5)) for size in (50, 299, 2000)]
+    [5, 3, 2]
+    """
+    lengths = accumulate(len(example.question) + len(example.answer) for example in examples)
+    return list(examples[: max(2, sum(length <= most for length in lengths))])
 
 
 def _parts(turns: Sequence[tuple[str, Asked]]) -> Iterator[Sequence[tuple[str, Asked]]]:

@@ -21,6 +21,11 @@ from engines.torch_lora.engine import Base, TorchEngine
 from engines.torch_lora.sampler import quantiles
 
 
+KEYS_BYTES = 640 << 20
+"""Most that keys and values of all rows take: beyond some forty rows more of them are hardly faster, and long
+prompts would take gigabytes."""
+
+
 class LlamaEngine(TorchEngine):
     """Learns as the torch engine does; answers come from llama.cpp."""
 
@@ -61,9 +66,10 @@ class LlamaEngine(TorchEngine):
         return text.write(found)[0][0]
 
     def _rows(self, wanted: int, tokens: int) -> int:
-        """How many rows run at once: all, as far as llama.cpp and half of the free memory allow."""
-        most = min(wanted, MOST_SEQUENCES)
-        fitting = free_memory(self._base.placement.device) // 2 // self._follower.row_bytes(tokens)
+        """How many rows run at once: all, as far as llama.cpp, KEYS_BYTES and half of the free memory allow."""
+        row_bytes = self._follower.row_bytes(tokens)
+        most = min(wanted, MOST_SEQUENCES, max(1, KEYS_BYTES // row_bytes))
+        fitting = free_memory(self._base.placement.device) // 2 // row_bytes
         if fitting < 1:
             raise EngineError(
                 f"An answer of {tokens} tokens doesn't fit into the free memory: choose a smaller model "

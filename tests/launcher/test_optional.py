@@ -235,6 +235,20 @@ def test_what_builds_it_what_is_built_and_what_it_needs_have_their_hashes(
 
 
 @built_here
+def test_a_wheel_that_was_built_otherwise_is_built_again(
+    project: Path, world: dict[str, str], launch: Launch, tmp_path: Path
+) -> None:
+    """Neither what stands under other definitions or another processor is taken, nor what pip's cache has."""
+    world["PIP_CACHE_DIR"] = str(tmp_path / "cache")
+    assert finish(launch(project, "setup", "--engine", "llamacpp", **world))[0] == 0
+    (kept,) = (project / ".venv" / "shoal-wheels").iterdir()
+    kept.rename(kept.with_name("built otherwise"))
+    stamp.remove(str(project), "llamacpp")
+    assert finish(launch(project, "setup", "--engine", "llamacpp", **world))[0] == 0
+    assert len(builds(world)) == 2 and kept.exists()
+
+
+@built_here
 def test_without_a_compiler_it_says_what_to_install(
     project: Path, world: dict[str, str], launch: Launch, tmp_path: Path
 ) -> None:

@@ -212,7 +212,8 @@ def test_a_program_that_does_not_stay_is_not_released(tmp_path: Path) -> None:
 def test_a_whole_release_from_the_tag_to_the_list(tmp_path: Path) -> None:
     """Packs are made of what pip finds; the app is built, started with the sealed pack, and learns a round."""
     wheels = ROOT / ".venv" / "shoal-wheels"
-    words = ["--wheels", str(wheels)] if list(wheels.glob("*.whl")) else []
+    built = next(wheels.glob("*/*.whl"), None)
+    words = ["--wheels", str(built.parent)] if built else []
     words += ["--pip"] if list(Path(os.environ.get("PIP_FIND_LINKS", "/nowhere")).glob("torch-*+cpu-*")) else []
     done = subprocess.run(
         [sys.executable, TOOLS / "rehearse", tmp_path, *words], capture_output=True, text=True
