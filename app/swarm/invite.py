@@ -171,7 +171,7 @@ def _address(url: str) -> str:
     if path in ("", "/"):
         path = SOCKET_PATH
     if not _PATH.fullmatch(path) or len(path) > _LONGEST_PATH:
-        raise InviteError(f"The path of the relay's address is no path of a relay: it is mostly {SOCKET_PATH}.")
+        raise InviteError(f"The path of the relay's address is no path of a relay: it ends in {SOCKET_PATH}.")
     return f"{scheme}://{host}{'' if port in (None, _PORTS[scheme]) else f':{port}'}{path}"
 
 

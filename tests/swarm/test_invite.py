@@ -174,7 +174,7 @@ def test_a_token_is_never_shown() -> None:
 
 def test_ids_that_the_protocol_allows_fit_into_an_invite() -> None:
     longest = Invite(
-        url=f"wss://{'.'.join(['a' * 61] * 4)}:65535/{'p' * 199}",
+        url=f"wss://{'.'.join(['a' * 61] * 4)}:65535/{'p' * 193}/v1/ws",
         swarm="s" * 64,
         relay="r" * 128,
         token="t" * 512,
