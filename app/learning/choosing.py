@@ -18,7 +18,8 @@ __all__ = ["Offer", "Records"]
 _PEERS = 500
 """Authors remembered; those judged longest ago are forgotten first."""
 NEW = 8.0
-"""Right answers judged before an author is no longer new."""
+"""New authors are believed in as if so many had been met, and half of what they gave had been taken: five bad
+ones in a row, and none good, are needed before new ones are doubted (`mixing.DOUBTED`)."""
 
 
 class Records:
@@ -27,7 +28,7 @@ class Records:
 
     def __init__(self) -> None:
         self._records: OrderedDict[str, Record] = OrderedDict()
-        self._new = Record()
+        self._new = Record(taken=NEW / 2, kept_out=NEW / 2)
 
     def choose(self, recipe: Recipe, pool_P: Sequence[Offer], j: int, rng: Random) -> list[int]:
         """At most `j` positions of the pool; where the recipe goes by records, each peer with its trust."""
@@ -35,12 +36,17 @@ class Records:
             pool_P = [msgspec.structs.replace(offer, trust=self._trust(offer.peer)) for offer in pool_P]
         return mixing.choose(recipe, pool_P, j, rng)
 
+    def doubts(self, recipe: Recipe, peer: str) -> bool:
+        """Whether a peer is left out in most rounds."""
+        return recipe.by_record and self._trust(peer) < mixing.DOUBTED
+
     def judge(self, peer: str, taken: int, kept_out: int) -> None:
         """After one of a peer's groups: so many of its right answers were taken, so many kept out."""
-        before = self._records.pop(peer, Record())
-        if before.taken + before.kept_out < NEW:
-            self._new = defences.remembered(self._new, taken, kept_out)
-        self._records[peer] = defences.remembered(before, taken, kept_out)
+        before = self._records.pop(peer, None)
+        if before is None and taken + kept_out:
+            share = taken / (taken + kept_out)
+            self._new = defences.remembered(self._new, share, 1.0 - share)
+        self._records[peer] = defences.remembered(before or Record(), taken, kept_out)
         if len(self._records) > _PEERS:
             self._records.popitem(last=False)
 

@@ -221,7 +221,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     kept_out: float = 0.0
 
 
-def remembered(record: Record, taken: int, kept_out: int) -> Record:
+def remembered(record: Record, taken: float, kept_out: float) -> Record:
     """A peer's record after another of its groups: so many right answers taken, so many kept out.
 
     >>> remembered(Record(taken=2.0, kept_out=4.0), 3, 0)

@@ -30,10 +30,11 @@ def test_whoever_takes_a_new_key_after_every_group_is_doubted_like_one_that_keep
     records = Records()
     for _ in range(8):
         records.judge("good", 1, 0)
-    before = drawn(records, True)["doubted"]
+    records.judge("key", 0, 4)
+    assert drawn(records, True)["doubted"] > 200, "one bad one does not make all new ones suspect"
     for key in range(30):
         records.judge(f"key {key}", 0, 4)
-    assert before > 250 and drawn(records, True)["doubted"] < 50, "`doubted` is a key that was never met"
+    assert drawn(records, True)["doubted"] < 50, "`doubted` is a key that was never met"
     for key in range(30):
         records.judge(f"honest {key}", 4, 0)
     assert drawn(records, True)["doubted"] > 250, "honest newcomers make up for it"
