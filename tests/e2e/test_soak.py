@@ -19,6 +19,7 @@ if sys.platform != "linux":
 
 
 @pytest.mark.long
+@pytest.mark.timeout(2400)  # twice five minutes, their quiet ends, and a busy computer's starts
 def test_ten_minutes_in_two_pieces_lose_nothing(tmp_path: Path) -> None:
     words = ["bench", "soak", "--hours", str(5 / 60), "--every", "12", "--out", str(tmp_path), "--json"]
     for piece in (1, 2):
