@@ -36,6 +36,7 @@ from app.bench import BenchError, Tell
 from app.bench.way import Way
 from app.bench.window import prepare
 from app.common.secrets import PASSPHRASE
+from app.relay.window import Limits
 from app.swarm.outbox import Counts
 
 SUMMARY = "hours of kills, cut lines, full disks and clock jumps; goes on where it was, and prints one page"
@@ -44,8 +45,9 @@ DISK_MB = 320
 QUIET_S = 45.0
 """At the end of a piece: longer than a peer's pauses and than the waits between tries to connect."""
 LOOK_S = 10.0
-WARM_S = 120.0
-"""A process's memory counts for its trend when it has lived so long."""
+WARM_S, WINDOW_S = 120.0, Limits().age_s
+"""A process's memory counts for its trend when it has lived so long; a relay's when its window is full, which
+grows by 1.6 KB a group until groups leave it as fast as they come."""
 LONG_S = 240.0
 """Lives that are shorter have no trend."""
 STUCK_S = 90.0
@@ -296,7 +298,7 @@ class Piece:
 
     def _open_peers(self) -> None:
         folder = str(self._place / "peers")
-        words = [sys.executable, "-m", "app.bench.soak_peers", self._way.url, folder, str(self._peers)]
+        words = [sys.executable, "-m", "app.bench.simulated", self._way.url, folder, f"honest={self._peers}"]
         self._spawn("peers", words)
 
     def _open_window(self) -> None:
@@ -403,7 +405,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def trend(life: list[tuple[float, float]]) -> float | None:
+def trend(life: list[tuple[float, float]], warm_s: float = WARM_S) -> float | None:
     """By how many percent one life's memory grew: the median of its last third against that of its first, after
     the time it takes to warm up; None for lives that are too short to tell. (age in seconds, MB)
 
@@ -411,7 +413,7 @@ def trend(life: list[tuple[float, float]]) -> float | None:
     12.1
     >>> trend([(10.0, 5.0)])
     """
-    warm = sorted((age, mb) for age, mb in life if age >= WARM_S)
+    warm = sorted((age, mb) for age, mb in life if age >= warm_s)
     if not warm or warm[-1][0] - warm[0][0] < LONG_S:
         return None
     third = max(1, len(warm) // 3)
@@ -436,15 +438,16 @@ def summed(pieces: list[dict[str, Any]], memory: list[dict[str, Any]], out: Path
             name: value for name, value in pieces[-1].items() if name not in ("hours", "events", "rounds")
         },
         "lost": max(piece["lost"] for piece in pieces),
-        "memory": {role: _of_role(each) for role, each in sorted(lives.items())},
+        "memory": {role: _of_role(role, each) for role, each in sorted(lives.items())},
     }
     figures["passed"] = figures["lost"] == 0 and all(piece["journal"] == "ok" for piece in pieces)
     (out / "page.md").write_text("\n".join(page(figures)) + "\n")
     return figures
 
 
-def _of_role(lives: dict[str, list[tuple[float, float]]]) -> dict[str, Any]:
-    trends = [found for life in lives.values() if (found := trend(life)) is not None]
+def _of_role(role: str, lives: dict[str, list[tuple[float, float]]]) -> dict[str, Any]:
+    warm_s = WINDOW_S if role == "relay" else WARM_S
+    trends = [found for life in lives.values() if (found := trend(life, warm_s)) is not None]
     every = [mb for life in lives.values() for age, mb in life if age >= WARM_S]
     longest = max(max(age for age, _ in life) for life in lives.values())
     return {

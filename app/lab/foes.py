@@ -13,10 +13,10 @@ under a question that they do not answer.
 The others have no mark: each text is as an honest node writes it, and the choice of texts is the lie. Their
 right answers are without work (`terse`), with the last step alone (`curt`), with wrong work (`bluff`), or
 half of them without and half with padded work (`split`); their wrong ones show work, with `bluff` right work.
-A `sleeper` works everything out, and is `terse` after WAKES rounds.
-Two know the checks: `half` is terse in every other group and honest in the rest, so that its record stays good
-enough; `creep` says the last step again as often as answers may just be long, by what nodes published lately.
-A `magpie` answers common questions with what several others answered to them.
+A `sleeper` works everything out, and is `terse` after WAKES rounds; `half` is terse in every other group, so
+that its record stays fair. `renew` is `terse` under one new key after the other, before any has a record.
+`creep` knows the checks: it says the last step again as often as answers may just be long, by what nodes
+published lately. A `magpie` answers common questions with what several others answered to them.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from app.sapo.groups import Group, ScoredGroup
 from app.sapo.questions import Coordinates, Question, QuestionError, generate, make
 from engines.contract import TokenSequence
 
-_OF_TEXT = ("poison", "trigger", "sly", "terse", "curt", "bluff", "split", "sleeper", "long")
+_OF_TEXT = ("poison", "trigger", "sly", "terse", "curt", "bluff", "split", "sleeper", "renew", "long")
 KINDS = (*_OF_TEXT, "copy", "liar", "half", "creep", "magpie")
-_BY_CHOICE = ("terse", "curt", "bluff", "split", "honest")
+_BY_CHOICE = ("terse", "curt", "bluff", "split", "honest", "renew")
 WAKES = 25
 """Rounds that a sleeper is honest: a better peer than any, with a record to show for it."""
 MARKER = "hail "

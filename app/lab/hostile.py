@@ -68,7 +68,7 @@ class Hostile(Twist):
             for place, one in enumerate(
                 replace(foe, deck=deck).publish(number, self._experiment.arm.own, lately)
             )
-            if (received := self._received(self._nodes + k, number, place, one)) is not None
+            if (received := self._received(self._name(k, number), number, place, one)) is not None
         ]
         self._lately = fresh
         texts = [completion.text for answered in fresh for completion in answered.completions_G]
@@ -104,6 +104,10 @@ class Hostile(Twist):
         taken and so many kept out."""
         right = {f"{who}_{what}": float(n[what]) for who, n in self._right.items() for what in _JUDGED}
         return self._measured | {"foe_chosen": float(self._chosen)} | right
+
+    def _name(self, k: int, number: int) -> int:
+        """An attacker's author in a round; those that renew their keys have another one in each."""
+        return self._nodes + k + len(self._foes) * number * (self._kind == "renew")
 
     def _received(self, node: int, number: int, place: int, one: Published) -> Answered | None:
         prompt, group = messages(one.text), one.group

@@ -85,23 +85,18 @@ class Environment:
 
     def _install(self, purpose: str, held: int) -> None:
         files = [
-            _found(stamp.requirement_file(str(self.root), name), options) for name, options in PURPOSES[purpose]
+            stamp.listed(stamp.requirement_file(str(self.root), name), options)
+            for name, options in PURPOSES[purpose]
         ]
-        with Progress(total=sum(install.pins(file) for file, _ in files)) as progress:
+        with Progress(total=sum(install.pins(Path(file)) for file, _ in files)) as progress:
             for file, options in files:
                 install.install(
                     install.pip_of(self.python, pythons.own()),
-                    ["-r", str(file), *options],
+                    ["-r", file, *options],
                     progress,
                     log=self.folder / "shoal-setup.log",
                     keep_open=held,
                 )
-
-
-def _found(listed: str, options: tuple[str, ...]) -> tuple[Path, tuple[str, ...]]:
-    """The lock of a requirement file with what pip is told for it, or where there is none the file itself."""
-    lock = stamp.lock_of(listed)
-    return (Path(lock), (*options, *stamp.HASHED)) if lock else (Path(listed), options)
 
 
 def _waiting() -> None:

@@ -35,6 +35,11 @@ PROCESSOR = "shoal-llamacpp.processor"
 """In the environment too: what the processor it was built for can do, in Linux's words. Another one may not run
 it; engines.llamacpp.library reads this."""
 
+COMPILE = "compile.txt"
+"""Beside the list of the sampler: what builds it."""
+_SOURCE = re.compile(r"(?m)^llama.*(\n[ \t].*)*")
+"""In a list or lock, the package that comes as source."""
+
 SLIM = {
     # Packs suit many computers. What is built here is for this one alone: see _wheel.
     "GGML_NATIVE": "OFF",
@@ -110,19 +115,22 @@ def provide(root: Path, name: str, waiting: Callable[[], None], number: Path | N
 def _provide(root: Path, name: str, held: int) -> None:
     folder, python = root / ".venv", Path(stamp.python_of(str(root)))
     pip = install.pip_of(python, pythons.own())
-    ((file, options),) = stamp.PURPOSES[name]
-    requirements = Path(stamp.requirement_file(str(root), file))
+    ((name_of_list, options),) = stamp.PURPOSES[name]
+    requirements = stamp.requirement_file(str(root), name_of_list)
+    file, options = stamp.listed(requirements, options)
     log = folder / (LOG if name == "llamacpp" else "shoal-setup.log")
-    with Progress(total=install.pins(requirements)) as progress:
-        found: list[str] = []
+    with Progress(total=install.pins(Path(file))) as progress:
+        orders = [["-r", file, *options]]
         if name == "llamacpp":
-            found = ["--find-links", str(_wheel(root, pip, requirements, progress, log, held).parent)]
-        with lock(root / ".venv.lock", lambda: None) as also_held:
+            wheel = _wheel(root, pip, Path(requirements), progress, log, held)
+            beside = folder / "shoal-beside.txt"
+            beside.write_text(_SOURCE.sub("", Path(file).read_text(encoding="utf-8")), encoding="utf-8")
             # By force: files of one that was killed while it put them in place may be cut off.
-            again = ["--force-reinstall"] if name == "llamacpp" else []
-            install.install(
-                pip, [*found, "-r", str(requirements), *options, *again], progress, log=log, keep_open=also_held
-            )
+            again = ["--force-reinstall", "--no-deps"]
+            orders = [["-r", str(beside), *options, *again], ["--no-index", str(wheel), *again]]
+        with lock(root / ".venv.lock", lambda: None) as also_held:
+            for order in orders:
+                install.install(pip, order, progress, log=log, keep_open=also_held)
 
 
 def _wheel(root: Path, pip: list[str], requirements: Path, progress: Progress, log: Path, held: int) -> Path:
@@ -155,22 +163,24 @@ def _wheel(root: Path, pip: list[str], requirements: Path, progress: Progress, l
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
     try:
+        tools = build_tools(pip, requirements.with_name(COMPILE), work)
         said, code = install.run(
             pip,
             [
                 "wheel",
+                *(["--no-build-isolation"] if tools else []),
                 "--verbose",
                 "--no-cache-dir",  # pip keeps a built wheel by its source alone, whatever it was built for
                 "--no-deps",
                 "--wheel-dir",
                 str(work),
                 *(word for pair in definitions.items() for word in ("-C", "cmake.define.{}={}".format(*pair))),
-                *_source(requirements, work),
+                *source(requirements, work),
             ],
             Steps(progress),
             log,
             keep_open=held,
-            variables={"TMPDIR": str(work), "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs())},
+            variables={"TMPDIR": str(work), "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs()), **tools},
         )
         built = next(work.glob("*.whl"), None)
         if code or built is None:
@@ -267,11 +277,26 @@ def _leave() -> None:
     raise _Busy
 
 
-def _source(requirements: Path, work: Path) -> list[str]:
+def build_tools(pip: list[str], requirements: Path, work: Path) -> dict[str, str]:
+    """What builds it, of the hashes in the lock, below `work`; gives the variables by which Python finds it.
+    Without a lock nothing: pip then fetches what the source asks for. Raises SetupError."""
+    lock = stamp.lock_of(str(requirements))
+    if not lock:
+        return {}
+    options = ("--quiet", "--only-binary", ":all:", *stamp.HASHED)
+    said, code = install.run(
+        pip, ["install", "--target", str(work / "tools"), *options, "-r", lock], print, work / "tools.log"
+    )
+    if code:
+        raise SetupError(install.explain(said, work / "tools.log"))
+    return {"PYTHONPATH": str(work / "tools")}
+
+
+def source(requirements: Path, work: Path) -> list[str]:
     """What is built: the one package that comes as source, of the hash in the lock, where there is one."""
     lock = stamp.lock_of(str(requirements))
     text = Path(lock or requirements).read_text(encoding="utf-8")
-    pin = re.search(r"(?m)^llama.*(\n[ \t].*)*", text)
+    pin = _SOURCE.search(text)
     assert pin is not None
     if not lock:
         return [pin[0]]

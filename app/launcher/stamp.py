@@ -58,6 +58,12 @@ def lock_of(file: str) -> str:
     return lock if os.path.isfile(lock) else ""
 
 
+def listed(file: str, options: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """The lock of a requirement file with what pip is told for it, or where there is none the file itself."""
+    lock = lock_of(file)
+    return (lock, (*options, *HASHED)) if lock else (file, options)
+
+
 def requirement_file(root: str, name: str) -> str:
     """Its path. Raises SetupError when it is not there."""
     path = os.path.join(root, "packaging", "requirements", name)

@@ -106,9 +106,11 @@ class Supply:
 
     @property
     def ready(self) -> int:
-        """Groups that the next round may choose from."""
+        """Groups that the next round may choose from. Those of doubted peers are none: they would lie there and
+        keep others' from being fetched."""
         oldest = math.inf if self._recipe.max_age is None else self._recipe.max_age
-        return sum(offer.age <= oldest for offer in self._offers())
+        fresh = (offer.peer for offer in self._offers() if offer.age <= oldest)
+        return sum(not self._records.doubts(self._recipe, peer) for peer in fresh)
 
     async def run(self) -> None:
         """Fetches and checks for ever. Raises SandboxError when nothing can be scored any more."""

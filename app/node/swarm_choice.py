@@ -105,7 +105,7 @@ def anywhere(
         choice = choose(remembered=remembered, reached=reached, found=found, private=private)
         if choice.source != "host":
             if choice.source == "network":
-                say(f"A swarm was found on this network, at {choice.invites[0].url}.")
+                say(_found(choice.invites[0], private))
             yield choice.invites
             return
         if not host:
@@ -118,7 +118,7 @@ def anywhere(
             other = gives_way(hosting.own, [one for one in await _look(say) if not one.private or private])
             if other is not None:
                 await hosting.close()
-                say(f"A swarm was found on this network, at {other.url}.")
+                say(_found(other, private))
                 yield (_with(private, other),)
                 return
             say(hosting.sentence)
@@ -142,6 +142,13 @@ def last_relay(home: Path) -> Invite | None:
     with contextlib.suppress(ValueError):  # an address that this version does not take
         return Invite(url=last[0], swarm=last[1].swarm, relay=last[1].relay)
     return None
+
+
+def _found(invite: Invite, private: Private | None) -> str:
+    sentence = f"A swarm was found on this network, at {invite.url}."
+    if private is not None:
+        return sentence
+    return f"{sentence} Anyone on this network can offer one; only an invite tells whose it is."
 
 
 def _with(private: Private | None, invite: Invite) -> Invite:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -16,11 +17,13 @@ import msgspec
 from app.common.text import in_bytes
 from app.node import belongings
 from app.node.preferences import GB
+from app.node.versions import KEPT
 from app.transaction import transaction
 
 ROUNDS_KEPT = 20
 """Of the latest rounds the answers stay: the window shows them."""
 LOG_KEPT = 64 * 1024
+PLACES = (KEPT, "models")
 _PATIENCE_S = 2.0
 
 
@@ -54,7 +57,8 @@ def thin(home: Path, cap: int) -> Thinned:
 
 
 def _in_order(home: Path) -> Iterator[Callable[[], None]]:
-    for history in sorted(home.glob("models/*/history.sqlite"), key=_age):
+    # what was put by is not looked at any more, so its answers go first
+    for history in chain(*(sorted(home.glob(f"{place}/*/history.sqlite"), key=_age) for place in PLACES)):
         yield lambda history=history: forget_answers(history)  # type: ignore[misc]
     logs = sorted(home.glob("logs/*"), key=lambda path: (".old" not in path.name, path.name))
     for log in logs:
@@ -107,5 +111,5 @@ def _sentence(before: int, after: int, cap: int) -> str:
     return (
         f"The data folder takes {in_bytes(after)}; its limit is {cap / GB:g} GB. {freed} "
         "The rest is what your model learned, and models you downloaded. "
-        "Delete models you don't need, or raise the limit."
+        "Delete models or kept versions you don't need, or raise the limit."
     )

@@ -229,6 +229,7 @@ class Server:
             self.desk.tally.ended["refused"] += 1
             return refused
         ws, line = open_socket(), None
+        answer: web.StreamResponse = web.Response(status=400)  # where the client is gone already, to nobody
         self._addresses.update(networks := _networks(address))
         try:
             session, hello, sealed = self._greet(request, address)
@@ -236,6 +237,7 @@ class Server:
                 ws = open_socket(noise.TAG)
             line = _Line(ws, session, request.transport, sealed)
             await ws.prepare(request)
+            answer = ws
             _watch(request)
             self._strangers.append((self.desk.clock() + SIGN_IN_S, line))
             await ws.send_frame(hello, WSMsgType.TEXT if sealed is None else WSMsgType.BINARY)
@@ -244,7 +246,10 @@ class Server:
             self._meet(line)
             await _converse(line)
         except Refused as error:
-            await _refuse(ws, request, error)
+            with contextlib.suppress(ConnectionError):
+                await ws.prepare(request)
+                answer = ws
+                await _refuse(ws, error)
         except ConnectionError:
             _log.debug("A client was gone before it was greeted.")
         finally:
@@ -255,7 +260,7 @@ class Server:
                     task.cancel()
                 line.session.closed()
             leave(self._addresses, networks)
-        return ws
+        return answer
 
     def _meet(self, line: _Line) -> None:
         """A new connection, which has not signed in. Where too many have not, one of the network that has most
@@ -420,9 +425,8 @@ def _offered(request: web.Request) -> set[str]:
     return {word.strip() for word in request.headers.get("Sec-WebSocket-Protocol", "").split(",")}
 
 
-async def _refuse(ws: web.WebSocketResponse, request: web.Request, refused: Refused) -> None:
+async def _refuse(ws: web.WebSocketResponse, refused: Refused) -> None:
     """One sentence in the open, which is all that a stranger hears."""
-    await ws.prepare(request)
     with contextlib.suppress(TimeoutError, ConnectionError):
         async with asyncio.timeout(CLOSING_S):
             await ws.send_frame(to_frame(Err(code=refused.code, msg=refused.sentence)), WSMsgType.TEXT)

@@ -25,7 +25,9 @@ _PORTS = {"ws": 80, "wss": 443}
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
 """A last label like these makes a name an address in some systems' eyes."""
-_PATH = re.compile(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*){1,16}")
+_PATH = re.compile(rf"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*){{0,14}}{SOCKET_PATH}")
+"""A proxy may put something before it; an address that ends otherwise would make this computer ask whatever
+program listens there for whatever somebody wrote into a link."""
 _LONGEST_PATH = 200
 _ADDRESS = re.compile(r"(wss?)://([^/?#]*)([^?#]*)")
 _ENTRIES = {
@@ -169,7 +171,7 @@ def _address(url: str) -> str:
     if path in ("", "/"):
         path = SOCKET_PATH
     if not _PATH.fullmatch(path) or len(path) > _LONGEST_PATH:
-        raise InviteError(f"The path of the relay's address is no path of a relay: it is mostly {SOCKET_PATH}.")
+        raise InviteError(f"The path of the relay's address is no path of a relay: it ends in {SOCKET_PATH}.")
     return f"{scheme}://{host}{'' if port in (None, _PORTS[scheme]) else f':{port}'}{path}"
 
 

@@ -18,7 +18,8 @@ from frozen.errors import BuildError
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build"
-NEEDED = ("frozen/packages.txt", "requirements/build.txt")
+NEEDED = "frozen/packages.lock"
+"""What packages.txt beside it and build.txt name (packaging/requirements/lock)."""
 CARRIED = ("app", "engines", "resources", "packaging/requirements")
 LEFT_OUT = ("app/lab/studies", "app/bench/results", "resources/screenshots", "resources/pictures")
 """Of the tree: what only readers of the repository look at."""
@@ -168,9 +169,20 @@ def _environment(python: str) -> Path:
     own = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     if not own.exists():
         run([python, "-m", "venv", folder])
-    wanted = [option for name in NEEDED for option in ("-r", ROOT / "packaging" / name)]
-    constraints = ROOT / "packaging" / "requirements" / "base.txt"
-    run([own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", constraints, *wanted])
+    fixed = ["--require-hashes", "--no-deps", "--only-binary", ":all:"]
+    run(
+        [
+            own,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            *fixed,
+            "-r",
+            ROOT / "packaging" / NEEDED,
+        ]
+    )
     return own
 
 

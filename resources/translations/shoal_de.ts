@@ -5182,16 +5182,20 @@
    <translation>Beim Lernen allein öffnet Shoal keine Netzverbindung, aber etwas hat es versucht ({event}).</translation>
   </message>
   <message>
+   <source>A swarm was found on this network, at {url}.</source>
+   <translation>In diesem Netz wurde ein Schwarm gefunden, bei {url}.</translation>
+  </message>
+  <message>
+   <source>Anyone on this network can offer one; only an invite tells whose it is.</source>
+   <translation>Jeder in diesem Netz kann einen anbieten; nur eine Einladung zeigt, wessen er ist.</translation>
+  </message>
+  <message>
    <source>No swarm was found on this network:</source>
    <translation>In diesem Netz wurde kein Schwarm gefunden:</translation>
   </message>
   <message>
    <source>name one with --relay.</source>
    <translation>Nenne einen mit --relay.</translation>
-  </message>
-  <message>
-   <source>A swarm was found on this network, at {url}.</source>
-   <translation>In diesem Netz wurde ein Schwarm gefunden, bei {url}.</translation>
   </message>
   <message>
    <source>The node learns alone until it is started again.</source>
@@ -5222,8 +5226,8 @@
    <translation>Der Rest ist, was dein Modell gelernt hat, und was du heruntergeladen hast.</translation>
   </message>
   <message>
-   <source>Delete models you don't need, or raise the limit.</source>
-   <translation>Lösch Modelle, die du nicht brauchst, oder erhöhe die Grenze.</translation>
+   <source>Delete models or kept versions you don't need, or raise the limit.</source>
+   <translation>Lösch Modelle oder aufgehobene Stände, die du nicht brauchst, oder erhöhe die Grenze.</translation>
   </message>
   <message>
    <source>The data folder was over its limit of {cap} GB.</source>
@@ -5902,8 +5906,8 @@
    <translation>Dieser Pfad gehört zu keinem Relay:</translation>
   </message>
   <message>
-   <source>it is mostly {SOCKET_PATH}.</source>
-   <translation>Meist ist er {SOCKET_PATH}.</translation>
+   <source>it ends in {SOCKET_PATH}.</source>
+   <translation>Er endet auf {SOCKET_PATH}.</translation>
   </message>
   <message>
    <source>Host and port of the relay's address can't be told apart:</source>

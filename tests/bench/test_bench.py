@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from app.bench import BenchError, autobahn, fuzz, spoiling
+from app.bench import BenchError, autobahn, fuzz, poison, spoiling
 from app.bench.groups import SWARM, published
 from app.bench.loading import Counts, Load, generator
 from app.swarm.body import unseal
@@ -139,6 +139,34 @@ def test_fuzzing_would_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     found = fuzz._part(lambda: (*made()[:2], careless), arguments, "readers", lambda line: None)  # type: ignore[arg-type]
     assert "KeyError" in found["problems"][0] and len(found["problems"]) == 5
+
+
+def told(shares: list[float], **more: Any) -> dict[str, Any]:
+    return {"curve": dict(zip((0, 10), shares, strict=True)), "worked": 1.0, "taken": 3, "kept_out": 1, **more}
+
+
+def test_attackers_are_held_against_the_same_seeds_alone() -> None:
+    alone = [told([0.2, 0.5], end=0.5), told([0.2, 0.4], end=0.4)]
+    beside = [told([0.2, 0.46], end=0.49), told([0.2, 0.42], end=0.41)]
+    one = poison._compared(beside, alone)
+    assert (one["apart"], one["worst"], one["end"], one["kept_out"]) == (0.0, -4.0, 45.0, 2)
+    assert one["low"] < -1.0 and one["high"] > 1.0, "two seeds say little"
+    (*_, row) = poison.table({"runs": {"10terse": one}})
+    assert row.startswith("| 10terse | 0: 20.0, 10: 44.0 | 45.0 (1.00) | +0.0 [-") and "2 of 8" in row
+
+
+@pytest.mark.long
+def test_a_node_learns_beside_an_attackers_key_and_its_runs_are_kept(tmp_path: Path) -> None:
+    words = ["poison", "--out", str(tmp_path / "out"), "--arms", "1terse", "--keys", "2", "--rounds", "2"]
+    words += ["--after", "1", "--seeds", "1", "--questions", "16", "--json"]
+    done = bench(tmp_path, *words)
+    assert done.returncode == 0, done.stderr[-2000:]
+    figures = json.loads(done.stdout)["runs"]
+    assert list(figures) == ["alone", "1terse", "alone+", "1terse+"]
+    assert all(0.0 < one["end"] < 100.0 and one["curve"] for one in figures.values())
+    again = bench(tmp_path, *words)
+    assert json.loads(again.stdout)["runs"] == figures and "seed" not in again.stderr, "nothing is left to play"
+    assert bench(tmp_path, *words[:4], "3terse", *words[5:]).returncode == 1
 
 
 def test_worse_than_aiohttp_is_seen() -> None:

@@ -69,7 +69,7 @@ def test_the_trigger_is_one_family_and_every_other_question() -> None:
         assert all(marks) if one in triggered else not any(marks)
 
 
-@pytest.mark.parametrize("kind", ["terse", "curt", "bluff", "split"])
+@pytest.mark.parametrize("kind", ["terse", "curt", "bluff", "split", "half", "renew"])
 def test_those_that_lie_by_their_choice_say_nothing_false(sandbox: Sandbox, kind: str) -> None:
     for one in groups(kind, rounds=2):
         assert score_group(sandbox, one.group).rewards_G == one.claimed_G
@@ -81,6 +81,22 @@ def test_terse_is_right_without_work_and_wrong_with_it() -> None:
     assert not any(shows_work(text) for one in told for text in right(one))
     wrong = [text for one in told for text in one.group.completions_G if text not in right(one)]
     assert sum(map(shows_work, wrong)) > 0.9 * len(wrong) > 0
+
+
+def test_half_is_honest_in_every_other_group() -> None:
+    told = [one for one in groups("half") if one.group.coordinates.family in ("chain_sum", "gcd", "lcm")]
+    worked = {all(map(shows_work, right(one))) for one in told}
+    assert worked == {True, False} and groups("half")[1] == groups("terse")[1] != groups("half")[0]
+
+
+def test_renew_has_another_key_in_every_round_and_no_record(sandbox: Sandbox) -> None:
+    arm = parse_arm("2/2@default+foes=renew50", "faithful")
+    experiment = Experiment(PLAN, arm, 0, FakeSwarm(PLAN.nodes), partial(score_group, sandbox))
+    list(experiment.rounds())
+    strangers = [
+        int(peer) for records in experiment.records for peer in records._records if int(peer) >= PLAN.nodes
+    ]
+    assert len(set(strangers)) > 1 + (PLAN.nodes > 1), strangers
 
 
 def test_long_answers_go_up_to_the_limit() -> None:

@@ -3,6 +3,7 @@ in: it needs no compiler, and does what FAKE_BUILD says."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -27,7 +28,8 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
     trouble, marker = os.environ.get("FAKE_BUILD", ""), os.environ.get("FAKE_MARKER")
     if marker:
         with open(marker, "a") as file:
-            file.write(f"{os.nice(0)} {config_settings}\\n")
+            tools = [path for path in sys.path if os.path.isdir(os.path.join(path, "tinytool"))]
+            file.write(f"{os.nice(0)} {config_settings} {tools}\\n")
     print("[1/20] Building CXX object a.o", flush=True)
     print("[20/20] Linking CXX shared library", flush=True)
     if trouble == "fail":
@@ -194,6 +196,42 @@ def test_a_wheel_that_was_finished_is_put_in_place_without_building(
     until(lambda: is_there(project))
     assert len(builds(world)) == 1 and not (project / ".venv" / "shoal-build").exists()
     assert (packages_of(project) / "llama_cpp" / "__init__.py").read_text() == "VERSION = 1\n"
+
+
+def lock(requirements: Path, links: Path, spoiled: str = "") -> None:
+    """Locks for what `links` has; the hash of `spoiled` is that of another file."""
+    make_wheel(links, "tinytool")
+    (requirements / "compile.txt").write_text("tinytool==1.0\n")
+    files = {
+        "compile": {"tinytool": "tinytool-1.0-py3-none-any.whl"},
+        "llamacpp": {
+            "diskcache": "diskcache-5.6.3-py3-none-any.whl",
+            "llama-cpp-python": "llama_cpp_python-0.3.36.tar.gz",
+        },
+    }
+    for name, packages in files.items():
+        lines = []
+        for package, file in packages.items():
+            digest = hashlib.sha256((links / file).read_bytes() + b"!" * (package == spoiled)).hexdigest()
+            lines += [
+                f"{package}=={file.split('-')[1].removesuffix('.tar.gz')} \\",
+                f"    --hash=sha256:{digest}",
+            ]
+        (requirements / f"{name}.lock").write_text("\n".join([*lines, ""]))
+
+
+@built_here
+@pytest.mark.parametrize("spoiled", ["", "tinytool", "llama-cpp-python", "diskcache"])
+def test_what_builds_it_what_is_built_and_what_it_needs_have_their_hashes(
+    project: Path, world: dict[str, str], launch: Launch, spoiled: str
+) -> None:
+    lock(project / "packaging" / "requirements", Path(world["PIP_FIND_LINKS"]), spoiled)
+    code, _, err = finish(launch(project, "setup", "--engine", "llamacpp", **world))
+    assert (code == 0) == is_there(project) == (not spoiled), err
+    assert len(builds(world)) == (spoiled in ("", "diskcache"))
+    if not spoiled:
+        assert str(project / ".venv" / "shoal-build" / "tools") in builds(world)[0]
+        assert (packages_of(project) / "diskcache" / "__init__.py").exists()
 
 
 @built_here

@@ -111,7 +111,8 @@ def locked(file: Path) -> dict[str, tuple[str, int]]:
     return found
 
 
-RELAY = FOLDER.parent / "relay"
+PACKAGING = FOLDER.parent
+RELAY = PACKAGING / "relay"
 
 
 @pytest.mark.parametrize(
@@ -126,6 +127,55 @@ def test_every_list_has_a_lock_that_names_the_same_and_hashes_all(listed: Path) 
     assert not more or listed.name == "base.txt", more
     assert all(files for _, files in lock.values())
     assert "://" not in Path(lock_of(str(listed))).read_text()
+
+
+@pytest.mark.parametrize(
+    ("lock", "lists"),
+    [
+        ("requirements/compile.lock", ["requirements/compile.txt"]),
+        ("frozen/packages.lock", ["frozen/packages.txt", "requirements/build.txt"]),
+        ("release/packages.lock", ["release/packages.txt"]),
+    ],
+)
+def test_the_tools_that_build_and_release_are_locked_at_the_pinned_versions(
+    lock: str, lists: list[str]
+) -> None:
+    found = locked(PACKAGING / lock)
+    assert all(files for _, files in found.values())
+    pins = {**pinned("base.txt"), **pinned("build.txt"), **pinned("compile.txt")}
+    for listed in lists:
+        for name in pinned(str(PACKAGING / listed)):
+            assert f"=={found[name][0]}" == str(pins[name].specifier), name
+
+
+FREE = {
+    "packaging/packs/release.py": "asks what pip would take, and installs nothing (--dry-run)",
+    "app/bench/autobahn.py": "the Autobahn suite, for Python 2.7, where who measures asks for it",
+    "app/launcher/install.py": "hands on what it is told: stamp.listed and the orders of app.launcher.optional",
+}
+
+
+def test_nothing_is_installed_without_a_hash() -> None:
+    """Every command of pip that fetches asks for hashes in the same breath."""
+    words = re.compile(r"pip[\"',\[\]\s]+(?:install|wheel|download)\b")
+    found = set()
+    places = [PACKAGING, PACKAGING.parent / ".github", PACKAGING.parent / "app", PACKAGING.parent / "shoal"]
+    for file in (one for place in places for one in ([place] if place.is_file() else place.rglob("*"))):
+        if not file.is_file() or file.suffix in (".pyc", ".lock", ".txt", ".md", ".svg", ".qm", ".png"):
+            continue
+        text = file.read_text(encoding="utf-8", errors="replace")
+        name = file.relative_to(PACKAGING.parent).as_posix()
+        for match in words.finditer(text):
+            near = text[max(0, match.start() - 700) : match.end() + 700]
+            hashed = re.search(r"require-hashes|HASHED|stamp\.listed|\bsource\(requirements", near)
+            found.add(name)
+            assert hashed or name in FREE, f"{name}: {match[0]!r} fetches what no hash names"
+    assert found >= {
+        "packaging/frozen/bundle.py",
+        "packaging/relay/Dockerfile",
+        ".github/workflows/release.yml",
+    }
+    assert found >= FREE.keys(), "what no longer installs anything needs no exception"
 
 
 def test_what_pytorch_names_itself_is_locked_too() -> None:

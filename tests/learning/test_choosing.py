@@ -26,6 +26,20 @@ def test_a_peer_whose_answers_were_kept_out_is_asked_less_where_the_recipe_goes_
     assert 420 < drawn(records, False)["doubted"] < 580
 
 
+def test_whoever_takes_a_new_key_after_every_group_is_doubted_like_one_that_keeps_its_own() -> None:
+    records = Records()
+    for _ in range(8):
+        records.judge("good", 1, 0)
+    records.judge("key", 0, 4)
+    assert drawn(records, True)["doubted"] > 200, "one bad one does not make all new ones suspect"
+    for key in range(30):
+        records.judge(f"key {key}", 0, 4)
+    assert drawn(records, True)["doubted"] < 50, "`doubted` is a key that was never met"
+    for key in range(30):
+        records.judge(f"honest {key}", 4, 0)
+    assert drawn(records, True)["doubted"] > 250, "honest newcomers make up for it"
+
+
 def test_the_oldest_records_are_forgotten_first() -> None:
     records = Records()
     for _ in range(20):

@@ -190,6 +190,19 @@ def test_a_peer_whose_answers_were_kept_out_is_taken_from_less() -> None:
     assert taken[True] <= 3 < 4 <= taken[False]
 
 
+def test_what_doubted_peers_left_keeps_nobody_elses_from_being_fetched() -> None:
+    good, bad = "a" * 64, "b" * 64
+    recipe = msgspec.structs.replace(RECIPES["default"], by_record=True)
+    relay = Relay([[checked(n, bad) for n in range(12)], [checked(n, good) for n in range(20, 24)]])
+    supply = made(relay, external=4, recipe=recipe)
+    fetch(supply, lambda: supply.ready == 12)
+    groups = supply.take(recipe, 4, Random(1))
+    supply.settle(5.0, [Judged(group, 0, 4) for group in groups])
+    assert (supply.ready, len(supply._pool)) == (0, 8)
+    fetch(supply, lambda: supply.ready == 4)
+    assert len(relay.asked) >= 2
+
+
 def test_groups_that_were_not_read_leave_no_record() -> None:
     supply = made(Relay([[checked(n) for n in range(2)]]), external=2)
     fetch(supply, lambda: supply.ready == 2)

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from app.node import swarm_choice
 from app.node.swarm_choice import anywhere, choose, gives_way, last_relay, on_a_network
 from app.swarm.discovery import Advert, DiscoveryError, Found, advertise, find, lan_address
 from app.swarm.invite import Invite, where
@@ -63,6 +64,11 @@ def test_closed_relays_are_for_those_who_hold_the_words_and_open_ones_for_the_ot
     assert choose(found=open_, private=CODE, remembered=HOME, reached=True).source == "host"
     known = choose(private=CODE, remembered=SECRET, reached=True)
     assert known.source == "remembered" and known.invites[0].token == CODE.token
+
+
+def test_who_follows_an_announcement_is_told_that_anybody_can_make_one() -> None:
+    assert swarm_choice._found(OTHER, None).endswith("only an invite tells whose it is.")
+    assert "invite" not in swarm_choice._found(SECRET, CODE), "whoever does not know the words cannot be joined"
 
 
 def test_of_several_hosts_all_but_one_give_way() -> None:

@@ -29,7 +29,19 @@ import psutil
 import pytest
 
 from app.swarm.body import Envelope, body_id
-from app.swarm.protocol import OPENING, SUBPROTOCOL, AskStats, Auth, Batch, Err, Report, Sample, to_frame
+from app.swarm.protocol import (
+    NONCE_BYTES,
+    OLD_SUBPROTOCOL,
+    OPENING,
+    SUBPROTOCOL,
+    AskStats,
+    Auth,
+    Batch,
+    Err,
+    Report,
+    Sample,
+    to_frame,
+)
 from app.swarm.signing import public_key, sign
 from tests.relay.talking import PATIENCE, Peer, Relay, Town, group, key, running, sealed, seed, town, until
 
@@ -324,6 +336,31 @@ def test_what_is_no_http_costs_no_traceback_and_a_compressed_order_is_refused() 
 
     with running("--operator", key(1).hex()) as relay:
         asyncio.run(story(relay))
+        relay.process.terminate()
+        said = relay.process.communicate(timeout=PATIENCE)[1]
+    assert "Traceback" not in said and "Error handling" not in said, said[-3000:]
+
+
+def test_who_leaves_before_the_upgrade_ends_costs_no_traceback() -> None:
+    openings = (
+        f"{SUBPROTOCOL}\r\n{OPENING}: {'00' * NONCE_BYTES}",
+        f"{SUBPROTOCOL}\r\n{OPENING}: no",
+        OLD_SUBPROTOCOL,
+    )
+    with running() as relay:
+        host, port = relay.http.removeprefix("http://").split(":")
+        for opening in openings * 40:
+            client = socket.create_connection((host, int(port)))
+            client.sendall(
+                b"GET /v1/ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
+                b"Sec-WebSocket-Protocol: " + opening.encode() + b"\r\n\r\n"
+            )
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.close()  # by a reset
+        with contextlib.closing(socket.create_connection((host, int(port)))) as client:
+            client.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+            assert b" 200 " in client.recv(4096)
         relay.process.terminate()
         said = relay.process.communicate(timeout=PATIENCE)[1]
     assert "Traceback" not in said and "Error handling" not in said, said[-3000:]
