@@ -159,6 +159,43 @@ SETTINGS: tuple[Setting, ...] = (
         help=mark("The only notification there is."),
         words=mark("notifications alerts messages"),
     ),
+    Setting(
+        key="motion",
+        kind="choice",
+        default="system",
+        group=mark("Extras"),
+        label=mark("Motion"),
+        help=mark("Moving drawings. Still ones show the same."),
+        words=mark("animation reduced motion still calm"),
+        options=(("system", mark("Follow the system")), ("still", mark("Keep everything still"))),
+    ),
+    Setting(
+        key="fish",
+        kind="switch",
+        default=True,
+        group=mark("Extras"),
+        label=mark("A fish for your model"),
+        help=mark("A small drawing on the overview that grows with what your model can do."),
+        words=mark("mascot picture aquarium drawing"),
+    ),
+    Setting(
+        key="notes",
+        kind="switch",
+        default=True,
+        group=mark("Extras"),
+        label=mark("Milestones"),
+        help=mark("A line on the overview when your model reaches something. History keeps them either way."),
+        words=mark("diary notes first level badge what next"),
+    ),
+    Setting(
+        key="race",
+        kind="switch",
+        default=True,
+        group=mark("Extras"),
+        label=mark("Offer a race at round 20"),
+        help=mark("Once per model: twenty new puzzles, before against after."),
+        words=mark("race compare before after duel"),
+    ),
 )
 
 
