@@ -43,7 +43,10 @@ class Ask(_Message, frozen=True):
 
 
 class Draw(_Message, frozen=True):
-    """A fresh puzzle; family and level are chosen where none is named. Drawn comes."""
+    """A fresh puzzle; family and level are chosen where none is named. Drawn comes. `sort`: one of the tests,
+    which nobody trains on; one of practice, whose answer may teach; or the day's."""
+
+    sort: Literal["test", "practice", "daily"] = "test"
 
     family: Annotated[str, msgspec.Meta(max_length=64)] | None = None
     level: Annotated[int, msgspec.Meta(ge=0, le=64)] | None = None
@@ -57,10 +60,21 @@ class Solve(_Message, frozen=True):
 
 
 class Judge(_Message, frozen=True):
-    """What a person says is the answer. Judged comes."""
+    """What a person says is the answer, and the work that led there. Judged comes; with `against` the model
+    answers as well, and Said comes."""
 
     puzzle: int
     answer: Text
+    work: Text = ""
+    against: bool = False
+
+
+class Give(_Message, frozen=True):
+    """Yes to the text that Judged offered. Given comes."""
+
+    puzzle: int
+    teach: bool
+    share: bool
 
 
 class Forget(_Message, frozen=True):
@@ -91,6 +105,7 @@ class Drawn(_Message, frozen=True):
     levels: int
     text: str
     unseen: bool
+    daily: bool = False
 
 
 class Growing(_Message, frozen=True):
@@ -116,7 +131,15 @@ class Said(_Message, frozen=True):
 
 
 class Judged(_Message, frozen=True):
+    """`offer` is the very text that could teach, empty where there is none: the answer is wrong or came without
+    work, or the puzzle is one of the tests."""
+
     solved: bool
+    offer: str = ""
+
+
+class Given(_Message, frozen=True):
+    """What was said yes to waits for the node."""
 
 
 class Solution(_Message, frozen=True):
@@ -146,8 +169,8 @@ class Failed(_Message, frozen=True):
     final: bool = False
 
 
-Request = Ask | Draw | Solve | Judge | Forget | Stop
-Reply = Opened | Drawn | Growing | Said | Judged | Solution | OnlyPuzzles | Noted | Done | Failed
+Request = Ask | Draw | Solve | Judge | Give | Forget | Stop
+Reply = Opened | Drawn | Growing | Said | Judged | Given | Solution | OnlyPuzzles | Noted | Done | Failed
 
 
 def chosen(sides: Sides) -> Sequence[Side]:

@@ -59,9 +59,14 @@ class Puzzle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def draw(
-    family: str | None, level: int | None, usual: Mapping[str, int], rng: random.Random | None = None
+    family: str | None,
+    level: int | None,
+    usual: Mapping[str, int],
+    rng: random.Random | None = None,
+    unseen: bool = True,
 ) -> Puzzle:
     """A puzzle of this family and level; where none is named, one of the `usual` families at its usual level.
+    `unseen`: rather one of the tests; otherwise one of practice.
 
     Raises QuestionError for a family or level that does not exist."""
     rng = rng or random.SystemRandom()
@@ -76,9 +81,9 @@ def draw(
         raise QuestionError(f"{name} has levels 1 to {levels}, not {at + 1}: choose one of those.")
     for _ in range(_TRIES):
         made = questions.draw(name, at, rng.choice(TRAINING_SEEDS))
-        if made.held_out:
-            return Puzzle(question=made, unseen=True)
-    return Puzzle(question=made, unseen=False)
+        if made.held_out is unseen:
+            break
+    return Puzzle(question=made, unseen=made.held_out)
 
 
 def looks_like_one(text: str, families: Iterable[str]) -> bool:

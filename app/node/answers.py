@@ -43,9 +43,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def group(self) -> Group:
-        return Group(
-            coordinates=self.coordinates, completions_G=(self.text,), finished_G=(True,), model=HUMAN
-        )
+        return Group(coordinates=self.coordinates, completions_G=(self.text,), finished_G=(True,), model=HUMAN)
 
 
 class AnswerError(ValueError):
