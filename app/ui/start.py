@@ -112,6 +112,7 @@ class Desktop:
             show_family=lambda name: self.window.show_family(name),
             show_round=lambda round: self.window.show_round(round),
             show_rule=lambda key: self.window.show_rule(key),
+            race=lambda: self.window.race(),
             show_help=lambda key: self.window.show_help(key),
             set_choice=self._set,
             learn=self.control.learn,
