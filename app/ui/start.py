@@ -107,6 +107,7 @@ class Desktop:
             pause=self.control.pause,
             snooze=self.control.snooze,
             finish=self.control.finish,
+            harder=self.control.harder,
             go=lambda key: self.window.go(key),
             want_questions=self.questions.want,
             show_family=lambda name: self.window.show_family(name),

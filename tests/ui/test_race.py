@@ -120,10 +120,12 @@ def test_a_race_that_nobody_watches_does_not_move(
 ) -> None:
     still(False)
     page.race()
+    QApplication.processEvents()
     assert page._race is not None and page._race.track.frames.timer.isActive()
     page.hide()
     assert not page._race.track.frames.timer.isActive()
     qtbot.waitUntil(lambda: len(page._race.track.laps) == 20, timeout=PATIENCE_MS)  # type: ignore[union-attr]
+    qtbot.waitUntil(lambda: not page._racing, timeout=PATIENCE_MS)
     page.show()
     assert "12 of 20 now" in texts(page)
 
