@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,10 +11,10 @@ from pathlib import Path
 
 from msgspec import structs
 
-from app.chat import daily, messages, scorebook
+from app.chat import daily, messages, race, scorebook
 from app.chat.learned import Learned
 from app.chat.messages import MAX_TEXT, Side, chosen
-from app.chat.puzzles import Puzzle, Verdicts, draw, looks_like_one
+from app.chat.puzzles import Puzzle, Verdicts, draw, looks_like_one, several
 from app.common.files import unwritable
 from app.common.text import safe
 from app.node.answers import Answer, AnswerError, put
@@ -93,6 +94,8 @@ class Chat:
                 case messages.Give():
                     self._give(request)
                     yield messages.Given(number=number)
+                case messages.Race():
+                    yield from self._race(request, tell)
                 case messages.Forget():
                     self._turns = {"before": [], "after": []}
             for note in self._notes():
@@ -170,18 +173,52 @@ class Chat:
     ) -> Iterator[messages.Said]:
         """Asked as in practice, so that the answer is what practice made of it. The last may be stopped."""
         self._refresh()
-        seed = secrets.randbits(48)
-        way = self._state.way if self._state is not None else asking.TAGGED
-        tokens = min(MAX_TOKENS, self._limit or way.limit(self._usual))
+        seed, (way, tokens) = secrets.randbits(48), self._practice()
         for side in sides:
             answer = _Answer(self._engine, tokens, seed, 1.0)
             answer.give(side, asking.messages(puzzle.text, way), tell)
             if answer.stopped:
                 yield answer.said(number, side, self._round)
                 return
-            right = self._verdicts.solved(puzzle, asking.extract_answer(answer.text))
-            solved = binary_rewards([float(right)], [answer.finished])[0] == 1
-            yield answer.said(number, side, self._round, solved)
+            yield answer.said(number, side, self._round, self._solves(puzzle, answer))
+
+    def _practice(self) -> tuple[asking.Way, int]:
+        """How practice asks, and the longest answer it takes."""
+        way = self._state.way if self._state is not None else asking.TAGGED
+        return way, min(MAX_TOKENS, self._limit or way.limit(self._usual))
+
+    def _solves(self, puzzle: Puzzle, answer: _Answer | Completion) -> bool:
+        right = self._verdicts.solved(puzzle, asking.extract_answer(answer.text))
+        return binary_rewards([float(right)], [answer.finished])[0] == 1
+
+    def _race(self, request: messages.Race, tell: Tell) -> Iterator[messages.Reply]:
+        """Both sides answer some puzzles at a time, with the same seed."""
+        self._refresh()
+        if self._round is None:
+            raise ChatError("There is nothing to race yet: let your model learn a few rounds first.")
+        seed = secrets.randbits(48) if request.seed is None else request.seed
+        way, tokens = self._practice()
+        found = several(self._levels(), request.puzzles, random.Random(seed))
+        for start in range(0, len(found), race.AT_ONCE):
+            some = found[start : start + race.AT_ONCE]
+            asked = [asking.messages(puzzle.text, way) for puzzle in some]
+            sides = [
+                self._engine.sample(asked, 1, tokens, seed + start, plain=plain) for plain in (True, False)
+            ]
+            for at, (puzzle, (before,), (after,)) in enumerate(zip(some, *sides, strict=True), start):
+                yield messages.Lap(
+                    number=request.number,
+                    place=at,
+                    puzzles=len(found),
+                    coordinates=puzzle.question.coordinates,
+                    title=puzzle.title,
+                    text=safe(puzzle.text),
+                    before=messages.Try(text=safe(before.text), solved=self._solves(puzzle, before)),
+                    after=messages.Try(text=safe(after.text), solved=self._solves(puzzle, after)),
+                    learned=self._round,
+                )
+            if not tell("after", ""):
+                return
 
     def _judge(self, request: messages.Judge, tell: Tell) -> Iterator[messages.Reply]:
         """A person's answer, kept in the tally once; then the model's, where both are compared."""
