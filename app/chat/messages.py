@@ -25,6 +25,7 @@ Side = Literal["before", "after"]
 """The base model as it came, and with what it has learned here."""
 SIDES: tuple[Side, Side] = ("before", "after")
 Sides = Literal["both", "before", "after"]
+Sort = Literal["test", "practice", "daily"]
 Kind = TypeVar("Kind")
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
 
@@ -48,7 +49,7 @@ class Draw(_Message, frozen=True):
     """A fresh puzzle; family and level are chosen where none is named. Drawn comes. `sort`: one of the tests,
     which nobody trains on; one of practice, whose answer may teach; or the day's."""
 
-    sort: Literal["test", "practice", "daily"] = "test"
+    sort: Sort = "test"
 
     family: Annotated[str, msgspec.Meta(max_length=64)] | None = None
     level: Annotated[int, msgspec.Meta(ge=0, le=64)] | None = None

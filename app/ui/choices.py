@@ -189,6 +189,15 @@ SETTINGS: tuple[Setting, ...] = (
         words=mark("diary notes first level badge what next"),
     ),
     Setting(
+        key="yours",
+        kind="switch",
+        default=True,
+        group=mark("Extras"),
+        label=mark("Puzzle of the day, and you as a teacher"),
+        help=mark("Under Try it. An answer of yours teaches only after you say yes to its text."),
+        words=mark("daily human teach solve myself peer tally against"),
+    ),
+    Setting(
         key="race",
         kind="switch",
         default=True,

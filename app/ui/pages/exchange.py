@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
 from app.chat.messages import SIDES, Drawn, Said, Side
 from app.common.text import safe
+from app.ui.pages.yours import Give, Offer
 from app.ui.texts import counted, number, tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import BODY
@@ -25,6 +26,7 @@ class Exchange(QFrame):
         """`sides` as they stand, from left to right."""
         super().__init__()
         self.puzzle = puzzle
+        self._may: Offer | None = None
         self.setProperty("look", "card")
         question = Label(breakable(text), wrap=True)
         question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -75,6 +77,18 @@ class Exchange(QFrame):
         self._complaint.hide()
         self._own.say(answer, solved)
         self._own.show()
+
+    def offer(self, text: str, together: bool, give: Give) -> None:
+        """The person's right answer might teach."""
+        self._may = Offer(text, together, give)
+        layout = self.layout()
+        assert layout is not None
+        layout.addWidget(self._may)
+
+    def given(self, sentence: str = "") -> None:
+        """What became of a yes: it waits for the model, or a sentence why not."""
+        if self._may is not None:
+            self._may.failed(sentence) if sentence else self._may.given()
 
     def solution(self, text: str) -> None:
         self._right.tell(tr("A right answer: {text}", text=breakable(text)))

@@ -4,14 +4,17 @@ them; puzzles with the verdict, for the model and for whoever sits in front of i
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from typing import cast
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
-from app.chat import messages
-from app.chat.messages import MAX_TEXT, Drawn, Reply, Sides, chosen
+from app.chat import messages, scorebook
+from app.chat.messages import MAX_TEXT, Drawn, Reply, Sides, Sort, chosen
 from app.common.text import safe
 from app.sapo.asking import MAX_ANSWER
 from app.sapo.families import FAMILIES
@@ -23,6 +26,7 @@ from app.ui.pages.duel import Duel, keeper
 from app.ui.pages.exchange import Exchange
 from app.ui.pages.frame import Actions, Page
 from app.ui.pages.race import RaceCard
+from app.ui.pages.yours import Against
 from app.ui.spoken import spoken
 from app.ui.texts import counted, span, tr
 from app.ui.theme import Theme
@@ -33,6 +37,7 @@ from app.ui.widgets.pieces import (
     Label,
     Picker,
     Segments,
+    boxed,
     button,
     card,
     column,
@@ -40,6 +45,8 @@ from app.ui.widgets.pieces import (
     row,
 )
 
+MAX_WORK = 1000
+"""Characters of a person's working."""
 KEPT = 30
 """So many questions stay on the page."""
 _SECOND_MS = 500
@@ -63,6 +70,7 @@ class TryIt(Page):
         self._drawing = 0
         self._racing = 0
         self._waiting: dict[int, Exchange] = {}
+        self._giving: dict[int, Exchange] = {}
         self._who = Label("", "faint")
         self._anew = button(
             tr("New conversation"), self._forget, hint=tr("Forgets every question and answer on this page")
@@ -79,6 +87,9 @@ class TryIt(Page):
         self._exchanges: list[Exchange] = []
         self._list = column(gap=14)
         self.add(self._list)
+        self._against = Against(theme)
+        self._against.hide()
+        self.add(self._against)
         self._empty = Empty(
             theme,
             "tryit",
@@ -117,6 +128,27 @@ class TryIt(Page):
         self._show_list()
         self._show_stage()
 
+    @property
+    def _yours(self) -> bool:
+        """Whether the owner wants to be asked at all."""
+        return bool(self.ask.choices["yours"])
+
+    def _give(self, exchange: Exchange, teach: bool, share: bool) -> None:
+        """The owner said yes to the text that is shown."""
+        puzzle = exchange.puzzle
+        assert puzzle is not None
+        number = self._chatting.ask(
+            self._home,
+            lambda number: messages.Give(number=number, puzzle=puzzle.puzzle, teach=teach, share=share),
+        )
+        self._giving[number] = exchange
+
+    def _show_tally(self) -> None:
+        scores = scorebook.read(Path(self._home))[0] if self._home else scorebook.Scores()
+        self._against.show_tally(scores.against if self._yours else {})
+        solved = scores.daily == datetime.now(UTC).date().isoformat()
+        self._day.setText(tr("Puzzle of the day ✓") if solved else tr("Puzzle of the day"))
+
     def _end_race(self) -> None:
         """Its card goes, and so does what still runs for it."""
         if self._racing:
@@ -133,6 +165,8 @@ class TryIt(Page):
 
     def arrived(self) -> None:
         self._chatting.come()
+        self._show_tally()
+        self._show_stage()
 
     def left(self) -> None:
         self._chatting.go_away()
@@ -157,10 +191,18 @@ class TryIt(Page):
         self._level = Picker(theme, tr("Level"))
         self._level.setMinimumWidth(120)
         self._draw_one = button(tr("Draw a puzzle"), self._draw)
+        self._teach_one = button(
+            tr("Teach it one"),
+            lambda: self._draw("practice"),
+            hint=tr("A puzzle of practice: your right answer with working may teach your model"),
+        )
+        self._day = button(
+            tr("Puzzle of the day"), lambda: self._draw("daily"), hint=tr("The same for everyone today (UTC)")
+        )
         self._question = Question(self._ask)
         self._question.textChanged.connect(self._edited)
         self._board = Board(theme)
-        self._chip, self._unseen = Label("", "chip"), Label(tr("a puzzle it never trained on"), "faint")
+        self._chip, self._sort = Label("", "chip"), Label("", "faint")
         self._state = Elided("", "soft")
         self._complaint = Label("", "bad", wrap=True)
         self._stop = button(tr("Stop"), self._chatting.stop)
@@ -179,12 +221,18 @@ class TryIt(Page):
         self._own.setMaxLength(MAX_ANSWER)
         self._own.returnPressed.connect(self._judge)
         self._check = button(tr("Check mine"), self._judge)
-        said = row(self._state, self._stop, self._own, self._check, self._sides, self._send, gap=8, fill=0)
+        self._work = field(tr("Your working, such as 4-1=3"), tr("Your working"))
+        self._work.setMaxLength(MAX_WORK)
+        self._work.returnPressed.connect(self._judge)
+        self._mine = boxed(row(self._work, self._own, self._check, 1, gap=8))
+        said = row(self._state, self._stop, self._sides, self._send, gap=8, fill=0)
         self._show_levels()
-        above = row(self._draw_one, self._family, self._level, 1, self._unseen, self._chip, gap=8)
+        above = row(self._draw_one, self._teach_one, self._day, self._family, self._level, 1, gap=8)
+        self._about = boxed(row(self._chip, self._sort, 1, gap=8))
         asked = row(self._question, self._board, gap=14)
         asked.setAlignment(self._board, Qt.AlignmentFlag.AlignTop)
-        inside = column(above, asked, self._complaint, said, gap=11, margins=(18, 16, 18, 14))
+        parts = (above, self._about, asked, self._mine, self._complaint, said)
+        inside = column(*parts, gap=11, margins=(18, 16, 18, 14))
         return card(inside, padding=None)
 
     def _show_levels(self) -> None:
@@ -195,11 +243,11 @@ class TryIt(Page):
             self._level.addItem(tr("Level {n}", n=level + 1), level)
         self._level.setVisible(family is not None)
 
-    def _draw(self) -> None:
+    def _draw(self, sort: Sort = "test") -> None:
         self._complain("")
         family, level = self._family.currentData(), self._level.currentData()
         self._drawing = self._chatting.ask(
-            self._home, lambda number: messages.Draw(number=number, family=family, level=level)
+            self._home, lambda number: messages.Draw(number=number, sort=sort, family=family, level=level)
         )
         self._show_stage()
 
@@ -242,10 +290,19 @@ class TryIt(Page):
         if puzzle.family in ANSWERED_IN_ROWS:  # the field has one line
             answer = "\n".join(row.strip() for row in answer.split("/"))
         number = self._chatting.ask(
-            self._home, lambda number: messages.Judge(number=number, puzzle=puzzle.puzzle, answer=answer)
+            self._home,
+            lambda number: messages.Judge(
+                number=number,
+                puzzle=puzzle.puzzle,
+                answer=answer,
+                work=self._work.text().strip(),
+                against=self._yours,
+            ),
         )
         exchange = self._exchange(safe(puzzle.text), puzzle)
         exchange.person(safe(answer), None)
+        if self._yours:
+            exchange.wait(("after",))
         self._waiting[number] = exchange
         self._show_stage()
 
@@ -299,6 +356,11 @@ class TryIt(Page):
                 )
             case messages.Judged() if exchange is not None:
                 exchange.person(None, reply.solved)
+                if reply.offer and self._yours:
+                    together = self.ask.choices["company"] == "others"
+                    exchange.offer(reply.offer, together, partial(self._give, exchange))
+            case messages.Given() if reply.number in self._giving:
+                self._giving.pop(reply.number).given()
             case messages.Solution() if exchange is not None:
                 exchange.solution(safe(reply.text))
                 self._told = True
@@ -316,12 +378,16 @@ class TryIt(Page):
         self._question.setPlainText(safe(puzzle.text))
         self._puzzle, self._told = puzzle, False
         self._own.clear()
+        self._work.clear()
         self._question.setFocus()
 
     def _end(self, number: int, sentence: str) -> None:
         exchange = self._waiting.pop(number, None)
         if exchange is not None:
             exchange.done(sentence)
+            self._show_tally()
+        elif number in self._giving:
+            self._giving.pop(number).given(sentence)
         elif number == self._racing and self._race is not None:
             self._race.done(sentence)
         elif sentence:
@@ -333,6 +399,9 @@ class TryIt(Page):
 
     def _broke(self, sentence: str) -> None:
         waiting, self._waiting = list(self._waiting.values()), {}
+        for exchange in self._giving.values():
+            exchange.given(sentence)
+        self._giving.clear()
         for exchange in waiting:
             exchange.done(sentence)
         if self._racing and self._race is not None:
@@ -368,10 +437,12 @@ class TryIt(Page):
         self._stop.setVisible(busy)
         rows = puzzle is not None and puzzle.family in ANSWERED_IN_ROWS
         self._own.setPlaceholderText(tr("Your rows, with / between") if rows else tr("Or solve it yourself"))
-        for part in (self._own, self._check):
-            part.setVisible(puzzle is not None and not busy and not self._told)
-        self._chip.setVisible(puzzle is not None)
-        self._unseen.setVisible(puzzle is not None and puzzle.unseen)
+        self._mine.setVisible(puzzle is not None and not busy and not self._told)
+        self._work.setVisible(self._yours and puzzle is not None and not puzzle.unseen)
+        self._about.setVisible(puzzle is not None)
+        for part in (self._teach_one, self._day):
+            part.setVisible(self._yours)
+            part.setEnabled(not busy)
         self._board.say(board(puzzle.family, puzzle.text) if puzzle is not None else None)
         self._question.setFixedHeight(max(_HIGH, self._board.height() if self._board.isVisibleTo(self) else 0))
         if puzzle is not None:
@@ -383,6 +454,7 @@ class TryIt(Page):
                     all=puzzle.levels,
                 )
             )
+            self._sort.say(_sort(puzzle))
         opened = self._chatting.opened
         self._question.setPlaceholderText(
             tr("Say something, or draw a puzzle")
@@ -418,6 +490,12 @@ class TryIt(Page):
                 minutes,
             )
         self._state.say(said)
+
+
+def _sort(puzzle: Drawn) -> str:
+    if puzzle.daily:
+        return tr("puzzle of the day, the same for everyone")
+    return tr("a puzzle it never trained on") if puzzle.unseen else tr("a puzzle of practice")
 
 
 class Question(QPlainTextEdit):
