@@ -42,6 +42,7 @@ _NAMES = {
         "settings.json",
         "orders.json",
         "puzzles.json",
+        "energy.json",
         "duels.json",
         "updates.json",
         "window.json",

@@ -11,12 +11,13 @@ from app.ui.pages.frame import Actions, Page
 from app.ui.pages.next import NextCard
 from app.ui.pages.note import NoteLine
 from app.ui.pages.now import Now
+from app.ui.pages.power import PowerLine
 from app.ui.pages.welcome import Welcome
 from app.ui.spoken import spoken
 from app.ui.texts import ago, counted, number, percent, span, tr
 from app.ui.theme import Theme
 from app.ui.widgets.curve import Curve
-from app.ui.widgets.pieces import Elided, Label, Notice, boxed, button
+from app.ui.widgets.pieces import Elided, Label, Notice, boxed, button, row
 from app.ui.widgets.pond import Pond
 from app.ui.widgets.stat import Stat, stats_row
 from app.ui.widgets.update_card import UpdateLine
@@ -48,7 +49,7 @@ class Overview(Page):
         self._curve.put_beside(self._pond)
         self._stats = [Stat() for _ in range(4)]
         self._stat_row = boxed(stats_row(*self._stats))
-        self._foot = Elided("", "faint")
+        self._foot, self._power = Elided("", "faint"), PowerLine()
         self.add(self._notice)
         self.add(self._update)
         self.add(self._newer)
@@ -59,7 +60,7 @@ class Overview(Page):
         self.add(self._next)
         self.add(self._curve, 1)
         self.add(self._stat_row)
-        self.add(self._foot)
+        self.add(boxed(row(self._foot, self._power, gap=16, fill=0)))
 
     def show_view(self, view: View) -> None:
         now = time.time()
@@ -79,6 +80,8 @@ class Overview(Page):
         self._device.setVisible(not fresh)
         self._model.say(name if len(name) <= _LONGEST else name[: _LONGEST - 2] + " …")
         self._model.setToolTip(view.model)
+        shown = not fresh and bool(self.ask.choices["power"]) and view.ruling is not None
+        self._power.show_energy(view.ruling.energy if shown and view.ruling is not None else None)
         if fresh:
             self._note.hide()
             self._next.hide()
