@@ -12,6 +12,8 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 
 from app import remedy
+from app.chat.race import MOST, PUZZLES
+from app.sapo.questions import Coordinates
 from engines.contract import EngineInfo
 
 MAX_LINE = 2**18
@@ -23,6 +25,7 @@ Side = Literal["before", "after"]
 """The base model as it came, and with what it has learned here."""
 SIDES: tuple[Side, Side] = ("before", "after")
 Sides = Literal["both", "before", "after"]
+Sort = Literal["test", "practice", "daily"]
 Kind = TypeVar("Kind")
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
 
@@ -43,7 +46,10 @@ class Ask(_Message, frozen=True):
 
 
 class Draw(_Message, frozen=True):
-    """A fresh puzzle; family and level are chosen where none is named. Drawn comes."""
+    """A fresh puzzle; family and level are chosen where none is named. Drawn comes. `sort`: one of the tests,
+    which nobody trains on; one of practice, whose answer may teach; or the day's."""
+
+    sort: Sort = "test"
 
     family: Annotated[str, msgspec.Meta(max_length=64)] | None = None
     level: Annotated[int, msgspec.Meta(ge=0, le=64)] | None = None
@@ -57,10 +63,29 @@ class Solve(_Message, frozen=True):
 
 
 class Judge(_Message, frozen=True):
-    """What a person says is the answer. Judged comes."""
+    """What a person says is the answer, and the work that led there. Judged comes; with `against` the model
+    answers as well, and Said comes."""
 
     puzzle: int
     answer: Text
+    work: Text = ""
+    against: bool = False
+
+
+class Give(_Message, frozen=True):
+    """Yes to the text that Judged offered. Given comes."""
+
+    puzzle: int
+    teach: bool
+    share: bool
+
+
+class Race(_Message, frozen=True):
+    """The same new puzzles to both sides, one answer each. A Lap comes for every puzzle; with a `seed` they and
+    their answers are the same again."""
+
+    puzzles: Annotated[int, msgspec.Meta(ge=1, le=MOST)] = PUZZLES
+    seed: Annotated[int, msgspec.Meta(ge=0, lt=2**48)] | None = None
 
 
 class Forget(_Message, frozen=True):
@@ -91,6 +116,7 @@ class Drawn(_Message, frozen=True):
     levels: int
     text: str
     unseen: bool
+    daily: bool = False
 
 
 class Growing(_Message, frozen=True):
@@ -116,13 +142,42 @@ class Said(_Message, frozen=True):
 
 
 class Judged(_Message, frozen=True):
+    """`offer` is the very text that could teach, empty where there is none: the answer is wrong or came without
+    work, or the puzzle is one of the tests."""
+
     solved: bool
+    offer: str = ""
+
+
+class Given(_Message, frozen=True):
+    """What was said yes to waits for the node."""
 
 
 class Solution(_Message, frozen=True):
     """A right answer to the puzzle, after the verdicts on it."""
 
     text: str
+
+
+class Try(msgspec.Struct, frozen=True, kw_only=True):
+    """One side's answer to a puzzle of a race, with its verdict."""
+
+    text: str
+    solved: bool
+
+
+class Lap(_Message, frozen=True):
+    """A puzzle of a race, by its coordinates, and what both sides made of it; `place` counts from 0, `puzzles`
+    is how many there are, and `learned` the round whose safe point answered."""
+
+    place: int
+    puzzles: int
+    coordinates: Coordinates
+    title: str
+    text: str
+    before: Try
+    after: Try
+    learned: int
 
 
 class OnlyPuzzles(_Message, frozen=True):
@@ -146,8 +201,8 @@ class Failed(_Message, frozen=True):
     final: bool = False
 
 
-Request = Ask | Draw | Solve | Judge | Forget | Stop
-Reply = Opened | Drawn | Growing | Said | Judged | Solution | OnlyPuzzles | Noted | Done | Failed
+Request = Ask | Draw | Solve | Judge | Give | Race | Forget | Stop
+Reply = Opened | Drawn | Growing | Said | Judged | Given | Solution | Lap | OnlyPuzzles | Noted | Done | Failed
 
 
 def chosen(sides: Sides) -> Sequence[Side]:

@@ -17,13 +17,25 @@ class Tally(msgspec.Struct, frozen=True):
     answered: int = 0
 
 
+class Duel(msgspec.Struct, frozen=True):
+    """Puzzles that both answered, and how many of them each solved."""
+
+    puzzles: int = 0
+    you: int = 0
+    model: int = 0
+
+
 class Scores(msgspec.Struct, frozen=True, kw_only=True):
-    """`families` by name and level; `streak` counts right answers in a row, `best` is the longest there was."""
+    """`families` by name and level; `streak` counts right answers in a row, `best` is the longest there was.
+    `against` are puzzles that the model answered as well, by family; `daily` is the last day (UTC, ISO) whose
+    puzzle was solved."""
 
     version: int = 1
     families: dict[str, dict[int, Tally]] = {}
     streak: int = 0
     best: int = 0
+    against: dict[str, Duel] = {}
+    daily: str = ""
 
     @property
     def total(self) -> Tally:
@@ -37,18 +49,30 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     def after(self, family: str, level: int, solved: bool) -> Scores:
         """With one more answer.
 
-        >>> Scores().after("gcd", 0, True).after("gcd", 0, False)
-        Scores(version=1, families={'gcd': {0: Tally(right=1, answered=2)}}, streak=0, best=1)
+        >>> after = Scores().after("gcd", 0, True).after("gcd", 0, False)
+        >>> after.families, after.streak, after.best
+        ({'gcd': {0: Tally(right=1, answered=2)}}, 0, 1)
         """
         levels = self.families.get(family, {})
         was = levels.get(level, Tally())
         now = Tally(was.right + solved, was.answered + 1)
         streak = self.streak + 1 if solved else 0
-        return Scores(
+        return msgspec.structs.replace(
+            self,
             families={**self.families, family: {**levels, level: now}},
             streak=streak,
             best=max(self.best, streak),
         )
+
+    def beside(self, family: str, you: bool, model: bool) -> Scores:
+        """With one more puzzle that both answered.
+
+        >>> Scores().beside("gcd", True, False).beside("gcd", True, True).against
+        {'gcd': Duel(puzzles=2, you=2, model=1)}
+        """
+        was = self.against.get(family, Duel())
+        now = Duel(was.puzzles + 1, was.you + you, was.model + model)
+        return msgspec.structs.replace(self, against={**self.against, family: now})
 
 
 def read(home: Path) -> tuple[Scores, str]:

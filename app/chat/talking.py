@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import random
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from app.chat import messages
+from msgspec import structs
+
+from app.chat import daily, messages, race, scorebook
 from app.chat.learned import Learned
 from app.chat.messages import MAX_TEXT, Side, chosen
-from app.chat.puzzles import Puzzle, Verdicts, draw, looks_like_one
+from app.chat.puzzles import Puzzle, Verdicts, draw, looks_like_one, several
+from app.common.files import unwritable
 from app.common.text import safe
+from app.node.answers import Answer, AnswerError, put
 from app.node.state import State
 from app.sapo import asking
+from app.sapo.asking import SHORT
 from app.sapo.groups import binary_rewards
 from app.sapo.questions import QuestionError
 from app.sapo.sandbox import SandboxError
@@ -50,7 +56,7 @@ class Chat:
         folder = locate(model, home)
         settings = read_settings(folder)
         self._name = folder.name if Path(model).expanduser().is_dir() else model
-        self._learned = Learned(home, folder)
+        self._home, self._learned = home, Learned(home, folder)
         self._engine = open_engine(folder, self._learned.rank())
         self._state: State | None = None
         self._families = dict(settings.families)
@@ -58,6 +64,9 @@ class Chat:
         self._talk_tokens = min(MAX_TOKENS, max_tokens or _roomy(folder, settings.max_tokens))
         self._turns: dict[Side, Turns] = {"before": [], "after": []}
         self._puzzles: dict[int, Puzzle] = {}
+        self._days: dict[int, str] = {}
+        self._offered: dict[int, str] = {}
+        """Of a puzzle: the text that its solver may say yes to."""
         self._verdicts = Verdicts()
         self._refresh()
 
@@ -77,20 +86,24 @@ class Chat:
                 case messages.Ask():
                     yield from self._ask(request, tell)
                 case messages.Draw():
-                    yield self._draw(number, request.family, request.level)
+                    yield self._draw(request)
                 case messages.Solve():
                     yield from self._solve(request, tell)
                 case messages.Judge():
-                    puzzle = self._puzzle(request.puzzle)
-                    answer = request.answer.strip()
-                    yield messages.Judged(number=number, solved=self._verdicts.solved(puzzle, answer))
-                    yield messages.Solution(number=number, text=safe(puzzle.solution))
+                    yield from self._judge(request, tell)
+                case messages.Give():
+                    self._give(request)
+                    yield messages.Given(number=number)
+                case messages.Race():
+                    yield from self._race(request, tell)
                 case messages.Forget():
                     self._turns = {"before": [], "after": []}
             for note in self._notes():
                 yield messages.Noted(number=number, sentence=note)
-        except (EngineError, QuestionError, SandboxError, ChatError) as error:
+        except (EngineError, QuestionError, SandboxError, ChatError, AnswerError) as error:
             yield messages.Failed(number=number, sentence=str(error))
+        except OSError as error:
+            yield messages.Failed(number=number, sentence=unwritable(error, self._home))
         else:
             yield messages.Done(number=number)
 
@@ -148,25 +161,111 @@ class Chat:
                 answer.forgot = True
 
     def _solve(self, request: messages.Solve, tell: Tell) -> Iterator[messages.Reply]:
-        """Asked as in practice, so that the answer is what practice made of it."""
         puzzle = self._puzzle(request.puzzle)
+        for said in self._solved(request.number, puzzle, chosen(request.sides), tell):
+            yield said
+            if said.stopped:
+                return
+        yield messages.Solution(number=request.number, text=safe(puzzle.solution))
+
+    def _solved(
+        self, number: int, puzzle: Puzzle, sides: Sequence[Side], tell: Tell
+    ) -> Iterator[messages.Said]:
+        """Asked as in practice, so that the answer is what practice made of it. The last may be stopped."""
         self._refresh()
-        seed = secrets.randbits(48)
-        way = self._state.way if self._state is not None else asking.TAGGED
-        tokens = min(MAX_TOKENS, self._limit or way.limit(self._usual))
-        for side in chosen(request.sides):
+        seed, (way, tokens) = secrets.randbits(48), self._practice()
+        for side in sides:
             answer = _Answer(self._engine, tokens, seed, 1.0)
             answer.give(side, asking.messages(puzzle.text, way), tell)
             if answer.stopped:
-                yield answer.said(request.number, side, self._round)
+                yield answer.said(number, side, self._round)
                 return
-            right = self._verdicts.solved(puzzle, asking.extract_answer(answer.text))
-            solved = binary_rewards([float(right)], [answer.finished])[0] == 1
-            yield answer.said(request.number, side, self._round, solved)
+            yield answer.said(number, side, self._round, self._solves(puzzle, answer))
+
+    def _practice(self) -> tuple[asking.Way, int]:
+        """How practice asks, and the longest answer it takes."""
+        way = self._state.way if self._state is not None else asking.TAGGED
+        return way, min(MAX_TOKENS, self._limit or way.limit(self._usual))
+
+    def _solves(self, puzzle: Puzzle, answer: _Answer | Completion) -> bool:
+        right = self._verdicts.solved(puzzle, asking.extract_answer(answer.text))
+        return binary_rewards([float(right)], [answer.finished])[0] == 1
+
+    def _race(self, request: messages.Race, tell: Tell) -> Iterator[messages.Reply]:
+        """Both sides answer some puzzles at a time, with the same seed."""
+        self._refresh()
+        if self._round is None:
+            raise ChatError("There is nothing to race yet: let your model learn a few rounds first.")
+        seed = secrets.randbits(48) if request.seed is None else request.seed
+        way, tokens = self._practice()
+        found = several(self._levels(), request.puzzles, random.Random(seed))
+        for start in range(0, len(found), race.AT_ONCE):
+            some = found[start : start + race.AT_ONCE]
+            asked = [asking.messages(puzzle.text, way) for puzzle in some]
+            sides = [
+                self._engine.sample(asked, 1, tokens, seed + start, plain=plain) for plain in (True, False)
+            ]
+            for at, (puzzle, (before,), (after,)) in enumerate(zip(some, *sides, strict=True), start):
+                yield messages.Lap(
+                    number=request.number,
+                    place=at,
+                    puzzles=len(found),
+                    coordinates=puzzle.question.coordinates,
+                    title=puzzle.title,
+                    text=safe(puzzle.text),
+                    before=messages.Try(text=safe(before.text), solved=self._solves(puzzle, before)),
+                    after=messages.Try(text=safe(after.text), solved=self._solves(puzzle, after)),
+                    learned=self._round,
+                )
+            if not tell("after", ""):
+                return
+
+    def _judge(self, request: messages.Judge, tell: Tell) -> Iterator[messages.Reply]:
+        """A person's answer, kept in the tally once; then the model's, where both are compared."""
+        puzzle, name = self._puzzle(request.puzzle), request.puzzle
+        answer, work = request.answer.strip(), request.work.strip()
+        text = f"{work} {SHORT}{answer}"
+        solved = self._verdicts.solved(puzzle, answer)
+        teaches = solved and bool(work) and not puzzle.unseen
+        if teaches and self._verdicts.solved(puzzle, asking.extract_answer(text)):
+            self._offered[name] = text
+        yield messages.Judged(number=request.number, solved=solved, offer=self._offered.get(name, ""))
+        scores, _ = scorebook.read(self._home)
+        scores = scores.after(puzzle.family, puzzle.level, solved)
+        if solved and name in self._days:
+            scores = structs.replace(scores, daily=self._days[name])
+        if request.against:
+            for said in self._solved(request.number, puzzle, ("after",), tell):
+                yield said
+                if said.solved is not None:
+                    scores = scores.beside(puzzle.family, solved, said.solved)
+        scorebook.write(self._home, scores)
         yield messages.Solution(number=request.number, text=safe(puzzle.solution))
 
-    def _draw(self, number: int, family: str | None, level: int | None) -> messages.Drawn:
-        puzzle = draw(family, level, self._levels())
+    def _give(self, request: messages.Give) -> None:
+        """Puts the offered text by for the node; once."""
+        puzzle, text = self._puzzle(request.puzzle), self._offered.get(request.puzzle)
+        if text is None:
+            raise ChatError("There is no answer of yours to give: solve the puzzle with your working first.")
+        put(
+            self._home,
+            Answer(
+                coordinates=puzzle.question.coordinates,
+                text=text,
+                at=time.time(),
+                teach=request.teach,
+                share=request.share,
+            ),
+        )
+        del self._offered[request.puzzle]
+
+    def _draw(self, request: messages.Draw) -> messages.Drawn:
+        number, day = request.number, daily.today()
+        if request.sort == "daily":
+            puzzle = daily.puzzle_of(day)
+            self._days[number] = day.isoformat()
+        else:
+            puzzle = draw(request.family, request.level, self._levels(), unseen=request.sort == "test")
         while len(self._puzzles) >= _PUZZLES:
             del self._puzzles[min(self._puzzles)]
         self._puzzles[number] = puzzle
@@ -179,6 +278,7 @@ class Chat:
             levels=puzzle.levels,
             text=safe(puzzle.text),
             unseen=puzzle.unseen,
+            daily=request.sort == "daily",
         )
 
     def _puzzle(self, name: int) -> Puzzle:

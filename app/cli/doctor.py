@@ -14,6 +14,11 @@ from app import home
 from app.cli.identity import told as told_key
 from app.common import files
 from app.desktop import Gatherer, Row
+from app.desktop.energy import Meter
+from app.node.energy import Purse
+from app.node.orders import Moment
+from app.node.preferences import Preferences
+from app.node.snapshot import Energy
 from app.swarm.identity import IdentityError
 from app.swarm.keeping import whereabouts
 from engines import opening
@@ -80,6 +85,8 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     """Name among other Shoals, and where its key is kept; empty where there is none yet. No secret."""
     python: dict[str, str]
     packages: dict[str, str | None]
+    energy: Energy
+    """What learning took here, how that was found out, and what it cost by the owner's price."""
     sources: list[Row]
     """What the rules of `run --rules` go by: every fact, from whom, and why it is unknown."""
 
@@ -129,6 +136,7 @@ def examine(data: Path | None, model: str) -> Findings:
             "system": platform.platform(),
         },
         packages={name: package_version(name) or None for name in PACKAGES},
+        energy=_energy(place),
         sources=_sources(),
     )
 
@@ -162,6 +170,23 @@ def _identity(place: Path) -> dict[str, str]:
     except IdentityError as error:
         return {"name": "", "key": str(error)}
     return {"name": found.name, "key": f"{told_key(found.kept, found.file)}."} if found.name else {}
+
+
+def _energy(place: Path) -> Energy:
+    """Where nothing has been counted yet, how it would be."""
+    values, now = Preferences(place).values, Moment.now().local
+    found = Purse(place).view(values["energy_price"], values["energy_currency"], now)
+    return found if found.about else msgspec.structs.replace(found, about=Meter().read(1.0).about)
+
+
+def told_energy(energy: Energy) -> str:
+    """For people.
+
+    >>> told_energy(Energy(watts=0.0, today_kwh=0.01, month_kwh=0.5, money="0.15 €", about="An estimate."))
+    '0.500 kWh this month (0.15 €), 0.010 today. An estimate.'
+    """
+    money = f" ({energy.money})" if energy.money else ""
+    return f"{energy.month_kwh:.3f} kWh this month{money}, {energy.today_kwh:.3f} today. {energy.about}"
 
 
 def _sources() -> list[Row]:
@@ -260,6 +285,7 @@ def _show(findings: Findings) -> None:
         )
     table.add_row("Memory", f"{memory['available_mb']:,} of {memory['total_mb']:,} MB free")
     table.add_row("Data", f"{disk['home']}, {disk['free_mb']:,} MB free")
+    table.add_row("Energy", told_energy(findings.energy))
     table.add_row("Identity", _told_identity(findings.identity))
     table.add_row("Python", f"{findings.python['version']} on {findings.python['system']}")
     table.add_row(

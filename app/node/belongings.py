@@ -30,7 +30,7 @@ _NAMES = {
     Kind.LEARNED: ("models", "kept", "swarm"),
     Kind.MODELS: ("hub", "models-cache"),
     Kind.CACHE: ("cache", "updates", "trials.json"),
-    Kind.SWARM: ("relay", "relays.json", "outbox.sqlite", "outbox.sqlite-*"),
+    Kind.SWARM: ("answers", "relay", "relays.json", "outbox.sqlite", "outbox.sqlite-*"),
     Kind.LOGS: ("logs", "node.log"),
     Kind.OWN: (
         "identity",
@@ -42,6 +42,8 @@ _NAMES = {
         "settings.json",
         "orders.json",
         "puzzles.json",
+        "energy.json",
+        "duels.json",
         "updates.json",
         "window.json",
         "window-state.json",

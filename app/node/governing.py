@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol
@@ -15,14 +16,17 @@ from typing import Protocol
 import msgspec
 
 from app.common import files
+from app.desktop.energy import Meter
 from app.desktop.facts import Facts
 from app.node import commands, events
 from app.node.effort import EFFORTS, Dial
+from app.node.energy import PERIOD_S as METER_S
+from app.node.energy import SAVE_S, Purse
 from app.node.orders import Moment, Orders, snooze_for, snooze_until_tomorrow
 from app.node.preferences import GB, Preferences
 from app.node.reasons import Reason
 from app.node.rules import Decision, decide
-from app.node.snapshot import Ruling
+from app.node.snapshot import Energy, Ruling
 from app.node.thinning import thin
 
 ORDERS = "orders.json"
@@ -74,6 +78,9 @@ class Governor:
             self._orders = Orders()
             self._news.append("Started by hand, so the pause that was ordered before is over.")
         self._cap_changed = asyncio.Event()
+        self._purse = Purse(home)
+        if self._purse.complaint:
+            self._news.append(self._purse.complaint)
         self._step_back, self._began = step_back, Moment.now().steady
         self._decision: Decision | None = None
         self._ruling: Ruling | None = None
@@ -91,14 +98,35 @@ class Governor:
             facts.watch_apps(self._preferences.values["exclusive_apps"])
             await asyncio.to_thread(facts.start)
             thinning = asyncio.create_task(self._keep_small())
+            metering = asyncio.create_task(self._meter())
             try:
                 while True:
                     self._decide(facts.gather())
                     await asyncio.sleep(PERIOD_S)
             finally:
                 thinning.cancel()
+                metering.cancel()
+                self._save_energy()
         finally:
             facts.close()
+
+    async def _meter(self) -> None:
+        """Counts the energy that this node and its trainer take."""
+        meter = await asyncio.to_thread(Meter)
+        last = saved = time.monotonic()
+        while True:
+            await asyncio.sleep(METER_S)
+            now = time.monotonic()
+            reading = await asyncio.to_thread(meter.read, now - last)
+            self._purse.add(reading.joules, now - last, reading.about, Moment.now().local)
+            last = now
+            if now - saved > SAVE_S:
+                saved = now
+                self._save_energy()
+
+    def _save_energy(self) -> None:
+        with contextlib.suppress(OSError):  # half a minute of figures
+            self._purse.save()
 
     async def _keep_small(self) -> None:
         """Keeps the data folder within its limit, at once and from time to time."""
@@ -165,8 +193,9 @@ class Governor:
             self._decide(self._facts.gather())
 
     def _decide(self, facts: Facts) -> None:
-        settings = self._preferences.rules(self._orders)
-        now = Moment.now()
+        now, values = Moment.now(), self._preferences.values
+        left_kwh = self._purse.left_kwh(values["energy_cap_kwh"], now.local)
+        settings = self._preferences.rules(self._orders, left_kwh)
         decision = self._decision = decide(now, facts, settings, self._decision)
         insisted = decision.orders.insisted is not None
         if self._step_back is not None and not insisted and now.steady - self._began > FIRST_ORDERS_S:
@@ -175,7 +204,8 @@ class Governor:
         if decision.orders != self._orders:
             self._orders = decision.orders
             self._keep_orders()
-        ruling, before = ruled(decision, settings.idle_s, settings.dial.value), self._ruling
+        energy = self._purse.view(values["energy_price"], values["energy_currency"], now.local)
+        ruling, before = ruled(decision, settings.idle_s, settings.dial.value, energy), self._ruling
         if ruling == before:
             return
         self._ruling = ruling
@@ -225,7 +255,7 @@ def by_owner(paused: bool) -> Ruling:
     )
 
 
-def ruled(decision: Decision, idle_need_s: float, dial: str) -> Ruling:
+def ruled(decision: Decision, idle_need_s: float, dial: str, energy: Energy | None = None) -> Ruling:
     """A decision as views see it. `until` is in whole seconds, so that it does not tremble."""
     used = decision.reason is Reason.IN_USE
     memory = decision.memory
@@ -240,4 +270,5 @@ def ruled(decision: Decision, idle_need_s: float, dial: str) -> Ruling:
         idle_need_s=idle_need_s if used else None,
         dial=dial,
         effort=decision.effort,
+        energy=energy,
     )

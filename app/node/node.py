@@ -14,8 +14,10 @@ from pathlib import Path
 import msgspec
 
 from app.common.retry import wait_s
+from app.learning.lesson import weighty
 from app.learning.placement import Placement, joined, next_again
 from app.node import checkpoint, events, placing, points
+from app.node.answers import Answers
 from app.node.effort import Effort
 from app.node.errors import DiskFullError, NodeError, no_room, room_on_disk
 from app.node.figures import questions_mark
@@ -25,7 +27,7 @@ from app.node.home import model_folder, model_mark
 from app.node.keeping import free_older, keep
 from app.node.link import TRAINER, Link, TrainerDied
 from app.node.memory import most
-from app.node.peers import Judged, OwnGroup, Swarm
+from app.node.peers import Judged, OwnGroup, PeerGroup, Swarm
 from app.node.preferences import Preferences
 from app.node.probing import due, probe
 from app.node.records import Happening, Probe
@@ -109,6 +111,8 @@ class Node:
         self._questions: list[Asked] = []
         self._placement: Placement | None = None
         self._healer = Healer(self._folder / "best")
+        self._answers = Answers(home)
+        self._owner_P: list[PeerGroup] = []
         self._run: int | None = None
         self._ends_at: int | None = None
         self._curve: list[Probe] = []
@@ -120,6 +124,10 @@ class Node:
     def begin(self) -> None:
         """Ends the waiting of a node that was made to `hold` before its first round."""
         self._begun.set()
+
+    def harder(self) -> None:
+        """Every family a level up, from the next round on."""
+        self._healer.harder = True
 
     def finish(self) -> None:
         """Ends after the round in flight, as after the last of `settings.rounds`."""
@@ -327,6 +335,7 @@ class Node:
             await self._begun.wait()
         began = time.monotonic()
         try:
+            self._owner_P = await self._owner_answers()
             played = await self._play()
             self._watch.report(Phase.SAVING)
             try:
@@ -346,9 +355,33 @@ class Node:
                 for group, right in zip(played.mixed.groups_P, played.weighed.right_P, strict=True)
             ]
             self._swarm.settle(own_P, time.monotonic() - began, judged_P)
+        if not played.lesson:
+            await self._answers_used(played)
         if self._settings.rest and self._state.round != self._ends_at:
             self._watch.report(Phase.RESTING)
             await asyncio.sleep(self._settings.rest * (time.monotonic() - began))
+
+    async def _owner_answers(self) -> list[PeerGroup]:
+        """Those that may teach in the next round; none while what others wrote is kept out."""
+        if self._state.vigil.alone:
+            return []
+        families = tuple(self._state.curriculum.levels)
+        return await asyncio.to_thread(self._answers.to_learn, self._sandbox, families)
+
+    async def _answers_used(self, played: Played) -> None:
+        """What became of the owner's own answers: one was looked at, others lie in the outbox now."""
+        weights_P = zip(played.mixed.groups_P, played.weighed.peer, strict=True)
+        learned_P = [group for group, weights_GT in weights_P if weighty(weights_GT)]
+        for group in self._owner_P:
+            self._answers.taught(group)
+            self._note(_taught(any(one is group for one in learned_P)))
+        self._owner_P = []
+        if self._swarm is None:
+            return
+        for scored in await asyncio.to_thread(self._answers.to_share, self._sandbox):
+            if not self._swarm.share(scored):
+                return
+            self._answers.shared(scored)
 
     def _placing_due(self) -> bool:
         fresh = self._settings.place and self._placement is None and self._state.round == 0
@@ -526,6 +559,7 @@ class Node:
             identity=self._identity,
             report=self._watch.report,
             peers=self._swarm,
+            owner_P=self._owner_P,
         )
 
     def hear(self, event: events.Event) -> None:
@@ -563,3 +597,9 @@ class Node:
             families=self._state.curriculum.levels,
             shuffled_rewards=settings.shuffled_rewards,
         )
+
+
+def _taught(learned: bool) -> str:
+    if learned:
+        return "Your answer taught your model: it had failed that puzzle."
+    return "Your answer changed nothing: your model solves that puzzle, or would never write it like that."

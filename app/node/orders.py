@@ -28,9 +28,15 @@ class Moment(msgspec.Struct, frozen=True):
     def now(cls) -> Moment:
         return cls(time.time(), steady_s())
 
+    @property
+    def local(self) -> datetime:
+        return datetime.fromtimestamp(self.wall, self.zone)
+
     def shown(self, wall: float) -> str:
-        """A moment as a clock and, if it is not today, the weekday show it."""
+        """A moment as a clock and, if it is not today, the weekday show it; in another week as its day."""
         then, today = datetime.fromtimestamp(wall, self.zone), datetime.fromtimestamp(self.wall, self.zone)
+        if abs((then.date() - today.date()).days) > 6:
+            return then.strftime("%d %b")
         return then.strftime("%H:%M" if then.date() == today.date() else "%a %H:%M")
 
 

@@ -101,6 +101,10 @@ class Swarm(Peers, Protocol):
         """While the node is paused nothing is fetched; the connection and what is on its way stay."""
         ...
 
+    def share(self, scored: ScoredGroup) -> bool:
+        """Publishes the owner's own answer. False where it has to wait for a relay that takes it."""
+        ...
+
     async def flush(self) -> None:
         """Waits, but not for ever, until everything published has its final answer."""
         ...
@@ -121,20 +125,21 @@ class Mixed:
 NOBODY = Mixed(groups_P=[], read_P=[])
 
 
-def foreign(group: PeerGroup, way: Way) -> Foreign:
-    """A group as the trainer reads it: the question as this model is asked it."""
+def foreign(group: PeerGroup, lesson: ScoredGroup, way: Way) -> Foreign:
+    """A group as the trainer reads it: the question as this model is asked it. `lesson` is what is learned of
+    it, mostly the group itself."""
     return Foreign(
         prompt=messages(group.question, way),
-        completions_G=group.scored.group.completions_G,
-        finished_G=group.scored.group.finished_G,
+        completions_G=lesson.group.completions_G,
+        finished_G=lesson.group.finished_G,
     )
 
 
-def mixed(groups_P: Sequence[PeerGroup], readings_P: Sequence[Reading | None]) -> Mixed:
-    """Groups with their readings, without those that do not fit."""
-    pairs = [(group, reading) for group, reading in zip(groups_P, readings_P, strict=True) if reading]
+def mixed(lessons_P: Sequence[tuple[PeerGroup, ScoredGroup]], readings_P: Sequence[Reading | None]) -> Mixed:
+    """Groups, each with its lesson, and their readings, without those that do not fit."""
+    fitting = [(*pair, reading) for pair, reading in zip(lessons_P, readings_P, strict=True) if reading]
     return Mixed(
-        groups_P=[group for group, _ in pairs],
-        read_P=[Read(group.scored, reading.sequences_G, reading.logprobs_GT) for group, reading in pairs],
-        unfit=len(groups_P) - len(pairs),
+        groups_P=[group for group, _, _ in fitting],
+        read_P=[Read(lesson, reading.sequences_G, reading.logprobs_GT) for _, lesson, reading in fitting],
+        unfit=len(lessons_P) - len(fitting),
     )

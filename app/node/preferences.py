@@ -20,11 +20,12 @@ FILE = "settings.json"
 ONE_APP = 1.5
 """Cores that an ordinary app keeps busy, with what belongs to it; at low priority nobody minds us beside it."""
 
-WHEN, MUCH = "When to learn", "How much of the computer"
+WHEN, MUCH, COST = "When to learn", "How much of the computer", "Power and cost"
 GB = 10**9
 
 RULE_OF = {
     Reason.OUTSIDE_HOURS: "hours",
+    Reason.ENERGY: "energy_cap_kwh",
     Reason.ON_BATTERY: "on_battery",
     Reason.POWER_UNKNOWN: "on_battery",
     Reason.SAVER: "with_saver",
@@ -221,6 +222,42 @@ SETTINGS: tuple[Setting, ...] = (
         words="disk space storage limit quota cap size folder gigabytes",
         options=((0, "No limit"), (1, "1 GB"), (2, "2 GB"), (5, "5 GB"), (10, "10 GB"), (50, "50 GB")),
     ),
+    Setting(
+        key="energy_cap_kwh",
+        kind="number",
+        default=0,
+        least=0,
+        most=10_000,
+        unit="kWh",
+        group=COST,
+        label="Energy a month",
+        help="When learning has used this much, it waits until the next month. 0 switches this off.",
+        words="power electricity energy cap limit month kwh cost",
+        options=((0, "No limit"), (1, "1 kWh"), (2, "2 kWh"), (5, "5 kWh"), (10, "10 kWh"), (25, "25 kWh")),
+    ),
+    Setting(
+        key="energy_price",
+        kind="number",
+        default=0,
+        least=0,
+        most=10_000,
+        unit="ct",
+        group=COST,
+        label="Price of a kWh",
+        help="In hundredths, from your electricity bill, to show what learning costs. 0 shows no money.",
+        words="power electricity price money cents bill cost",
+        options=((0, "Show no money"), (15, "15 ct"), (25, "25 ct"), (30, "30 ct"), (40, "40 ct")),
+    ),
+    Setting(
+        key="energy_currency",
+        kind="choice",
+        default="€",
+        group=COST,
+        label="Currency",
+        help="For the price of a kWh.",
+        words="money euro dollar pound franc",
+        options=(("€", "€"), ("$", "$"), ("£", "£"), ("CHF", "CHF")),
+    ),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 DEFAULTS: dict[str, Any] = {setting.key: setting.default for setting in SETTINGS}
@@ -257,10 +294,12 @@ class Preferences:
         different = {key: value for key, value in self.values.items() if value != DEFAULTS[key]}
         files.write_json(self._path, {**self._others, **different})
 
-    def rules(self, orders: Orders) -> RuleSettings:
+    def rules(self, orders: Orders, energy_left_kwh: float | None = None) -> RuleSettings:
         """What the rules go by."""
         values = self.values
         return RuleSettings(
+            energy_cap_kwh=values["energy_cap_kwh"],
+            energy_left_kwh=energy_left_kwh,
             contribute_when_idle=values["contribute_when_idle"],
             idle_s=float(values["idle_s"]),
             on_battery=values["on_battery"],

@@ -16,18 +16,19 @@ from typing import Protocol
 import msgspec
 
 from app.learning.lesson import Lesson, Own, Weighed, lesson
+from app.learning.people import whole
 from app.learning.questions import own_questions
 from app.learning.state import climbed
 from app.node import stepping
 from app.node.figures import shuffled
 from app.node.link import Link
-from app.node.peers import NOBODY, Mixed, Peers, foreign, mixed
+from app.node.peers import NOBODY, Mixed, PeerGroup, Peers, foreign, mixed
 from app.node.settings import Settings
 from app.node.snapshot import Phase
 from app.node.state import State
 from app.sapo import seeds
 from app.sapo.asking import messages
-from app.sapo.groups import Group, ScoredGroup
+from app.sapo.groups import Group, ScoredGroup, lone
 from app.sapo.questions import Asked
 from app.sapo.recipes import RECIPES, Recipe
 from app.sapo.sandbox import Sandbox
@@ -52,6 +53,8 @@ class Tools:
     identity: bytes
     report: Report
     peers: Peers | None = None
+    owner_P: Sequence[PeerGroup] = ()
+    """The owner's own answers that may teach in this round."""
 
 
 @dataclass(frozen=True)
@@ -164,22 +167,49 @@ def longest(state: State, settings: Settings) -> int:
 
 async def mix(tools: Tools, recipe: Recipe, before: State) -> tuple[Mixed, str | None]:
     """Peer groups for the round after `before`, read by the trainer, and why there are none where the engine
-    refused them. While the node learns alone there are none."""
-    if tools.peers is None or not tools.settings.external or before.vigil.alone:
-        return NOBODY, None
-    rng = Random(seeds.sampling_seed(tools.identity, before.round + 1, "mix"))
-    groups_P = tools.peers.take(recipe, tools.settings.external, rng)
-    if not groups_P:
-        return NOBODY, None
+    refused them. While the node learns alone there are none but the owner's."""
+    groups_P = [] if before.vigil.alone else list(tools.owner_P)
+    if tools.peers is not None and tools.settings.external and not before.vigil.alone:
+        rng = Random(seeds.sampling_seed(tools.identity, before.round + 1, "mix"))
+        groups_P += tools.peers.take(recipe, tools.settings.external, rng)
     try:
+        lessons_P = await _lessons(tools, before, groups_P)
+        if not lessons_P:
+            return NOBODY, None
         readings_P = await tools.link.read(
-            [foreign(group, before.way) for group in groups_P],
+            [foreign(group, lesson, before.way) for group, lesson in lessons_P],
             longest(before, tools.settings),
             logprobs=recipe.needs_peer_logprobs,
         )
     except EngineError as error:
         return NOBODY, f"took nothing from peers: {error}"
-    return mixed(groups_P, readings_P), None
+    return mixed(lessons_P, readings_P), None
+
+
+async def _lessons(
+    tools: Tools, before: State, groups_P: Sequence[PeerGroup]
+) -> list[tuple[PeerGroup, ScoredGroup]]:
+    """Each group with what is learned of it. A person's needs own answers to the same question beside it."""
+    people_P = [group for group in groups_P if lone(group.scored.rewards_G)]
+    lessons_P = [(group, group.scored) for group in groups_P if not lone(group.scored.rewards_G)]
+    if not people_P:
+        return lessons_P
+    sampled = await tools.link.sample(
+        [messages(group.question, before.way) for group in people_P],
+        tools.settings.completions,
+        longest(before, tools.settings),
+        seeds.sampling_seed(tools.identity, before.round + 1, "people"),
+        prompts_at_once=prompts_at_once(tools.engine, tools.settings.completions),
+    )
+    asked_P = [
+        Asked(coordinates=group.scored.group.coordinates, text=group.question, held_out=False)
+        for group in people_P
+    ]
+    own_P = await asyncio.to_thread(score, tools, asked_P, sampled.groups_PG)
+    wholes_P = [whole(group.scored, own) for group, own in zip(people_P, own_P, strict=True)]
+    return lessons_P + [
+        (group, lesson) for group, lesson in zip(people_P, wholes_P, strict=True) if lesson is not None
+    ]
 
 
 def score(

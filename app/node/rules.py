@@ -18,6 +18,7 @@ from app.common.text import stopwatch
 from app.desktop.facts import Facts
 from app.node.causes import HARMFUL, LOAD, POWER, Cause, RuleSettings
 from app.node.effort import EFFORTS, Effort
+from app.node.energy import next_month
 from app.node.orders import Moment, Orders, Snooze
 from app.node.reasons import Reason
 
@@ -135,6 +136,9 @@ def _obstacles(
     if not settings.schedule.open(now.wall, now.zone):
         opens = settings.schedule.next_change(now.wall, now.zone)
         yield Obstacle(Reason.OUTSIDE_HOURS, opens, {"until": "…" if opens is None else now.shown(opens)})
+    if settings.energy_left_kwh is not None and settings.energy_left_kwh <= 0:
+        until = next_month(now.wall, now.zone)
+        yield Obstacle(Reason.ENERGY, until, {"cap": str(settings.energy_cap_kwh), "until": now.shown(until)})
     yield from _in_the_way(POWER, now, facts, settings, memory, ran)
     idle_s = now.steady - memory.input_at
     if settings.contribute_when_idle and idle_s < settings.idle_s:

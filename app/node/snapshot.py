@@ -103,6 +103,17 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     without what opens the swarm."""
 
 
+class Energy(msgspec.Struct, frozen=True, kw_only=True):
+    """What learning takes: `watts` of late, kWh of today and of this month, the month in the owner's money
+    (empty without a price), and how it was found out."""
+
+    watts: float
+    today_kwh: float
+    month_kwh: float
+    money: str = ""
+    about: str = ""
+
+
 class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     """What the rules say: whether to run, and why (not). `reason` is a value of app.node.reasons.Reason, whose
     texts, filled in from `values`, are `sentence` and `short`. `until`: seconds since 1970 at which this may
@@ -119,6 +130,7 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     """How long nobody has used the computer, and how long that must be; only where this is the reason."""
     dial: str
     effort: Effort
+    energy: Energy | None = None
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

@@ -230,7 +230,8 @@ class Supply:
             self._solved.popitem(last=False)
         authors = {id(one.scored): one.peer for one in self._out}
         for judged in judged_P:
-            self._records.judge(authors[id(judged.group.scored)], judged.taken, judged.kept_out)
+            if author := authors.get(id(judged.group.scored)):  # not the owner's own answer
+                self._records.judge(author, judged.taken, judged.kept_out)
         self.taken += len(self._out)
         self.taken_last = len(self._out)
         self.sources.update(one.peer for one in self._out)

@@ -20,6 +20,7 @@ from app.node import events
 from app.node.peers import Judged, OwnGroup, PeerGroup
 from app.node.snapshot import SwarmView
 from app.node.supply import Supply
+from app.sapo.groups import ScoredGroup
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
 from app.sapo.sandbox import Sandbox, SandboxError
@@ -116,6 +117,15 @@ class Swarming:
             self._supply.settle(self._round_s, judged_P, own_P)
         self._refresh()
         self._tell(self._figures())
+
+    def share(self, scored: ScoredGroup) -> bool:
+        client = self._client
+        if client is None or not client.takes_people or not client.publish(scored.group, scored.rewards_G):
+            return False
+        self._published += 1
+        self._given.append(scored.group.coordinates)
+        self._used.add(scored.group.coordinates)
+        return True
 
     def rest(self, resting: bool) -> None:
         self._resting = resting

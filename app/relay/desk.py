@@ -31,13 +31,13 @@ from app.relay.window import Limits as WindowLimits
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
 from app.swarm import limits, signin, signing
-from app.swarm.protocol import ARCHIVE, ERASE, STATS_SUB, VERSIONS, ZLIB, Info, Stats
+from app.swarm.protocol import ARCHIVE, ERASE, PEOPLE, STATS_SUB, VERSIONS, ZLIB, Info, Stats
 
 if TYPE_CHECKING:
     from app.relay.checking import Checker
 
 SOFTWARE = "shoal/0.1"
-CAPABILITIES = (ZLIB, STATS_SUB, ERASE)
+CAPABILITIES = (ZLIB, STATS_SUB, ERASE, PEOPLE)
 CONNECTIONS_OF_A_KEY = 2
 WRITE_EVERY_S = 60.0
 """What was learnt of keys is written down so often, and in the end: a kill costs a minute of it."""

@@ -10,6 +10,8 @@ from app.sapo.questions import Coordinates
 
 SOLVED = 0.99
 """A completion is solved when its verifier's score reaches this; partial credit never trains."""
+HUMAN = "human"
+"""Stands for a model's name where a person answered."""
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +56,15 @@ def informative(rewards_G: Sequence[int]) -> bool:
     (True, False, False)
     """
     return len(set(rewards_G)) > 1
+
+
+def lone(rewards_G: Sequence[int]) -> bool:
+    """Whether this is the group of a person, one right answer: it carries no contrast of its own.
+
+    >>> lone((1,)), lone((0,)), lone((1, 0))
+    (True, False, False)
+    """
+    return tuple(rewards_G) == (1,)
 
 
 def informative_probability(p: float, g: int) -> float:

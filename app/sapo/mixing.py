@@ -11,7 +11,7 @@ from random import Random
 
 import msgspec
 
-from app.sapo.groups import informative
+from app.sapo.groups import informative, lone
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
 
@@ -19,6 +19,9 @@ CROWD = 4
 """With more peers than this in the pool, no peer gives more than a quarter of J (`peers first` only)."""
 
 
+PEOPLE = 1
+"""So many groups of people, of one right answer each, a round takes at most; each costs it a question of its
+own, by which it finds out whether there is anything to learn."""
 DOUBTED = 1 / 3
 """A peer trusted less than this no longer fills up a round that others leave short."""
 SECOND_CHANCE = 1 / 4
@@ -48,7 +51,7 @@ def choose(recipe: Recipe, pool_P: Sequence[Offer], j: int, rng: Random) -> list
     first` picks a peer in proportion to its trust and then one of its groups, so that publishing much buys no
     influence, drops groups older than the recipe's `max_age`, and lets no peer give more than a quarter of `j`
     (at least one group) when more than CROWD peers have something to offer. Those it doubts are left out in
-    most rounds, though fewer than `j` are chosen then.
+    most rounds, though fewer than `j` are chosen then. With `peers first` a person's group may come on top.
     """
     if j <= 0:
         return []
@@ -59,7 +62,22 @@ def choose(recipe: Recipe, pool_P: Sequence[Offer], j: int, rng: Random) -> list
     ]
     if recipe.choice == "uniform":
         return rng.sample(usable, min(j, len(usable)))
-    return _peers_first(pool_P, usable, j, rng)
+    return _peers_first(pool_P, usable, j, rng) + _people(recipe, pool_P, rng)
+
+
+def _people(recipe: Recipe, pool_P: Sequence[Offer], rng: Random) -> list[int]:
+    """At most PEOPLE groups of people, beside the `j`: each person equally likely, with the same doubts."""
+    fresh = [
+        position
+        for position, offer in enumerate(pool_P)
+        if lone(offer.rewards_G) and (recipe.max_age is None or offer.age <= recipe.max_age)
+    ]
+    if not fresh:
+        return []
+    names = sorted({pool_P[position].peer for position in fresh})
+    asked = rng.sample(names, min(PEOPLE, len(names)))
+    chosen = [rng.choice([at for at in fresh if pool_P[at].peer == name]) for name in asked]
+    return [at for at in chosen if _considered(pool_P[at].trust, rng)]
 
 
 def _peers_first(pool_P: Sequence[Offer], usable: list[int], j: int, rng: Random) -> list[int]:

@@ -20,11 +20,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from app.sapo.groups import Group, informative
+from app.sapo.groups import HUMAN, Group, informative, lone
 from app.sapo.questions import MAX_INDEX, MAX_SEED, Coordinates
 from app.swarm import signing
 from app.swarm.keys import once
-from app.swarm.limits import AHEAD_S, BODY, COMPLETION, MAX_GROUP, MIN_GROUP, OLDEST_S, SAFE_INTEGER
+from app.swarm.limits import AHEAD_S, BODY, COMPLETION, MAX_GROUP, OLDEST_S, SAFE_INTEGER
 from app.swarm.refusals import Flaw, Refused
 
 _DOMAIN = b"sapo-rollout-v2\0"
@@ -74,7 +74,7 @@ class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     model: ModelName
     completions: Annotated[
         tuple[Annotated[str, msgspec.Meta(max_length=COMPLETION)], ...],
-        msgspec.Meta(min_length=MIN_GROUP, max_length=MAX_GROUP),
+        msgspec.Meta(min_length=1, max_length=MAX_GROUP),
     ]
     finished: tuple[bool, ...]
     rewards: tuple[Literal[0, 1], ...]
@@ -84,7 +84,10 @@ class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             raise ValueError("A group needs as many completions as finished flags and rewards")
         if False in self.finished and any(map(_unearned, self.rewards, self.finished)):
             raise ValueError("A completion that was cut off earns no reward")
-        if not informative(self.rewards):
+        if self.model == HUMAN:
+            if not lone(self.rewards):
+                raise ValueError("A person's group is one right answer")
+        elif not informative(self.rewards):
             raise ValueError("A group whose rewards are all equal teaches nothing and is not sent")
 
     @classmethod

@@ -34,6 +34,7 @@ from app.swarm.private import PrivateError, from_token, is_access_key
 from app.swarm.protocol import (
     ARCHIVE,
     ERASE,
+    PEOPLE,
     STATS_SUB,
     ZLIB,
     AskStats,
@@ -154,6 +155,11 @@ class Client:
             return False
         self._wake.set()
         return kept
+
+    @property
+    def takes_people(self) -> bool:
+        """Whether the relay of now takes a person's group."""
+        return self._joined is not None and PEOPLE in self._joined.hello.caps
 
     def room(self) -> int:
         """How many groups are worth publishing now, so that the outbox empties: see `Publisher.room`."""

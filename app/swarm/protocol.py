@@ -39,6 +39,8 @@ VERSIONS = ("1.1",)
 ZLIB = "zlib"
 STATS_SUB = "stats-sub"
 ARCHIVE, ERASE = "archive", "erase"
+PEOPLE = "people"
+"""The relay takes groups of one person, which an older one would call invalid."""
 
 RelayId = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9.:_-]{0,127}\Z")]
 Text = Annotated[str, msgspec.Meta(max_length=500)]

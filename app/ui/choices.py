@@ -13,6 +13,7 @@ import msgspec
 from app.common import files
 from app.node.setting import Setting, misfit, refusal
 from app.ui.language import offered
+from app.ui.seen import Seen
 from app.ui.texts import mark
 
 SETTINGS: tuple[Setting, ...] = (
@@ -159,6 +160,61 @@ SETTINGS: tuple[Setting, ...] = (
         help=mark("The only notification there is."),
         words=mark("notifications alerts messages"),
     ),
+    Setting(
+        key="motion",
+        kind="choice",
+        default="system",
+        group=mark("Extras"),
+        label=mark("Motion"),
+        help=mark("Moving drawings. Still ones show the same."),
+        words=mark("animation reduced motion still calm"),
+        options=(("system", mark("Follow the system")), ("still", mark("Keep everything still"))),
+    ),
+    Setting(
+        key="fish",
+        kind="switch",
+        default=True,
+        group=mark("Extras"),
+        label=mark("A fish for your model"),
+        help=mark("A small drawing on the overview that grows with what your model can do."),
+        words=mark("mascot picture aquarium drawing"),
+    ),
+    Setting(
+        key="notes",
+        kind="switch",
+        default=True,
+        group=mark("Extras"),
+        label=mark("Milestones"),
+        help=mark("A line on the overview when your model reaches something. History keeps them either way."),
+        words=mark("diary notes first level badge what next"),
+    ),
+    Setting(
+        key="power",
+        kind="switch",
+        default=True,
+        group=mark("Extras"),
+        label=mark("Energy on the overview"),
+        help=mark("Watts now, and kWh this month. Counted on this computer either way."),
+        words=mark("power electricity watts kwh cost"),
+    ),
+    Setting(
+        key="yours",
+        kind="switch",
+        default=True,
+        group=mark("Extras"),
+        label=mark("Puzzle of the day, and you as a teacher"),
+        help=mark("Under Try it. An answer of yours teaches only after you say yes to its text."),
+        words=mark("daily human teach solve myself peer tally against"),
+    ),
+    Setting(
+        key="race",
+        kind="switch",
+        default=True,
+        group=mark("Extras"),
+        label=mark("Offer a race at round 20"),
+        help=mark("Once per model: twenty new puzzles, before against after."),
+        words=mark("race compare before after duel"),
+    ),
 )
 
 
@@ -178,6 +234,8 @@ class Memory(msgspec.Struct, kw_only=True):
     """The version that the overview says nothing more about."""
     engine_not_now: str = ""
     """The version of an engine that the overview does not offer again."""
+    seen: Seen = Seen()
+    """Notes that were put away."""
     page: str = "overview"
     geometry: str = ""
 

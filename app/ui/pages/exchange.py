@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
-from app.chat.messages import Drawn, Said, Side
+from app.chat.messages import SIDES, Drawn, Said, Side
 from app.common.text import safe
+from app.ui.pages.yours import Give, Offer
 from app.ui.texts import counted, number, tr
 from app.ui.theme import Theme
 from app.ui.theme.palette import BODY
@@ -21,14 +22,16 @@ _LONGEST_WORD = 36
 
 
 class Exchange(QFrame):
-    def __init__(self, theme: Theme, text: str, puzzle: Drawn | None) -> None:
+    def __init__(self, theme: Theme, text: str, puzzle: Drawn | None, sides: Collection[Side] = SIDES) -> None:
+        """`sides` as they stand, from left to right."""
         super().__init__()
         self.puzzle = puzzle
+        self._may: Offer | None = None
         self.setProperty("look", "card")
         question = Label(breakable(text), wrap=True)
         question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         names: dict[Side, str] = {"before": tr("Before"), "after": tr("After")}
-        self._answers = {side: Answer(theme, name, puzzle is not None) for side, name in names.items()}
+        self._answers = {side: Answer(theme, names[side], puzzle is not None) for side in sides}
         self._sides = boxed(row(*self._answers.values(), gap=12, fill=(0, 1)))
         self._sides.hide()
         self._own = Verdict(theme)
@@ -74,6 +77,18 @@ class Exchange(QFrame):
         self._complaint.hide()
         self._own.say(answer, solved)
         self._own.show()
+
+    def offer(self, text: str, together: bool, give: Give) -> None:
+        """The person's right answer might teach."""
+        self._may = Offer(text, together, give)
+        layout = self.layout()
+        assert layout is not None
+        layout.addWidget(self._may)
+
+    def given(self, sentence: str = "") -> None:
+        """What became of a yes: it waits for the model, or a sentence why not."""
+        if self._may is not None:
+            self._may.failed(sentence) if sentence else self._may.given()
 
     def solution(self, text: str) -> None:
         self._right.tell(tr("A right answer: {text}", text=breakable(text)))
@@ -139,6 +154,20 @@ class Answer(QFrame):
         """As far as it is there."""
         self._text.look("")
         self._text.say(breakable(safe(text)) + " ▌")
+
+    def hide_name(self, name: str) -> None:
+        """It is called so until `show_name`."""
+        self._name.say(name)
+
+    def show_name(self) -> None:
+        self._name.say(self._plain_name)
+
+    def say_blind(self, said: Said) -> None:
+        """The text alone: how long it took would tell whose it is."""
+        self._open, self.there = False, True
+        self._text.look("")
+        self._text.say(breakable(safe(said.text)) or tr("(empty)"))
+        self.setAccessibleName(f"{self._name.text()}, {self._text.text()}")
 
     def say(self, said: Said) -> None:
         self._open, self.there = False, True

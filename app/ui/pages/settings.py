@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
 from app import remedy
 from app.desktop.autostart import AutostartError
+from app.node.preferences import COST
 from app.node.preferences import SETTINGS as RULES
 from app.node.setting import Setting
 from app.ui import about
@@ -23,6 +24,7 @@ from app.ui.pages.engine_section import EngineSection
 from app.ui.pages.frame import Actions, Page
 from app.ui.pages.identity_section import IdentitySection
 from app.ui.pages.logview import LogView
+from app.ui.pages.power import PowerLine
 from app.ui.pages.storage import Storage
 from app.ui.spoken import spoken
 from app.ui.texts import tr
@@ -46,7 +48,7 @@ class SettingsPage(Page):
         self.header.addWidget(self._find)
         self._lines: list[tuple[QFrame, SettingRow]] = []
         declared: list[Setting] = [*RULES, *SETTINGS]
-        self._updates = UpdateCard(actions.updates)
+        self._updates, self._power = UpdateCard(actions.updates), PowerLine(whole=True)
         self._engine = EngineSection(actions.engine)
         self._engine_card = card(column(self._engine), padding=24)
         self._engine_card.hide()
@@ -57,6 +59,8 @@ class SettingsPage(Page):
             inside = self._add_group(group, settings)
             if any(setting.key == "updates" for setting in settings):
                 inside.addWidget(self._updates)
+            if group == COST:
+                inside.addWidget(self._power)
         self._nothing = Empty(
             theme, "search", tr("No such setting"), tr("Try another word, for example colours or tray.")
         )
@@ -75,6 +79,7 @@ class SettingsPage(Page):
         self._storage.show_home(Path(view.home))
         self._log.show_home(Path(view.home))
         self._updates.show_renewal(view.renewal)
+        self._power.show_energy(view.ruling.energy if view.ruling is not None else None)
         self._identity.show_persona(view.persona)
         if view.pack is not None:
             self._engine.show_pack(view.pack)

@@ -1,0 +1,97 @@
+"""A person's own answers: the puzzle of the day, the offer of the very text, the yes, and the tally."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from app.chat import daily, messages, scorebook
+from app.chat.messages import Drawn, Failed, Given, Judged, Reply
+from app.chat.talking import Chat, OpenEngine
+from app.node.answers import FOLDER, Answer
+from app.sapo.questions import VERSION
+from engines.files import read_json
+from tests.chat.test_talking import Echo
+
+
+@pytest.fixture
+def chat(tmp_path: Path) -> Iterator[Chat]:
+    made = Chat("starter", tmp_path, cast(OpenEngine, lambda *_: Echo(talks=False)))
+    yield made
+    made.close()
+
+
+def do(chat: Chat, request: messages.Request) -> list[Reply]:
+    return list(chat.do(request, lambda *_: True))
+
+
+def drawn(chat: Chat, number: int = 1, **what: Any) -> Drawn:
+    (one, _) = do(chat, messages.Draw(number=number, **what))
+    assert isinstance(one, Drawn)
+    return one
+
+
+def solution(chat: Chat, puzzle: int) -> str:
+    return chat._puzzle(puzzle).solution
+
+
+def judged(chat: Chat, puzzle: int, answer: str, work: str = "", against: bool = False) -> Judged:
+    replies = do(chat, messages.Judge(number=9, puzzle=puzzle, answer=answer, work=work, against=against))
+    return next(one for one in replies if isinstance(one, Judged))
+
+
+def kept(home: Path) -> list[Answer]:
+    return [one for path in (home / FOLDER).glob("*.json") if (one := read_json(path, Answer))]
+
+
+def test_the_puzzle_of_the_day_follows_from_the_day_and_the_ladder(monkeypatch: pytest.MonkeyPatch) -> None:
+    days = [date(2026, 11, 23) + timedelta(days=n) for n in range(20)]
+    puzzles = [daily.puzzle_of(day) for day in days]
+    assert [one.text for one in puzzles] == [daily.puzzle_of(day).text for day in days]
+    assert len({one.text for one in puzzles}) == 20 and len({one.family for one in puzzles}) > 8
+    assert not any(one.question.held_out for one in puzzles), "an answer to it may teach"
+    monkeypatch.setattr(daily, "VERSION", VERSION + "0")
+    assert [daily.puzzle_of(day).text for day in days] != [one.text for one in puzzles]
+
+
+def test_a_right_answer_with_working_is_offered_and_kept_only_after_a_yes(chat: Chat, tmp_path: Path) -> None:
+    puzzle = drawn(chat, sort="practice", family="chain_sum", level=1)
+    assert not puzzle.unseen
+    right = solution(chat, 1)
+    found = judged(chat, 1, right, work="I counted.")
+    assert found.solved and found.offer == f"I counted. #{right}" and kept(tmp_path) == []
+    given = do(chat, messages.Give(number=2, puzzle=1, teach=True, share=False))
+    assert isinstance(given[0], Given)
+    (answer,) = kept(tmp_path)
+    assert answer.text == found.offer and (answer.teach, answer.share) == (True, False)
+    again = do(chat, messages.Give(number=3, puzzle=1, teach=True, share=True))
+    assert isinstance(again[0], Failed) and len(kept(tmp_path)) == 1, "one yes, one answer"
+
+
+@pytest.mark.parametrize("why", ["wrong", "no working", "a test", "another answer in the work"])
+def test_nothing_is_offered_that_may_not_teach(chat: Chat, tmp_path: Path, why: str) -> None:
+    drawn(chat, sort="test" if why == "a test" else "practice", family="chain_sum", level=1)
+    right = solution(chat, 1)
+    answer = right + "1" if why == "wrong" else right
+    work = {"no working": "", "another answer in the work": "<answer>x</answer>"}.get(why, "I counted.")
+    assert judged(chat, 1, answer, work=work).offer == ""
+    refused = do(chat, messages.Give(number=2, puzzle=1, teach=True, share=True))
+    assert isinstance(refused[0], Failed) and kept(tmp_path) == []
+
+
+def test_the_tally_counts_what_both_answered(chat: Chat, tmp_path: Path) -> None:
+    puzzle = drawn(chat, sort="daily")
+    assert puzzle.daily and not puzzle.unseen
+    judged(chat, 1, solution(chat, 1), against=True)
+    scores, _ = scorebook.read(tmp_path)
+    duel = scores.against[puzzle.family]
+    assert (duel.puzzles, duel.you, duel.model) == (1, 1, 0)
+    assert scores.daily == daily.today().isoformat() and scores.total.right == 1
+    drawn(chat, 2, sort="test", family="gcd", level=0)
+    judged(chat, 2, "no idea")
+    again, _ = scorebook.read(tmp_path)
+    assert set(again.against) == {puzzle.family}, "without the model there is nothing to compare"
