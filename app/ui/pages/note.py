@@ -25,10 +25,10 @@ class NoteLine(QFrame):
         self._actions, self._view = actions, View()
         self._milestone: Milestone | None = None
         self._said = Elided("", "strong")
-        self._act = button("", self._do)
+        self._act = button("", self._do, "flat")
         self._away = IconButton(theme, "cross", tr("Put this away"))
         self._away.clicked.connect(self._put_away)
-        self.setLayout(row(self._said, self._act, self._away, gap=8, margins=(16, 8, 8, 8), fill=0))
+        self.setLayout(row(self._said, self._act, self._away, gap=8, margins=(16, 3, 6, 3), fill=0))
         self.hide()
 
     def show_view(self, view: View, now: float) -> None:

@@ -11,6 +11,7 @@ from app.ui.pages.frame import Actions, Page
 from app.ui.pages.next import NextCard
 from app.ui.pages.note import NoteLine
 from app.ui.pages.now import Now
+from app.ui.pages.sharing import ShareDialog
 from app.ui.pages.welcome import Welcome
 from app.ui.spoken import spoken
 from app.ui.texts import ago, counted, number, percent, span, tr
@@ -32,6 +33,7 @@ _LONGEST = 40
 class Overview(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Overview"))
+        self._view = View()
         self._device = Label("", "faint")
         self.header.addWidget(self._device)
         self._model = Label("", "chip")
@@ -46,6 +48,7 @@ class Overview(Page):
         self._curve = Curve(theme)
         self._pond = Pond(theme, actions.choices, lambda: actions.go("skills"))
         self._curve.put_beside(self._pond)
+        self._curve.share = lambda: ShareDialog(self.window(), theme, self._view).open()
         self._stats = [Stat() for _ in range(4)]
         self._stat_row = boxed(stats_row(*self._stats))
         self._foot = Elided("", "faint")
@@ -62,6 +65,7 @@ class Overview(Page):
         self.add(self._foot)
 
     def show_view(self, view: View) -> None:
+        self._view = view
         now = time.time()
         fresh = view.state is State.NEW and not view.curve
         lacking = not fresh and view.pack is not None and not view.pack.usable
