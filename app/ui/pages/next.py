@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QFrame
 
-from app.node.library import Library, Model
+from app.node.library import Model
 from app.ui import notes
 from app.ui.model import View
 from app.ui.pages.frame import Actions
@@ -82,18 +82,14 @@ def larger(view: View) -> Model | None:
     library = view.models.library if view.models is not None else None
     if library is None:
         return None
-    now = _parameters(library, view.model)
+    known = library.find(view.model)
+    now = known.bytes if known is not None else 0
     fitting = [
         one
         for one in library.models
-        if one.parameters > now and not one.problem and one.fit is not None and one.fit.verdict is Verdict.FITS
+        if one.bytes > now and not one.problem and one.fit is not None and one.fit.verdict is Verdict.FITS
     ]
-    return min(fitting, key=lambda one: (not one.recommended, one.parameters), default=None)
-
-
-def _parameters(library: Library, name: str) -> int:
-    known = library.find(name)
-    return known.parameters if known is not None else 0
+    return min(fitting, key=lambda one: (not one.recommended, one.bytes), default=None)
 
 
 def about(model: Model) -> str:
