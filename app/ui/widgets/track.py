@@ -217,4 +217,4 @@ def outcome(lap: Lap) -> str:
     """What became of a puzzle, in words."""
     if lap.before.solved == lap.after.solved:
         return tr("both solved it") if lap.after.solved else tr("neither solved it")
-    return tr("only after solved it") if lap.after.solved else tr("only before solved it")
+    return tr("only After solved it") if lap.after.solved else tr("only Before solved it")
