@@ -87,8 +87,8 @@ class Overview(Page):
             self._note.hide()
             self._next.hide()
             return
-        self._note.show_view(view, now)
         self._next.show_view(view)
+        self._note.show_view(view, now, quiet=not self._next.isHidden())
         self._pond.setVisible(bool(self.ask.choices["fish"]) and self.width() >= _POND_FROM)
         self._pond.show_view(view)
         self._now.show_view(view, now)

@@ -57,6 +57,11 @@ class Track(Moving):
         """Those in sight."""
         return self._laps
 
+    @property
+    def whole(self) -> bool:
+        """Whether none waits for its turn."""
+        return not self._waits
+
     def sizeHint(self) -> QSize:
         return QSize(600, 2 * _LANE + 2 * _GAP + _FIELD + 4)
 
