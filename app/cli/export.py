@@ -107,4 +107,5 @@ def _summary(done: object) -> str:
     score = f", {done.score} of new puzzles solved" if done.score else ""
     lines = [f"{done.model} after round {done.round}{score}, as {done.format} in {done.folder}:"]
     lines += [f"  {name:<28}{size / 1e6:>10.2f} MB" for name, size in done.files.items()]
+    lines += [f"For Ollama: {done.command}"] if done.command else []
     return "\n".join(lines)

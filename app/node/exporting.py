@@ -5,6 +5,7 @@ For the command and for a window, which runs the command as a child process.
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 import time
 from collections.abc import Callable
@@ -37,6 +38,8 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True, tag="exported", tag_fi
     round: int
     files: dict[str, int]
     """Names and bytes."""
+    command: str = ""
+    """What hands it to Ollama, where it has a Modelfile."""
     pass_at_1: float | None = None
     stderr: float | None = None
 
@@ -91,8 +94,10 @@ def export(home: Path, wish: Wish, tell: Callable[[Progress], None]) -> Exported
             about=card.about(base, found),
         )
         exporter.write(order, wish.to, progress)
+    ready = (wish.to / exporter.MODELFILE).is_file() and (wish.format != "gguf" or wish.with_base)
     return Exported(
         folder=str(wish.to),
+        command=ollama(wish.to, exporter.MODELFILE) if ready else "",
         format=wish.format,
         model=base.name,
         round=found.state.round,
@@ -100,6 +105,16 @@ def export(home: Path, wish: Wish, tell: Callable[[Progress], None]) -> Exported
         pass_at_1=found.last.share if found.last else None,
         stderr=found.last.stderr if found.last else None,
     )
+
+
+def ollama(folder: Path, modelfile: str) -> str:
+    """The command that makes Ollama know it, by the folder's name.
+
+    >>> ollama(Path("/home/ada/My Minnow-20"), "Modelfile")
+    "ollama create my-minnow-20 -f '/home/ada/My Minnow-20/Modelfile'"
+    """
+    name = "".join(one if one.isascii() and one.isalnum() else "-" for one in folder.name.lower()).strip("-")
+    return shlex.join(["ollama", "create", name or "shoal", "-f", str(folder / modelfile)])
 
 
 def base_of(model: str, folder: Path) -> card.Base:

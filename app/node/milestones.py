@@ -74,6 +74,7 @@ def reached(rounds: Iterable[Round], sources: Sequence[Source] = ()) -> list[Mil
     highest: dict[str, int] = {}
     recent: dict[str, deque[tuple[int, int, int]]] = {}
     half: set[str] = set()
+    below: set[str] = set()
     for one in rounds:
         for family, (level, solved, answered) in one.families.items():
             where = {"round": one.round, "at": one.at, "family": family, "level": level}
@@ -92,8 +93,11 @@ def reached(rounds: Iterable[Round], sources: Sequence[Source] = ()) -> list[Mil
             seen = recent.setdefault(family, deque(maxlen=LOOK))
             seen.append((level, solved, answered))
             share = _share(seen, level)
-            if share is not None and share >= HALF:
-                half.add(family)
+            if share is None or share < HALF:
+                below |= {family} if share is not None else set()
+                continue
+            half.add(family)
+            if family in below:  # else it could from the beginning
                 found.append(Milestone(kind=Kind.HALF, **where))  # type: ignore[arg-type]
     return found
 

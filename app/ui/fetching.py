@@ -21,6 +21,7 @@ from app.ui.choices import Choices
 from app.ui.holdings import Fetch, Holdings
 from app.ui.spoken import spoken
 from app.ui.texts import percent, tr
+from engines.models.found import lm_studio
 from engines.models.gguf_shelf import is_gguf
 
 MAX_LINE = 2**22
@@ -196,7 +197,7 @@ class Fetching(QObject):
 
     def _exported(self, code: int) -> None:
         if code == 0:
-            self._change(said=tr("Exported to {folder}", folder=self._told_last.get("folder", "")))
+            self._change(said=exported(*(str(self._told_last.get(key, "")) for key in ("folder", "command"))))
         else:
             ended = tr("The export failed. The log in Settings says why.")
             self._change(said="", problem=spoken(str(self._told_last.get("sentence", ended))))
@@ -321,3 +322,12 @@ class Fetching(QObject):
         self._keep_time()
         self._tick.stop()
         self.changed.emit(self.holdings)
+
+
+def exported(folder: str, command: str) -> str:
+    """Where it lies now, and the one thing to do there."""
+    place, studio = Path(folder), lm_studio()
+    if studio is not None and place.is_relative_to(studio):
+        return tr("It's in LM Studio now: pick {name} there.", name=place.name)
+    said = tr("Exported to {folder}", folder=folder)
+    return said + "\n" + tr("For Ollama, run this once: {command}", command=command) if command else said

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QWidget
 from app.desktop import motion
 from app.ui.choices import Choices
 
-FRAME_MS = 80
+FRAME_MS = 100
 """A fish at rest in the water needs no more frames than these, and a window no more of a core."""
 
 

@@ -81,6 +81,12 @@ def places(
     )
 
 
+def lm_studio(where: Places | None = None) -> Path | None:
+    """Where LM Studio keeps its models; None where it is not on this computer."""
+    roots = (root for program, root in (where or places()).gguf if program == "LM Studio")
+    return next((root for root in roots if root.is_dir()), None)
+
+
 def find(where: Places | None = None) -> list[Found]:
     """Every model, each file once, in the order of the programs and of their names."""
     where = where or places()

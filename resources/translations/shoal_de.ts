@@ -224,6 +224,58 @@
    <translation>mitteilungen benachrichtigungen hinweise</translation>
   </message>
   <message>
+   <source>Extras</source>
+   <translation>Extras</translation>
+  </message>
+  <message>
+   <source>Motion</source>
+   <translation>Bewegung</translation>
+  </message>
+  <message>
+   <source>Moving drawings. Still ones show the same.</source>
+   <translation>Bewegte Bilder. Stehende zeigen dasselbe.</translation>
+  </message>
+  <message>
+   <source>animation reduced motion still calm</source>
+   <translation>animation weniger bewegung still ruhig</translation>
+  </message>
+  <message>
+   <source>A fish for your model</source>
+   <translation>Ein Fisch für dein Modell</translation>
+  </message>
+  <message>
+   <source>A small drawing on the overview that grows with what your model can do.</source>
+   <translation>Eine kleine Zeichnung in der Übersicht. Sie wächst mit dem, was dein Modell kann.</translation>
+  </message>
+  <message>
+   <source>mascot picture aquarium drawing</source>
+   <translation>maskottchen bild aquarium zeichnung</translation>
+  </message>
+  <message>
+   <source>Milestones</source>
+   <translation>Meilensteine</translation>
+  </message>
+  <message>
+   <source>A line on the overview when your model reaches something. History keeps them either way.</source>
+   <translation>Eine Zeile in der Übersicht, wenn dein Modell etwas erreicht. Im Verlauf steht es so oder so.</translation>
+  </message>
+  <message>
+   <source>diary notes first level badge what next</source>
+   <translation>tagebuch notizen erste stufe abzeichen wie weiter</translation>
+  </message>
+  <message>
+   <source>Offer a race at round 20</source>
+   <translation>In Runde 20 ein Rennen anbieten</translation>
+  </message>
+  <message>
+   <source>Once per model: twenty new puzzles, before against after.</source>
+   <translation>Einmal je Modell: zwanzig neue Rätsel, vorher gegen nachher.</translation>
+  </message>
+  <message>
+   <source>race compare before after duel</source>
+   <translation>rennen vergleich vorher nachher duell</translation>
+  </message>
+  <message>
    <source>Follow the system</source>
    <translation>Wie das System</translation>
   </message>
@@ -256,12 +308,24 @@
    <translation>Passend zu diesem Computer</translation>
   </message>
   <message>
+   <source>Keep everything still</source>
+   <translation>Alles bleibt stehen</translation>
+  </message>
+  <message>
    <source>Shoal waits until you start it.</source>
    <translation>Shoal wartet, bis du es startest.</translation>
   </message>
   <message>
    <source>The engine isn't installed. You can install it from Overview.</source>
    <translation>Die Engine ist nicht installiert. Installieren kannst du sie in der Übersicht.</translation>
+  </message>
+  <message>
+   <source>Exported to {folder}</source>
+   <translation>Exportiert nach {folder}</translation>
+  </message>
+  <message>
+   <source>It's in LM Studio now: pick {name} there.</source>
+   <translation>Es liegt jetzt in LM Studio: Wähl dort {name}.</translation>
   </message>
   <message>
    <source>Reading {name}.</source>
@@ -276,16 +340,16 @@
    <translation>Der Download ist abgebrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
   </message>
   <message>
+   <source>For Ollama, run this once: {command}</source>
+   <translation>Für Ollama einmal ausführen: {command}</translation>
+  </message>
+  <message>
    <source>Exporting …</source>
    <translation>Exportiert …</translation>
   </message>
   <message>
    <source>Exporting, {share}</source>
    <translation>Exportiert, {share}</translation>
-  </message>
-  <message>
-   <source>Exported to {folder}</source>
-   <translation>Exportiert nach {folder}</translation>
   </message>
   <message>
    <source>The access token is in the keyring.</source>
@@ -338,6 +402,29 @@
   <message>
    <source>Close</source>
    <translation>Schließen</translation>
+  </message>
+  <message>
+   <source>It is as long as your model is good: {n} of 100 new puzzles.</source>
+   <translation>Je besser dein Modell, desto länger: {n} von 100 neuen Rätseln.</translation>
+  </message>
+  <message>
+   <source>A small fish. It grows once your model has been measured.</source>
+   <translation>Ein kleiner Fisch. Er wächst, sobald dein Modell gemessen wurde.</translation>
+  </message>
+  <message>
+   <source>Stripes, for what it mostly solves: {families}.</source>
+   <translation>Streifen für das, was es meistens löst: {families}.</translation>
+  </message>
+  <message>
+   <source>Fins: {n} level climbed.</source>
+   <translation>Flossen: {n} Stufe geschafft.</translation>
+  </message>
+  <message numerus="yes">
+   <source>Fins: {n} levels climbed.</source>
+   <translation>
+    <numerusform>Flossen: {n} Stufe geschafft.</numerusform>
+    <numerusform>Flossen: {n} Stufen geschafft.</numerusform>
+   </translation>
   </message>
   <message>
    <source>That didn't work: try again.</source>
@@ -450,6 +537,38 @@
   <message>
    <source>{path} can't be written ({why}). Pick another place.</source>
    <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
+  </message>
+  <message>
+   <source>Your verdicts so far: {after} for after, {before} for before, {same} equal.</source>
+   <translation>Deine Urteile bisher: {after} für nachher, {before} für vorher, {same} gleich gut.</translation>
+  </message>
+  <message>
+   <source>{letter} is better</source>
+   <translation>{letter} ist besser</translation>
+  </message>
+  <message>
+   <source>Too few to tell yet.</source>
+   <translation>Noch zu wenige, um etwas zu sagen.</translation>
+  </message>
+  <message>
+   <source>Answer {letter}</source>
+   <translation>Antwort {letter}</translation>
+  </message>
+  <message>
+   <source>Both gave the same answer: that one doesn't count.</source>
+   <translation>Beide haben dasselbe geantwortet: Das zählt nicht.</translation>
+  </message>
+  <message>
+   <source>Which one is better?</source>
+   <translation>Welche ist besser?</translation>
+  </message>
+  <message>
+   <source>Equally good</source>
+   <translation>Gleich gut</translation>
+  </message>
+  <message>
+   <source>The tally couldn't be saved ({why}).</source>
+   <translation>Der Zählstand ließ sich nicht speichern ({why}).</translation>
   </message>
   <message>
    <source>none</source>
@@ -643,6 +762,10 @@
    <translation>falsch</translation>
   </message>
   <message>
+   <source>(empty)</source>
+   <translation>(leer)</translation>
+  </message>
+  <message>
    <source>no answer</source>
    <translation>keine Antwort</translation>
   </message>
@@ -660,10 +783,6 @@
   <message>
    <source>After (nothing learned yet)</source>
    <translation>Nachher (noch nichts gelernt)</translation>
-  </message>
-  <message>
-   <source>(empty)</source>
-   <translation>(leer)</translation>
   </message>
   <message>
    <source>You</source>
@@ -705,6 +824,10 @@
    </translation>
   </message>
   <message>
+   <source>The diary of {name}, a model that learns with Shoal</source>
+   <translation>Das Tagebuch von {name}, einem Modell, das mit Shoal lernt</translation>
+  </message>
+  <message>
    <source>{share} of {n}</source>
    <translation>{share} von {n}</translation>
   </message>
@@ -719,6 +842,10 @@
   <message>
    <source>Events</source>
    <translation>Ereignisse</translation>
+  </message>
+  <message>
+   <source>Diary</source>
+   <translation>Tagebuch</translation>
   </message>
   <message>
    <source>History</source>
@@ -753,8 +880,16 @@
    <translation>Diese Liste als JSON …</translation>
   </message>
   <message>
+   <source>Copy the diary for a friend</source>
+   <translation>Das Tagebuch für Freunde kopieren</translation>
+  </message>
+  <message>
    <source>Everything as JSON …</source>
    <translation>Alles als JSON …</translation>
+  </message>
+  <message>
+   <source>Copied. Paste it wherever you like.</source>
+   <translation>Kopiert. Füg es ein, wo du magst.</translation>
   </message>
   <message>
    <source>Save the history</source>
@@ -825,6 +960,10 @@
    <translation>Was geschah</translation>
   </message>
   <message>
+   <source>What it reached</source>
+   <translation>Was es erreicht hat</translation>
+  </message>
+  <message>
    <source>Click a round to see its answers.</source>
    <translation>Ein Klick auf eine Runde zeigt ihre Antworten.</translation>
   </message>
@@ -835,6 +974,10 @@
   <message>
    <source>Click an event to see the answers of its round.</source>
    <translation>Ein Klick auf ein Ereignis zeigt die Antworten seiner Runde.</translation>
+  </message>
+  <message>
+   <source>Click an entry to see the answers behind it.</source>
+   <translation>Klick auf einen Eintrag, um die Antworten dahinter zu sehen.</translation>
   </message>
   <message>
    <source>Nothing has happened yet</source>
@@ -1119,6 +1262,33 @@
    <translation>Relay</translation>
   </message>
   <message>
+   <source>{family}: the first right answer, after a wrong one.</source>
+   <translation>{family}: die erste richtige Antwort, nach einer falschen.</translation>
+  </message>
+  <message numerus="yes">
+   <source>{family}: the first right answer, after {n} wrong ones.</source>
+   <translation>
+    <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
+    <numerusform>{family}: die erste richtige Antwort, nach {n} falschen.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>{family}: reached level {n}.</source>
+   <translation>{family}: Stufe {n} erreicht.</translation>
+  </message>
+  <message>
+   <source>{family}: half of its answers are right now.</source>
+   <translation>{family}: Jetzt ist die Hälfte der Antworten richtig.</translation>
+  </message>
+  <message>
+   <source>It solves half of all new puzzles.</source>
+   <translation>Es löst die Hälfte aller neuen Rätsel.</translation>
+  </message>
+  <message>
+   <source>It had seen answers of {peer} before.</source>
+   <translation>Es hatte vorher Antworten von {peer} gesehen.</translation>
+  </message>
+  <message>
    <source>free now, of {most}</source>
    <translation>jetzt frei, von {most}</translation>
   </message>
@@ -1215,6 +1385,58 @@
   <message>
    <source>Training without its model</source>
    <translation>Gelerntes ohne sein Modell</translation>
+  </message>
+  <message>
+   <source>The curve has been flat for {n} rounds.</source>
+   <translation>Die Kurve ist seit {n} Runden flach.</translation>
+  </message>
+  <message>
+   <source>Bigger, and fits here: {title}.</source>
+   <translation>Größer und passt hierher: {title}.</translation>
+  </message>
+  <message>
+   <source>Bigger, and fits here: {title}, {pace}.</source>
+   <translation>Größer und passt hierher: {title}, {pace}.</translation>
+  </message>
+  <message>
+   <source>Learn with others</source>
+   <translation>Mit anderen lernen</translation>
+  </message>
+  <message>
+   <source>Harder puzzles</source>
+   <translation>Schwerere Rätsel</translation>
+  </message>
+  <message>
+   <source>A bigger model</source>
+   <translation>Ein größeres Modell</translation>
+  </message>
+  <message>
+   <source>Let it rest</source>
+   <translation>Ausruhen lassen</translation>
+  </message>
+  <message>
+   <source>Put this away</source>
+   <translation>Ausblenden</translation>
+  </message>
+  <message>
+   <source>What next?</source>
+   <translation>Wie weiter?</translation>
+  </message>
+  <message>
+   <source>Every kind of puzzle a level up</source>
+   <translation>Jede Art Rätsel eine Stufe höher</translation>
+  </message>
+  <message>
+   <source>Twenty rounds learned. Is it better than it was? Let both race.</source>
+   <translation>Zwanzig Runden gelernt. Ist es besser als vorher? Lass beide antreten.</translation>
+  </message>
+  <message>
+   <source>Watch the race</source>
+   <translation>Zum Rennen</translation>
+  </message>
+  <message>
+   <source>See the answers</source>
+   <translation>Antworten ansehen</translation>
   </message>
   <message>
    <source>Progress of this step</source>
@@ -1431,10 +1653,6 @@
    <translation>Was diesen Computer verlässt</translation>
   </message>
   <message>
-   <source>Learn with others</source>
-   <translation>Mit anderen lernen</translation>
-  </message>
-  <message>
    <source>Which messages to show</source>
    <translation>Welche Nachrichten gezeigt werden</translation>
   </message>
@@ -1635,6 +1853,49 @@
    <translation>An. Shoal fragt {host} einmal am Tag, solange dieses Fenster offen ist.</translation>
   </message>
   <message>
+   <source>Your model solves {after} of {n} now, {before} before: {lead} ± {error}.</source>
+   <translation>Dein Modell löst jetzt {after} von {n}, vorher {before}: {lead} ± {error}.</translation>
+  </message>
+  <message>
+   <source>Chance hardly explains that: it really learned.</source>
+   <translation>Zufall erklärt das kaum: Es hat wirklich gelernt.</translation>
+  </message>
+  <message>
+   <source>So close could be chance. Each race draws new puzzles: race again to know more.</source>
+   <translation>So knapp kann Zufall sein. Jedes Rennen hat neue Rätsel: Noch eins sagt mehr.</translation>
+  </message>
+  <message>
+   <source>Chance hardly explains that. Its newest rounds made it worse on these.</source>
+   <translation>Zufall erklärt das kaum. Die letzten Runden haben es hier schlechter gemacht.</translation>
+  </message>
+  <message>
+   <source>Race again</source>
+   <translation>Noch ein Rennen</translation>
+  </message>
+  <message>
+   <source>Race</source>
+   <translation>Rennen</translation>
+  </message>
+  <message>
+   <source>{n} new puzzle, one try each</source>
+   <translation>{n} neues Rätsel, je ein Versuch</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} new puzzles, one try each</source>
+   <translation>
+    <numerusform>{n} neues Rätsel, je ein Versuch</numerusform>
+    <numerusform>{n} neue Rätsel, je ein Versuch</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Puzzle {n}: {puzzle}, {outcome}. Arrow keys read the others.</source>
+   <translation>Rätsel {n}: {puzzle}, {outcome}. Die Pfeiltasten lesen die anderen vor.</translation>
+  </message>
+  <message>
+   <source>Race: before solved {before}, after solved {after}, of {n} puzzles so far.</source>
+   <translation>Rennen: Vorher löste {before}, nachher {after}, von bisher {n} Rätseln.</translation>
+  </message>
+  <message>
    <source>Settings</source>
    <translation>Einstellungen</translation>
   </message>
@@ -1685,6 +1946,34 @@
   <message>
    <source>About Shoal and its keys</source>
    <translation>Über Shoal und die Tasten</translation>
+  </message>
+  <message>
+   <source>A card to share</source>
+   <translation>Eine Karte zum Teilen</translation>
+  </message>
+  <message>
+   <source>This is all that's on it. Nothing is sent: you save it, or copy it.</source>
+   <translation>Mehr steht nicht darauf. Nichts wird gesendet: Du speicherst oder kopierst sie.</translation>
+  </message>
+  <message>
+   <source>With an invite to my swarm</source>
+   <translation>Mit Einladung in meinen Schwarm</translation>
+  </message>
+  <message>
+   <source>Save the card</source>
+   <translation>Karte speichern</translation>
+  </message>
+  <message>
+   <source>Copy</source>
+   <translation>Kopieren</translation>
+  </message>
+  <message>
+   <source>Save as SVG …</source>
+   <translation>Als SVG speichern …</translation>
+  </message>
+  <message>
+   <source>Save as PNG …</source>
+   <translation>Als PNG speichern …</translation>
   </message>
   <message>
    <source>Level {n} since {day}</source>
@@ -2045,6 +2334,18 @@
    <translation>Vergisst jede Frage und Antwort auf dieser Seite</translation>
   </message>
   <message>
+   <source>Twenty new puzzles: before against after, side by side</source>
+   <translation>Zwanzig neue Rätsel: vorher gegen nachher, Seite an Seite</translation>
+  </message>
+  <message>
+   <source>Race 20 puzzles</source>
+   <translation>Rennen über 20 Rätsel</translation>
+  </message>
+  <message>
+   <source>Before against after, side by side</source>
+   <translation>Vorher gegen nachher, Seite an Seite</translation>
+  </message>
+  <message>
    <source>a puzzle it never trained on</source>
    <translation>ein Rätsel, an dem es nie geübt hat</translation>
   </message>
@@ -2077,6 +2378,10 @@
    <translation>{model} mit {engine}</translation>
   </message>
   <message>
+   <source>Answering, {span}</source>
+   <translation>Antwortet, {span}</translation>
+  </message>
+  <message>
    <source>{kind}: {family}</source>
    <translation>{kind}: {family}</translation>
   </message>
@@ -2085,20 +2390,16 @@
    <translation>Beide</translation>
   </message>
   <message>
+   <source>Blind duel</source>
+   <translation>Blindes Duell</translation>
+  </message>
+  <message>
    <source>This model only solves puzzles: draw one, or pick a model that talks.</source>
    <translation>Dieses Modell löst nur Rätsel: Zieh eins oder wähl ein Modell, das sich unterhält.</translation>
   </message>
   <message>
    <source>See the models</source>
    <translation>Zu den Modellen</translation>
-  </message>
-  <message>
-   <source>Answering, {span}</source>
-   <translation>Antwortet, {span}</translation>
-  </message>
-  <message>
-   <source>Drawing a puzzle</source>
-   <translation>Ein Rätsel wird gezogen</translation>
   </message>
   <message>
    <source>The first question loads the model.</source>
@@ -2114,6 +2415,14 @@
     <numerusform>Im Speicher bis {n} Minute nach Verlassen dieser Seite.</numerusform>
     <numerusform>Im Speicher bis {n} Minuten nach Verlassen dieser Seite.</numerusform>
    </translation>
+  </message>
+  <message>
+   <source>Racing</source>
+   <translation>Das Rennen läuft</translation>
+  </message>
+  <message>
+   <source>Drawing a puzzle</source>
+   <translation>Ein Rätsel wird gezogen</translation>
   </message>
   <message>
    <source>Step {n} of {all}</source>
@@ -2154,10 +2463,6 @@
   <message>
    <source>Built in. Only solves puzzles. Gets visibly better within minutes, on any computer.</source>
    <translation>Eingebaut. Löst nur Rätsel. Wird in Minuten sichtbar besser, auf jedem Computer.</translation>
-  </message>
-  <message>
-   <source>A bigger model</source>
-   <translation>Ein größeres Modell</translation>
   </message>
   <message>
    <source>Talks and knows more. Learns slower. Download needed.</source>
@@ -2635,6 +2940,10 @@
    <translation>Bild als PNG …</translation>
   </message>
   <message>
+   <source>A card to share …</source>
+   <translation>Karte zum Teilen …</translation>
+  </message>
+  <message>
    <source>The curve has no points yet.</source>
    <translation>Die Kurve hat noch keine Punkte.</translation>
   </message>
@@ -2963,6 +3272,14 @@
    <translation>Jetzt versuchen</translation>
   </message>
   <message>
+   <source>For Ollama …</source>
+   <translation>Für Ollama …</translation>
+  </message>
+  <message>
+   <source>Into LM Studio</source>
+   <translation>In LM Studio ablegen</translation>
+  </message>
+  <message>
    <source>Download interrupted. Nothing is lost: it resumes where it stopped.</source>
    <translation>Download unterbrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
   </message>
@@ -2995,12 +3312,12 @@
    <translation>Token speichern</translation>
   </message>
   <message>
-   <source>The whole model as GGUF, for LM Studio, Ollama and llama.cpp</source>
-   <translation>Das ganze Modell als GGUF, für LM Studio, Ollama und llama.cpp</translation>
+   <source>The whole model as GGUF, for llama.cpp and others …</source>
+   <translation>Das ganze Modell als GGUF, für llama.cpp und andere …</translation>
   </message>
   <message>
-   <source>What it learned as a LoRA adapter (PEFT)</source>
-   <translation>Was es gelernt hat, als LoRA-Adapter (PEFT)</translation>
+   <source>What it learned as a LoRA adapter (PEFT) …</source>
+   <translation>Was es gelernt hat als LoRA-Adapter (PEFT) …</translation>
   </message>
   <message>
    <source>{called} ({title})</source>
@@ -3224,6 +3541,14 @@
    <translation>noch nichts gelernt</translation>
   </message>
   <message>
+   <source>The fish of {name}</source>
+   <translation>Der Fisch von {name}</translation>
+  </message>
+  <message>
+   <source>Your model's fish</source>
+   <translation>Der Fisch deines Modells</translation>
+  </message>
+  <message>
    <source>Six words</source>
    <translation>Sechs Wörter</translation>
   </message>
@@ -3272,6 +3597,30 @@
    <translation>Startet einen privaten Schwarm</translation>
   </message>
   <message>
+   <source>Learned at home with Shoal, on puzzles</source>
+   <translation>Zu Hause gelernt mit Shoal, an Rätseln</translation>
+  </message>
+  <message>
+   <source>Solves {last} of 100 new puzzles (± {error}), {first} when it started</source>
+   <translation>Löst {last} von 100 neuen Rätseln (± {error}), am Anfang {first}</translation>
+  </message>
+  <message>
+   <source>A model</source>
+   <translation>Ein Modell</translation>
+  </message>
+  <message>
+   <source>It has just begun.</source>
+   <translation>Es hat gerade erst angefangen.</translation>
+  </message>
+  <message>
+   <source>Best at: {skills}.</source>
+   <translation>Am besten in: {skills}.</translation>
+  </message>
+  <message>
+   <source>the picture can't be written there</source>
+   <translation>das Bild lässt sich dort nicht schreiben</translation>
+  </message>
+  <message>
    <source>{sign}{n} points</source>
    <translation>{sign}{n} Punkte</translation>
   </message>
@@ -3293,6 +3642,22 @@
     <numerusform>vermutlich {low} bis {high}, {n} Rätsel</numerusform>
     <numerusform>vermutlich {low} bis {high}, {n} Rätsel</numerusform>
    </translation>
+  </message>
+  <message>
+   <source>only After solved it</source>
+   <translation>nur Nachher hat es gelöst</translation>
+  </message>
+  <message>
+   <source>only Before solved it</source>
+   <translation>nur Vorher hat es gelöst</translation>
+  </message>
+  <message>
+   <source>both solved it</source>
+   <translation>beide haben es gelöst</translation>
+  </message>
+  <message>
+   <source>neither solved it</source>
+   <translation>keins hat es gelöst</translation>
   </message>
   <message>
    <source>This is version {version}</source>
@@ -4198,6 +4563,10 @@
    <translation>Wähle eine davon.</translation>
   </message>
   <message>
+   <source>That could still be chance: 100 puzzles tell more.</source>
+   <translation>Das kann noch Zufall sein: 100 Rätsel sagen mehr.</translation>
+  </message>
+  <message>
    <source>The conversation is longer than this model can read:</source>
    <translation>Das Gespräch ist länger, als dieses Modell lesen kann:</translation>
   </message>
@@ -4212,6 +4581,14 @@
   <message>
    <source>ask another one.</source>
    <translation>Stell eine andere.</translation>
+  </message>
+  <message>
+   <source>There is nothing to race yet:</source>
+   <translation>Für ein Rennen ist noch nichts da:</translation>
+  </message>
+  <message>
+   <source>let your model learn a few rounds first.</source>
+   <translation>Lass dein Modell erst ein paar Runden lernen.</translation>
   </message>
   <message>
    <source>That puzzle isn't known any more:</source>
@@ -4754,10 +5131,6 @@
    <translation>Mit den Antworten anderer wurde es schlechter.</translation>
   </message>
   <message>
-   <source>Nearly every answer was right.</source>
-   <translation>Fast jede Antwort war richtig.</translation>
-  </message>
-  <message>
    <source>It gets harder puzzles, a level up.</source>
    <translation>Es bekommt schwerere Rätsel, eine Stufe höher.</translation>
   </message>
@@ -4810,8 +5183,8 @@
    <translation>Ein Modell, das kürzer antwortet, würde helfen.</translation>
   </message>
   <message>
-   <source>It solves everything at the highest level.</source>
-   <translation>Es löst alles auf der höchsten Stufe.</translation>
+   <source>Every kind of puzzle is at its highest level.</source>
+   <translation>Jede Art Rätsel ist auf der höchsten Stufe.</translation>
   </message>
   <message>
    <source>Pick other puzzles, so it keeps learning.</source>
@@ -4862,8 +5235,16 @@
    <translation>Es bekommt vorgerechnete Beispiele und prüft neu, womit es anfängt.</translation>
   </message>
   <message>
+   <source>Nearly every answer was right.</source>
+   <translation>Fast jede Antwort war richtig.</translation>
+  </message>
+  <message>
    <source>A model that got worse is found by its measurements.</source>
    <translation>Ein schlechter gewordenes Modell zeigt sich an seinen Messungen.</translation>
+  </message>
+  <message>
+   <source>You asked for harder puzzles.</source>
+   <translation>Du wolltest schwerere Rätsel.</translation>
   </message>
   <message>
    <source>The data folder {home} can't be made ({strerror}):</source>

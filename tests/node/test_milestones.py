@@ -54,8 +54,10 @@ def test_a_level_counts_once_and_not_again_after_a_step_back() -> None:
 def test_half_of_a_family_takes_enough_answers_at_one_level() -> None:
     few = [played(at, gcd=(0, 4, 4)) for at in range(1, 6)]
     assert Kind.HALF not in {one.kind for one in milestones(few)}, "20 answers say too little"
-    enough = [played(at, gcd=(0, 4, 8)) for at in range(1, 9)]
-    assert kinds(milestones(enough)) == [(Kind.HALF, 3, "gcd")], "once, as soon as there are 24"
+    before = [played(at, gcd=(0, 1, 8)) for at in range(1, 4)]
+    risen = [*before, *(played(at, gcd=(0, 7, 8)) for at in range(4, 12))]
+    assert kinds(milestones(risen)) == [(Kind.HALF, 6, "gcd")], "once: 1 + 1 + 7 + 7 + 7 of 40"
+    assert milestones(risen[3:]) == [], "what it could from the beginning is none"
     moved = [played(1, gcd=(0, 8, 8)), played(2, gcd=(0, 8, 8)), played(3, gcd=(1, 8, 8))]
     assert Kind.HALF not in {one.kind for one in milestones(moved)}, "levels are not mixed"
 

@@ -91,7 +91,7 @@ def test_a_race_runs_puzzle_by_puzzle_and_says_its_score_with_the_error(
 
     race.track.setFocus()
     race.track.look(1)
-    assert "only after solved it" in texts(page) and "Sums: What is 1 + 1?" in texts(page)
+    assert "only After solved it" in texts(page) and "Sums: What is 1 + 1?" in texts(page)
     qtbot.keyClick(race.track, Qt.Key.Key_Left)
     assert "both solved it" in texts(page), "arrow keys read single puzzles"
     assert "before solved 4, after solved 12, of 20" in race.track.accessibleName()

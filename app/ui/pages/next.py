@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QFrame
 
-from app.node.library import Library, Model
+from app.node.library import Model
 from app.ui import notes
 from app.ui.model import View
 from app.ui.pages.frame import Actions
@@ -13,8 +13,7 @@ from app.ui.spoken import spoken
 from app.ui.texts import number, tr
 from app.ui.theme import Theme
 from app.ui.widgets import model_words
-from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import IconButton, Label, button, column, row
+from app.ui.widgets.pieces import Elided, IconButton, Label, button, column, row
 from engines.models.needs import Verdict
 
 _LATELY = 50
@@ -26,8 +25,8 @@ class NextCard(QFrame):
         super().__init__()
         self.setProperty("look", "card")
         self._actions, self._view = actions, View()
-        self._title, self._why = Label("", "heading"), Label("", "soft", wrap=True)
-        self._larger = Label("", "soft", wrap=True)
+        self._title, self._why = Label("", "strong"), Elided("", "soft")
+        self._larger = Elided("", "faint")
         self._others = button(tr("Learn with others"), lambda: self._do(lambda: actions.learn("others")))
         self._harder = button(
             tr("Harder puzzles"), lambda: self._do(actions.harder), hint=tr("Every kind of puzzle a level up")
@@ -36,9 +35,9 @@ class NextCard(QFrame):
         self._rest = button(tr("Let it rest"), lambda: self._do(actions.pause))
         away = IconButton(theme, "cross", tr("Put this away"))
         away.clicked.connect(lambda: self._do(lambda: None))
-        choices = Bend(self._others, self._harder, self._bigger, self._rest, 1, gap=8)
-        head = row(self._title, 1, away, gap=8)
-        self.setLayout(column(head, self._why, choices, self._larger, gap=8, margins=(20, 10, 10, 14)))
+        choices = row(self._others, self._harder, self._bigger, self._rest, self._larger, gap=8, fill=4)
+        head = row(self._title, self._why, away, gap=10, fill=1)
+        self.setLayout(column(head, choices, gap=6, margins=(20, 6, 10, 12)))
         self.hide()
 
     def show_view(self, view: View) -> None:
@@ -53,7 +52,7 @@ class NextCard(QFrame):
         self._why.say(why(view))
         self._others.setVisible(view.solo)
         model = larger(view)
-        self._larger.tell(about(model) if model is not None else "")
+        self._larger.say(about(model) if model is not None else "")
         self.setAccessibleName(f"{self._title.text()} {self._why.text()}")
 
     def _do(self, act: object) -> None:
@@ -82,18 +81,14 @@ def larger(view: View) -> Model | None:
     library = view.models.library if view.models is not None else None
     if library is None:
         return None
-    now = _parameters(library, view.model)
+    known = library.find(view.model)
+    now = known.bytes if known is not None else 0
     fitting = [
         one
         for one in library.models
-        if one.parameters > now and not one.problem and one.fit is not None and one.fit.verdict is Verdict.FITS
+        if one.bytes > now and not one.problem and one.fit is not None and one.fit.verdict is Verdict.FITS
     ]
-    return min(fitting, key=lambda one: (not one.recommended, one.parameters), default=None)
-
-
-def _parameters(library: Library, name: str) -> int:
-    known = library.find(name)
-    return known.parameters if known is not None else 0
+    return min(fitting, key=lambda one: (not one.recommended, one.bytes), default=None)
 
 
 def about(model: Model) -> str:

@@ -25,17 +25,18 @@ class NoteLine(QFrame):
         self._actions, self._view = actions, View()
         self._milestone: Milestone | None = None
         self._said = Elided("", "strong")
-        self._act = button("", self._do)
+        self._act = button("", self._do, "flat")
         self._away = IconButton(theme, "cross", tr("Put this away"))
         self._away.clicked.connect(self._put_away)
-        self.setLayout(row(self._said, self._act, self._away, gap=8, margins=(16, 8, 8, 8), fill=0))
+        self.setLayout(row(self._said, self._act, self._away, gap=8, margins=(16, 3, 6, 3), fill=0))
         self.hide()
 
-    def show_view(self, view: View, now: float) -> None:
+    def show_view(self, view: View, now: float, quiet: bool = False) -> None:
+        """`quiet`: something else is asked already."""
         self._view = view
         seen, choices = self._actions.choices.memory.seen, self._actions.choices
-        race = notes.race_due(view, seen, choices)
-        self._milestone = None if race else notes.milestone(view, seen, choices, now)
+        race = not quiet and notes.race_due(view, seen, choices)
+        self._milestone = None if race or quiet else notes.milestone(view, seen, choices, now)
         self.setVisible(race or self._milestone is not None)
         if race:
             self._say(

@@ -12,6 +12,7 @@ from app.ui.pages.next import NextCard
 from app.ui.pages.note import NoteLine
 from app.ui.pages.now import Now
 from app.ui.pages.power import PowerLine
+from app.ui.pages.sharing import ShareDialog
 from app.ui.pages.welcome import Welcome
 from app.ui.spoken import spoken
 from app.ui.texts import ago, counted, number, percent, span, tr
@@ -33,6 +34,7 @@ _LONGEST = 40
 class Overview(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Overview"))
+        self._view = View()
         self._device = Label("", "faint")
         self.header.addWidget(self._device)
         self._model = Label("", "chip")
@@ -47,6 +49,7 @@ class Overview(Page):
         self._curve = Curve(theme)
         self._pond = Pond(theme, actions.choices, lambda: actions.go("skills"))
         self._curve.put_beside(self._pond)
+        self._curve.share = lambda: ShareDialog(self.window(), theme, self._view).open()
         self._stats = [Stat() for _ in range(4)]
         self._stat_row = boxed(stats_row(*self._stats))
         self._foot, self._power = Elided("", "faint"), PowerLine()
@@ -63,6 +66,7 @@ class Overview(Page):
         self.add(boxed(row(self._foot, self._power, gap=16, fill=0)))
 
     def show_view(self, view: View) -> None:
+        self._view = view
         now = time.time()
         fresh = view.state is State.NEW and not view.curve
         lacking = not fresh and view.pack is not None and not view.pack.usable
@@ -86,8 +90,8 @@ class Overview(Page):
             self._note.hide()
             self._next.hide()
             return
-        self._note.show_view(view, now)
         self._next.show_view(view)
+        self._note.show_view(view, now, quiet=not self._next.isHidden())
         self._pond.setVisible(bool(self.ask.choices["fish"]) and self.width() >= _POND_FROM)
         self._pond.show_view(view)
         self._now.show_view(view, now)

@@ -85,8 +85,8 @@ class RaceCard(QFrame):
 
     def _say(self) -> None:
         result = self.result
-        over = not self._running and bool(result.puzzles)
-        self._again.setVisible(not self._running)
+        over = not self._running and self.track.whole and bool(result.puzzles)
+        self._again.setVisible(not self._running and self.track.whole)
         self._score.say(self._complaint or (score(result) if over else ""))
         self._sure.say(sure(result) if over else "")
         self.track.setAccessibleName(

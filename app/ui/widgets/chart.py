@@ -62,7 +62,7 @@ class Chart(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setMinimumHeight(132)
+        self.setMinimumHeight(106)
         theme.changed.connect(self.redraw)
 
     def sizeHint(self) -> QSize:

@@ -17,6 +17,7 @@ from app.ui.widgets import model_words as words
 from app.ui.widgets.model_actions import ModelActions
 from app.ui.widgets.model_past import Naming, Past
 from app.ui.widgets.pieces import Elided, Label, button, column, row
+from engines.models.found import lm_studio
 from engines.models.gguf_shelf import is_gguf
 from engines.models.needs import Verdict
 
@@ -56,11 +57,14 @@ class ModelRow(QFrame):
         self._past = Past(ask, self._panel.ask, self._naming)
         self._export = self._button(tr("Export"), lambda: None, "flat")
         menu = QMenu(self._export)
+        menu.addAction(tr("For Ollama …"), lambda: self._ask_export("merged-gguf"))
+        self._studio = menu.addAction(tr("Into LM Studio"), self._to_studio)
         for form, text in (
-            ("merged-gguf", tr("The whole model as GGUF, for LM Studio, Ollama and llama.cpp")),
-            ("peft", tr("What it learned as a LoRA adapter (PEFT)")),
+            ("merged-gguf", tr("The whole model as GGUF, for llama.cpp and others …")),
+            ("peft", tr("What it learned as a LoRA adapter (PEFT) …")),
         ):
             menu.addAction(text).triggered.connect(lambda _=False, form=form: self._ask_export(form))
+        menu.aboutToShow.connect(lambda: self._studio.setVisible(lm_studio() is not None))
         self._export.setMenu(menu)
         head = row(self._title, self._chip, gap=10)
         head.setStretch(0, 1)
@@ -206,11 +210,20 @@ class ModelRow(QFrame):
 
     def _ask_export(self, form: str) -> None:
         above = QFileDialog.getExistingDirectory(self, tr("A new folder is made in"), str(Path.home()))
+        if above and self._model.training is not None:
+            self._ask.export(self.name, form, str(Path(above) / f"{self._file_name()}-{form}"))
+
+    def _to_studio(self) -> None:
+        """Where LM Studio looks: publisher, model, file."""
+        above = lm_studio()
+        if above is not None and self._model.training is not None:
+            self._ask.export(self.name, "merged-gguf", str(above / "shoal" / self._file_name()))
+
+    def _file_name(self) -> str:
         training = self._model.training
-        if above and training is not None:
-            called = "".join(one if one.isalnum() else "-" for one in training.called)
-            named = f"{called or Path(self.name).name.removesuffix('.gguf')}-shoal-{training.rounds}-{form}"
-            self._ask.export(self.name, form, str(Path(above) / named))
+        assert training is not None
+        called = "".join(one if one.isalnum() else "-" for one in training.called)
+        return f"{called or Path(self.name).name.removesuffix('.gguf')}-shoal-{training.rounds}"
 
     def _ask_use(self) -> None:
         text = words.switching(self._model, self._running)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QSizePolicy
 
 from app.ui import growth
@@ -20,7 +20,8 @@ from app.ui.theme import Theme
 from app.ui.widgets.fish import paint
 
 _WIDE, _HIGH = 172, 62
-_LONGEST = 92
+_LONGEST, _ROUND = 92, 6
+"""Pixels of the longest fish, and of the room around it."""
 _LAP = 190
 """Frames from one side of the water to the other and back."""
 _STROKE = 11
@@ -35,11 +36,15 @@ class Pond(Moving):
         self._theme, self._press = theme, press
         self._fish, self._swims = Fish(), False
         self._frame = 0
+        self._drawn: dict[int, QPixmap] = {}
+        self.setAttribute(
+            Qt.WidgetAttribute.WA_OpaquePaintEvent
+        )  # else all behind it is painted with each frame
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.frames.timer.timeout.connect(self._step)
-        theme.changed.connect(self.update)
+        theme.changed.connect(self._anew)
 
     def sizeHint(self) -> QSize:
         return QSize(_WIDE, _HIGH)
@@ -53,8 +58,12 @@ class Pond(Moving):
         self.setAccessibleDescription(told)
         if (fish, swims) != (self._fish, self._swims):
             self._fish, self._swims = fish, swims
-            self.update()
+            self._anew()
         self.frames.want(swims)
+
+    def _anew(self) -> None:
+        self._drawn.clear()
+        self.update()
 
     def _step(self) -> None:
         self._frame += 1
@@ -64,6 +73,7 @@ class Pond(Moving):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         theme, room = self._theme, QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        painter.fillRect(self.rect(), theme.colour("surface"))
         water = QPainterPath()
         water.addRoundedRect(room, 14, 14)
         painter.setPen(QPen(theme.colour("accent"), 1.5) if self.hasFocus() else Qt.PenStyle.NoPen)
@@ -79,12 +89,28 @@ class Pond(Moving):
         span = room.width() - length - 20
         tail = room.left() + 10 + span * way
         depth = room.center().y() - 2 + 3.5 * math.sin(2 * math.pi * 2 * turn)
-        phase = self._frame / _STROKE if moves else 0.0
         if moves:
             self._bubbles(painter, room)
-        nose = QPointF(tail if left else tail + length, depth)
-        paint(painter, theme, self._fish, nose, length, phase, "own", left)
+        painter.translate(tail + length / 2, depth)
+        painter.scale(-1 if left else 1, 1)
+        painter.drawPixmap(QPointF(-_LONGEST / 2 - _ROUND, -_HIGH / 2), self._picture(moves))
         painter.end()
+
+    def _picture(self, moves: bool) -> QPixmap:
+        """The fish at this moment of its stroke; painted once for each, for a stroke is as the other."""
+        stroke = 1 + self._frame % _STROKE if moves else 0
+        if stroke not in self._drawn:
+            ratio = self.devicePixelRatioF()
+            made = QPixmap(QSize(round((_LONGEST + 2 * _ROUND) * ratio), round(_HIGH * ratio)))
+            made.setDevicePixelRatio(ratio)
+            made.fill(Qt.GlobalColor.transparent)
+            painter = QPainter(made)
+            length = _LONGEST * self._fish.length
+            nose = QPointF(_ROUND + _LONGEST / 2 + length / 2, _HIGH / 2)
+            paint(painter, self._theme, self._fish, nose, length, stroke / _STROKE)
+            painter.end()
+            self._drawn[stroke] = made
+        return self._drawn[stroke]
 
     def _plants(self, painter: QPainter, room: QRectF) -> None:
         """Weed at the ground; it waves a little."""

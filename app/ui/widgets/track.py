@@ -57,6 +57,11 @@ class Track(Moving):
         """Those in sight."""
         return self._laps
 
+    @property
+    def whole(self) -> bool:
+        """Whether none waits for its turn."""
+        return not self._waits
+
     def sizeHint(self) -> QSize:
         return QSize(600, 2 * _LANE + 2 * _GAP + _FIELD + 4)
 
@@ -217,4 +222,4 @@ def outcome(lap: Lap) -> str:
     """What became of a puzzle, in words."""
     if lap.before.solved == lap.after.solved:
         return tr("both solved it") if lap.after.solved else tr("neither solved it")
-    return tr("only after solved it") if lap.after.solved else tr("only before solved it")
+    return tr("only After solved it") if lap.after.solved else tr("only Before solved it")

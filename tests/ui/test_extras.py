@@ -1,0 +1,373 @@
+"""What makes a person keep the window open: the fish, notes, the diary, what next, the card; and that each can
+be turned off, stands still when asked, and has words."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.desktop import motion as desktop_motion
+from app.desktop.bus import Bus
+from app.desktop.facts import SourceError
+from app.learning.flat import STEADY
+from app.node.milestones import Kind, Milestone
+from app.node.records import Happening, Probe, Run
+from app.node.snapshot import SwarmView
+from app.ui import growth, motion, notes
+from app.ui.choices import Choices
+from app.ui.fetching import exported
+from app.ui.growth import grown
+from app.ui.model import State, View
+from app.ui.pages.frame import Actions
+from app.ui.pages.history import DIARY, History
+from app.ui.pages.next import NextCard
+from app.ui.pages.overview import Overview
+from app.ui.pages.settings import SettingsPage
+from app.ui.pages.sharing import ShareDialog
+from app.ui.seen import Seen
+from app.ui.theme import Theme
+from app.ui.widgets import share_card
+from app.ui.widgets.pond import Pond
+from tests.ui import views
+from tests.ui.test_tryit import press, texts
+
+NOW = time.time()
+change = msgspec.structs.replace
+
+
+def reached(kind: Kind, round: int = 9, ago: float = 60.0, **more: Any) -> Milestone:
+    return Milestone(kind=kind, round=round, at=NOW - ago, family="gcd", **more)
+
+
+def flat_curve(rise: float = 0.0) -> tuple[Probe, ...]:
+    return tuple(
+        Probe(round=10 * at, share=0.5 + rise * at / STEADY, stderr=0.03, at=NOW) for at in range(STEADY)
+    )
+
+
+@pytest.fixture
+def moving(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(motion.system(), "still", False)
+
+
+@pytest.fixture
+def overview(qtbot: QtBot, light: Theme, actions: Actions) -> Overview:
+    made = Overview(light, actions)
+    qtbot.addWidget(made)
+    made.resize(968, 780)
+    made.show()
+    return made
+
+
+# ---- the fish
+
+
+def test_a_fish_grows_with_every_single_thing_and_never_by_anything_else() -> None:
+    plain = grown(0.3, 2, 2)
+    assert grown(0.4, 2, 2).length > plain.length and grown(0.4, 2, 2).fins == plain.fins
+    assert grown(0.3, 3, 2).fins > plain.fins and grown(0.3, 2, 3).stripes > plain.stripes
+    assert grown(0.3, 2, 2) == plain
+    for share in (None, 0.0, 0.5, 1.0, 7.0):
+        assert 0.4 < grown(share, 999, 999).length <= 1.0
+
+
+def test_the_fish_of_a_view_is_told_in_words() -> None:
+    view = views.learning()
+    assert growth.now(view).length > growth.then(view).length, "it has learned"
+    assert re.search(r"\d+ of 100 new puzzles", growth.told(view))
+    assert "grows once" in growth.told(View())
+
+
+def test_the_pond_moves_only_while_it_learns_and_somebody_sees_it(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object], moving: None
+) -> None:
+    pond = Pond(light, actions.choices, lambda: actions.go("skills"))
+    qtbot.addWidget(pond)
+    pond.show_view(views.learning())
+    assert not pond.frames.timer.isActive(), "nobody sees it"
+    pond.show()
+    assert pond.frames.timer.isActive()
+    qtbot.waitUntil(lambda: pond._frame > 1)
+    pond.show_view(change(views.learning(), state=State.PAUSED))
+    assert not pond.frames.timer.isActive(), "it rests while the model rests"
+    pond.show_view(views.learning())
+    pond.hide()
+    assert not pond.frames.timer.isActive()
+    actions.choices.put("motion", "still")
+    pond.show()
+    assert not pond.frames.timer.isActive(), "its owner asked for less motion"
+    assert pond.accessibleName() and "new puzzles" in pond.accessibleDescription()
+    qtbot.keyClick(pond, Qt.Key.Key_Return)
+    assert asked[-1] == "skills"
+
+
+def test_a_model_that_can_more_is_drawn_larger(light: Theme, actions: Actions, qtbot: QtBot) -> None:
+    def inked(view: View) -> int:
+        pond = Pond(light, actions.choices, lambda: None)
+        qtbot.addWidget(pond)
+        pond.show_view(view)
+        image = pond.grab().toImage()
+        own = light.colour("own").hue()
+        places = ((x, y) for x in range(image.width()) for y in range(image.height()))
+        return sum(
+            abs(image.pixelColor(*at).hue() - own) < 12 and image.pixelColor(*at).saturation() > 150
+            for at in places
+        )
+
+    young = change(views.learning(), curve=views.learning().curve[:1])
+    assert inked(views.learning()) > 1.1 * inked(young) > 100
+
+
+# ---- notes
+
+
+def test_a_race_is_offered_once_at_round_twenty_of_a_new_model(tmp_path: Path) -> None:
+    choices, seen = Choices(tmp_path), Seen()
+    base = views.learning()
+
+    def at(round: int) -> View:
+        return change(base, rounds=(change(base.rounds[-1], round=round),), runs=(views_run(1000.0),))
+
+    due = [round for round in range(1, 200) if notes.race_due(at(round), seen, choices)]
+    assert due == list(range(20, 60))
+    assert not notes.race_due(at(25), Seen(raced=notes.model(at(25))), choices)
+    over = change(at(25), runs=(views_run(2000.0),))
+    assert notes.race_due(over, Seen(raced=notes.model(at(25))), choices), "one that started over is new"
+    choices.put("race", False)
+    assert not notes.race_due(at(25), seen, choices)
+
+
+def views_run(started: float) -> Run:
+    return Run(run=1, started=started, ended=None, first_round=1, last_round=None, outcome=None, engine="torch")
+
+
+def test_a_milestone_is_told_once_while_it_is_fresh(tmp_path: Path) -> None:
+    choices = Choices(tmp_path)
+    old, new = reached(Kind.LEVEL, ago=100.0, level=1), reached(Kind.HALF, ago=50.0)
+    view = View(milestones=(old, new))
+    assert notes.milestone(view, Seen(), choices, NOW) == new
+    assert notes.milestone(view, Seen(told=old.at), choices, NOW) == new
+    assert notes.milestone(view, Seen(told=new.at), choices, NOW) is None
+    assert notes.milestone(view, Seen(), choices, NOW + notes.FRESH_S) is None
+    choices.put("notes", False)
+    assert notes.milestone(view, Seen(), choices, NOW) is None
+
+
+def test_the_note_opens_the_very_answers_and_stays_away_then(
+    qtbot: QtBot, overview: Overview, asked: list[object], actions: Actions
+) -> None:
+    view = change(views.learning(), milestones=(reached(Kind.FIRST, round=7, tried=16, peer="calm-otter"),))
+    overview.show_view(view)
+    said = texts(overview)
+    assert "Greatest common divisor: the first right answer, after 16 wrong ones." in said
+    assert "It had seen answers of calm-otter before." in said
+    press(qtbot, overview, "See the answers")
+    assert asked[-1] == ("round", 7)
+    overview.show_view(view)
+    assert "first right answer" not in texts(overview)
+    assert Choices(actions.choices._path.parent).memory.seen.told == view.milestones[0].at, "also next time"
+
+
+# ---- the diary
+
+
+def test_the_diary_opens_what_is_behind_it_and_can_be_told_to_a_friend(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
+    page = History(light, actions)
+    qtbot.addWidget(page)
+    entries = (reached(Kind.LEVEL, round=4, level=2), reached(Kind.MEASURED_HALF, round=10))
+    page.show_view(change(views.learning(), milestones=entries, called="Minnow"))
+    page._which.choose(DIARY)
+    page._choose(DIARY)
+    page._tables[DIARY].opened.emit(entries[0])
+    assert asked[-1] == ("round", 4)
+    page._tables[DIARY].opened.emit(entries[1])
+    assert asked[-1] == "skills", "a measurement keeps no answers"
+    page._tell()
+    copied = QGuiApplication.clipboard().text()
+    assert "Minnow" in copied and "reached level 3" in copied and "half of all new puzzles" in copied
+    assert "measured_half" in page.exported("json") and page.exported("csv").count("\n") == 3
+
+
+# ---- what next
+
+
+def test_what_next_comes_when_the_curve_is_flat_and_not_before(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
+    asks: list[str] = []
+    actions = change_actions(actions, harder=lambda: asks.append("harder"))
+    made = NextCard(light, actions)
+    qtbot.addWidget(made)
+    view = change(views.learning(models=views.holdings()), curve=flat_curve(rise=0.3))
+    made.show_view(view)
+    assert made.isHidden(), "it still rises"
+    sentence = "Nearly every answer was right. It gets harder puzzles, a level up."
+    told = (Happening(at=NOW, round=60, kind="flat", sentence=sentence),)
+    flat = change(view, curve=flat_curve(), happenings=told)
+    made.show_view(flat)
+    assert not made.isHidden()
+    said = texts(made)
+    assert "flat for 70 rounds" in said and "Nearly every answer was right." in said
+    assert "Bigger, and fits here: " in said
+    press(qtbot, made, "Harder puzzles")
+    assert asks == ["harder"] and made.isHidden()
+    made.show_view(flat)
+    assert made.isHidden(), "not again at once"
+    later = tuple(change(one, round=one.round + notes.AGAIN) for one in flat_curve())
+    made.show_view(change(flat, curve=later))
+    assert not made.isHidden()
+    press(qtbot, made, "Let it rest")
+    assert asked[-1] == "pause"
+
+
+def change_actions(actions: Actions, **more: Any) -> Actions:
+    from dataclasses import replace
+
+    return replace(actions, **more)
+
+
+def test_what_next_offers_others_only_to_one_that_is_alone(
+    qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
+    made = NextCard(light, actions)
+    qtbot.addWidget(made)
+    made.show_view(change(views.learning(), curve=flat_curve(), solo=False))
+    assert made._others.isHidden()
+    made.show_view(change(views.learning(), curve=flat_curve(), solo=True))
+    made._others.click()
+    assert asked[-1] == ("learn", "others")
+
+
+# ---- the card
+
+
+def with_invite(invite: str) -> View:
+    return change(views.together(), swarm=change(views.together().swarm or SwarmView(), invite=invite))
+
+
+def test_the_card_has_an_invite_only_when_asked_and_nothing_private(
+    qtbot: QtBot, light: Theme, tmp_path: Path, overview: Overview
+) -> None:
+    invite = "shoal://join/ws/192.168.1.20:8777?swarm=shoal&relay=192.168.1.20:8777"
+    view = change(with_invite(invite), home="/home/ada/.local/share/shoal", called="Minnow")
+    dialog = ShareDialog(overview, light, view)
+    qtbot.addWidget(dialog)
+    assert dialog.invite == ""
+    dialog.save_to(tmp_path / "card.svg")
+    plain = (tmp_path / "card.svg").read_text()
+    assert QSvgRenderer(QByteArray(plain.encode())).isValid()
+    assert "Minnow" in plain and "ada" not in plain and "192.168" not in plain
+    for group in view.groups[:20]:
+        assert group.completions_G[0] not in plain
+    dialog._invite.setChecked(True)
+    assert dialog.invite == invite
+    dialog.save_to(tmp_path / "card.png")
+    image = QImage(str(tmp_path / "card.png"))
+    assert (image.width(), image.height()) == (2400, 1260)
+    black = image.pixelColor(2 * 1016 + 20, 2 * 46 + 20)
+    assert sum(share_card.svg(light, view, invite).count(b"<rect") for _ in (0,)) > plain.count("<rect") + 200
+    assert black.isValid() and "Best at: " in share_card.told(view)
+    dialog.save_to(tmp_path / "nowhere" / "card.png")
+    assert "can't be written" in texts(dialog)
+
+
+def test_an_invite_too_long_for_the_code_is_not_offered(light: Theme, qtbot: QtBot, overview: Overview) -> None:
+    long = ShareDialog(overview, light, with_invite("shoal://join/wss/relay.example?token=" + "x" * 90))
+    qtbot.addWidget(long)
+    assert long._invite.isHidden() and long.invite == ""
+    assert share_card.svg(light, View(), "x" * 200), "and a model that just began has a card too"
+
+
+# ---- export
+
+
+def test_an_export_says_the_one_thing_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert exported("/tmp/x", "") == "Exported to /tmp/x"
+    assert "ollama create x -f /tmp/x/Modelfile" in exported("/tmp/x", "ollama create x -f /tmp/x/Modelfile")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    studio = tmp_path / ".lmstudio" / "models"
+    studio.mkdir(parents=True)
+    assert (
+        exported(str(studio / "shoal" / "minnow-20"), "ollama …")
+        == "It's in LM Studio now: pick minnow-20 there."
+    )
+
+
+# ---- turned off, in one place
+
+
+def test_each_has_its_switch_in_one_group(
+    qtbot: QtBot, light: Theme, actions: Actions, overview: Overview
+) -> None:
+    page = SettingsPage(light, actions)
+    qtbot.addWidget(page)
+    groups = {line.key: frame for frame, line in page._lines}
+    assert len({groups[key] for key in ("motion", "fish", "notes", "race")}) == 1
+
+    view = change(views.learning(), milestones=(reached(Kind.HALF),))
+    overview.show_view(view)
+    assert overview._pond.isVisible() and overview._note.isVisible()
+    for key in ("fish", "notes", "race"):
+        actions.choices.put(key, False)
+    overview.show_view(view)
+    assert not overview._pond.isVisible() and not overview._note.isVisible()
+    QApplication.processEvents()
+
+
+class Desktop(Bus):
+    """A session bus on which a portal answers what it is given."""
+
+    def __init__(self, **values: object) -> None:
+        super().__init__("SESSION")
+        self.values = values
+
+    def ask(self, service: object, method: str, signature: str | None = None, *arguments: object) -> object:
+        key = str(arguments[1])
+        if key not in self.values:
+            raise SourceError("no such setting")
+        return ("v", self.values[key])
+
+
+@pytest.mark.parametrize(
+    ("said", "still"),
+    [
+        ({}, False),
+        ({"reduced-motion": 1}, True),
+        ({"reduced-motion": 0, "enable-animations": True}, False),
+        ({"enable-animations": False}, True),
+        ({"AnimationDurationFactor": 0.0}, True),
+        ({"AnimationDurationFactor": "0"}, True),
+        ({"AnimationDurationFactor": 1.0}, False),
+    ],
+)
+def test_the_system_is_asked_for_less_motion(said: dict[str, object], still: bool) -> None:
+    assert desktop_motion.linux(Desktop(**said)) is still
+
+
+def test_until_the_system_has_answered_nothing_moves(actions: Actions, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[Callable[[], None]] = []
+    monkeypatch.setattr(motion.threading, "Thread", lambda target, **_: waits.append(target) or Started())
+    asked = motion.System()
+    assert asked.still
+    monkeypatch.setattr(desktop_motion, "reduced", lambda: False)
+    waits[0]()
+    assert not asked.still
+
+
+class Started:
+    def start(self) -> None:
+        pass
