@@ -25,7 +25,7 @@ ROUNDS, ADAPTER, OPTIMISER, STATE = "4d7a2c0947ae", "e84c56e78b59", "530b54a9c0d
 """Digests of: what the events say of rounds and probes, but for times; files of the tenth checkpoint."""
 
 SINCE = ("everyday", "groups", "max_tokens", "pays", "questions", "rate", "taught", "vigil", "way")
-TOLD_SINCE = ("everyday", "everyday_before", "everyday_rise", "lenient", "lesson", "marked_share")
+TOLD_SINCE = ("everyday", "everyday_before", "everyday_rise", "lenient", "lesson", "marked_share", "shown")
 """What a state keeps, and what events tell, since then."""
 
 
