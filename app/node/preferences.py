@@ -20,7 +20,7 @@ FILE = "settings.json"
 ONE_APP = 1.5
 """Cores that an ordinary app keeps busy, with what belongs to it; at low priority nobody minds us beside it."""
 
-WHEN, MUCH = "When to learn", "How much of the computer"
+WHEN, MUCH, EXTRAS = "When to learn", "How much of the computer", "Extras"
 GB = 10**9
 
 RULE_OF = {
@@ -220,6 +220,15 @@ SETTINGS: tuple[Setting, ...] = (
         ),
         words="disk space storage limit quota cap size folder gigabytes",
         options=((0, "No limit"), (1, "1 GB"), (2, "2 GB"), (5, "5 GB"), (10, "10 GB"), (50, "50 GB")),
+    ),
+    Setting(
+        key="receipts",
+        kind="switch",
+        default=True,
+        group=EXTRAS,
+        label="Say thanks for answers",
+        help="Tells a peer that your model learned from its answers. Never what it learned.",
+        words="receipts helped thanks share privacy",
     ),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}

@@ -33,6 +33,8 @@ finds something too; a slow node's rounds count as they are."""
 MOST_AGE_S, LEAST_AGE_S = 1800, 120
 MOST = 64
 _PEERS = 500
+_FAMILIES = 6
+"""Remembered of a peer."""
 _MET = 8192
 _LEAST_ACCEPTED = 0.5
 """Least share that is taken to pass the check: where all fail it, twice as many are fetched and no more."""
@@ -173,6 +175,8 @@ class Supply:
             model=checked.scored.group.model,
             seen_at=checked.created_ms / 1000,
             groups=(before.groups if before else 0) + 1,
+            families=_families(before, checked.scored.group.coordinates.family),
+            since=before.since if before else checked.created_ms / 1000,
         )
         if len(self.peers) > _PEERS:
             self.peers.popitem(last=False)
@@ -195,10 +199,12 @@ class Supply:
             self._suspects.update(one.id for one in self._out)
         self._out = []
 
-    def settle(self, round_s: float, judged_P: Sequence[Judged] = ()) -> None:
-        authors = {id(one.scored): one.peer for one in self._out}
+    def settle(self, round_s: float, judged_P: Sequence[Judged] = ()) -> list[str]:
+        """The ids of the groups that were learned from."""
+        out = {id(one.scored): one for one in self._out}
         for judged in judged_P:
-            self._records.judge(authors[id(judged.group.scored)], judged.taken, judged.kept_out)
+            self._records.judge(out[id(judged.group.scored)].peer, judged.taken, judged.kept_out)
+        learned = [out[id(judged.group.scored)].id for judged in judged_P if judged.taken]
         self.taken += len(self._out)
         self.taken_last = len(self._out)
         self.sources.update(one.peer for one in self._out)
@@ -206,6 +212,7 @@ class Supply:
         self._out = []
         self.round_s = round_s
         self._settled.set()
+        return learned
 
     def _offers(self) -> list[Offer]:
         """The pool's, and behind them what was given back."""
@@ -223,3 +230,9 @@ class Supply:
 
     def _oldest_s(self) -> int:
         return oldest_s(self._recipe.max_age, self.round_s)
+
+
+def _families(before: Peer | None, family: str) -> tuple[str, ...]:
+    """The latest last."""
+    known = before.families if before else ()
+    return (*(one for one in known if one != family), family)[-_FAMILIES:]

@@ -235,6 +235,7 @@ class Server:
             if sealed is not None:
                 ws = open_socket(noise.TAG)
             line = _Line(ws, session, request.transport, sealed)
+            session.deliver = line.send_now
             await ws.prepare(request)
             _watch(request)
             self._strangers.append((self.desk.clock() + SIGN_IN_S, line))

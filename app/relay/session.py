@@ -8,7 +8,7 @@ body whose signature holds is read. What is kept is encoded once; a batch joins 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from math import ceil
 from statistics import median
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from app.relay.backplane import Record, Unavailable
-from app.relay.desk import CAPABILITIES, CONNECTIONS_OF_A_KEY, Desk
+from app.relay.desk import CONNECTIONS_OF_A_KEY, Desk
 from app.relay.standing import Verdict
 from app.relay.turns import Ask
 from app.relay.window import Added
@@ -25,6 +25,8 @@ from app.sapo.questions import VERSION
 from app.swarm import limits
 from app.swarm.body import Body, check_age, unseal
 from app.swarm.protocol import (
+    CAPABILITIES,
+    RECEIPTS,
     STATS_SUB,
     VERSIONS,
     ZLIB,
@@ -35,6 +37,7 @@ from app.swarm.protocol import (
     Hello,
     Ok,
     Pub,
+    Receipts,
     Report,
     Sample,
     Welcome,
@@ -65,6 +68,7 @@ class Session:
         "_source",
         "address",
         "closing",
+        "deliver",
         "greeted",
         "key",
         "name",
@@ -97,6 +101,8 @@ class Session:
         self.subscribed = False
         self.greeted = False
         self.closing = False
+        self.deliver: Callable[[bytes], object] = lambda frame: None
+        """Sends a frame that answers none, or does not where there is no room."""
 
     def hello(self) -> bytes:
         """Before anybody has signed in."""
@@ -121,6 +127,8 @@ class Session:
                 return self._auth(message)
             case Report():
                 return self._report(message)
+            case Receipts():
+                return self._receipts(message)
             case AskStats():
                 return self._ask_stats(message)
 
@@ -151,6 +159,8 @@ class Session:
     def closed(self) -> None:
         """The connection has ended, however it did."""
         self._desk.presence.leave(self.name)
+        if self.key is not None:
+            self._desk.receipts.leave(self.key, self)
 
     def _auth(self, auth: Auth) -> bytes:
         if self._hello is None:
@@ -185,6 +195,8 @@ class Session:
         self.greeted = True
         desk.tally.sign_ins["welcome"] += 1
         desk.presence.arrive(self.name, key)
+        if RECEIPTS in self._caps:
+            desk.receipts.arrive(key, self)
         return to_frame(Welcome(session=self.name, quotas=limits.Quotas(), time_ms=desk.now_ms()))
 
     def _turned_away(self, code: Code, sentence: str, *, wait_s: float | None = None) -> bytes:
@@ -335,6 +347,20 @@ class Session:
             return None
         for author in {group.key for id in ids if (group := desk.window.find(id))}:
             desk.standings.report(key, author)
+        return None
+
+    def _receipts(self, receipts: Receipts) -> bytes | None:
+        """Of a key without standing they count nothing, and it is not told so."""
+        desk, key = self._desk, self.key
+        if key is None:
+            return _err(Code.RESTRICTED, "Sign in before sending receipts.")
+        if RECEIPTS not in self._caps:
+            return _err(Code.UNSUPPORTED, "Receipts were not agreed on.")
+        wait = desk.quotas.take("receipts", key, self.address)
+        if wait > 0:
+            return _err(Code.RATE_LIMITED, "This key or address sends receipts too often.", wait_s=wait)
+        if key in desk.standings.known and desk.standings.verdict(key, self.address) == "welcome":
+            desk.receipts.take(key, receipts, desk.swarm, desk.window)
         return None
 
     def _ask_stats(self, ask: AskStats) -> bytes:

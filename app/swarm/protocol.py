@@ -37,6 +37,8 @@ INFO_PATH = "/v1/info"
 VERSIONS = ("1.1",)
 ZLIB = "zlib"
 STATS_SUB = "stats-sub"
+RECEIPTS = "receipts"
+CAPABILITIES = (ZLIB, STATS_SUB, RECEIPTS)
 
 RelayId = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9.:_-]{0,127}\Z")]
 Text = Annotated[str, msgspec.Meta(max_length=500)]
@@ -99,6 +101,19 @@ class Report(_FromClient, frozen=True, kw_only=True, tag="report"):
 
     ids: Annotated[tuple[Hex32, ...], msgspec.Meta(min_length=1, max_length=REPORT_IDS)]
     reason: Literal["bad_reward", "bad_sig", "unsafe", "dup"]
+
+
+class Receipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """That this key learned from the group `id`; `sig` is over `receipts.receipt_bytes`."""
+
+    id: Hex32
+    sig: Hex64
+
+
+class Receipts(_FromClient, frozen=True, kw_only=True, tag="receipts"):
+    """Says of others' groups that they were learned from. No answer."""
+
+    items: Annotated[tuple[Receipt, ...], msgspec.Meta(min_length=1, max_length=REPORT_IDS)]
 
 
 class AskStats(_FromClient, frozen=True, kw_only=True, tag="stats"):
@@ -175,6 +190,14 @@ class Stats(_FromRelay, frozen=True, kw_only=True, tag="stats"):
     families: FamilyCounts
 
 
+class Thanks(_FromRelay, frozen=True, kw_only=True, tag="thanks"):
+    """The key `pk`, which has standing, learned from the group `id` of this client's."""
+
+    id: Hex32
+    pk: Hex32
+    sig: Hex64
+
+
 class Notice(_FromRelay, frozen=True, kw_only=True, tag="notice"):
     msg: Text
 
@@ -211,8 +234,8 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     policies: Annotated[tuple[Text, ...], msgspec.Meta(max_length=16)] = ()
 
 
-FromClient = Auth | Pub | Sample | Report | AskStats
-FromRelay = Hello | Welcome | Err | Ok | Batch | Stats | Notice | Bye
+FromClient = Auth | Pub | Sample | Report | Receipts | AskStats
+FromRelay = Hello | Welcome | Err | Ok | Batch | Stats | Thanks | Notice | Bye
 
 
 class _Kind(msgspec.Struct):
@@ -225,8 +248,8 @@ def _table(types: Iterable[type[msgspec.Struct]]) -> dict[str, msgspec.json.Deco
 
 _kinds = msgspec.json.Decoder(_Kind)
 _TAG = re.compile(rb'\{"t":"([a-z]{1,16})"')
-_client = _table((Auth, Pub, Sample, Report, AskStats))
-_relay = _table((Hello, Welcome, Err, Ok, Batch, Stats, Notice, Bye))
+_client = _table((Auth, Pub, Sample, Report, Receipts, AskStats))
+_relay = _table((Hello, Welcome, Err, Ok, Batch, Stats, Thanks, Notice, Bye))
 _items = msgspec.json.Decoder(Envelope)
 _infos = msgspec.json.Decoder(Info)
 
