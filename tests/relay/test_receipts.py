@@ -139,7 +139,8 @@ def test_an_author_believes_no_relay(tmp_path: Path) -> None:
     thanked.save()
     again = Thanked(tmp_path, lambda: day[0])
     assert again.today == thanked.today
-    assert not again.count(
+    late = receipt(seed(4), "shoal", ids[0])
+    assert not again.count(Thanks(id=ids[0], pk=key(4).hex(), sig=late.sig), "shoal", own)
         Thanks(id=ids[0], pk=key(4).hex(), sig=receipt(seed(4), "shoal", ids[0]).sig), "shoal", own
     )
     day[0] = date(2026, 11, 24)
