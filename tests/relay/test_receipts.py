@@ -141,8 +141,6 @@ def test_an_author_believes_no_relay(tmp_path: Path) -> None:
     assert again.today == thanked.today
     late = receipt(seed(4), "shoal", ids[0])
     assert not again.count(Thanks(id=ids[0], pk=key(4).hex(), sig=late.sig), "shoal", own)
-        Thanks(id=ids[0], pk=key(4).hex(), sig=receipt(seed(4), "shoal", ids[0]).sig), "shoal", own
-    )
     day[0] = date(2026, 11, 24)
     assert again.today.groups == 0 and told(4, ids[0]) and thanked.today.groups == 1
 
