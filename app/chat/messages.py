@@ -12,6 +12,8 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 
 from app import remedy
+from app.chat.race import MOST, PUZZLES
+from app.sapo.questions import Coordinates
 from engines.contract import EngineInfo
 
 MAX_LINE = 2**18
@@ -61,6 +63,14 @@ class Judge(_Message, frozen=True):
 
     puzzle: int
     answer: Text
+
+
+class Race(_Message, frozen=True):
+    """The same new puzzles to both sides, one answer each. A Lap comes for every puzzle; with a `seed` they and
+    their answers are the same again."""
+
+    puzzles: Annotated[int, msgspec.Meta(ge=1, le=MOST)] = PUZZLES
+    seed: Annotated[int, msgspec.Meta(ge=0, lt=2**48)] | None = None
 
 
 class Forget(_Message, frozen=True):
@@ -125,6 +135,27 @@ class Solution(_Message, frozen=True):
     text: str
 
 
+class Try(msgspec.Struct, frozen=True, kw_only=True):
+    """One side's answer to a puzzle of a race, with its verdict."""
+
+    text: str
+    solved: bool
+
+
+class Lap(_Message, frozen=True):
+    """A puzzle of a race, by its coordinates, and what both sides made of it; `place` counts from 0, `puzzles`
+    is how many there are, and `learned` the round whose safe point answered."""
+
+    place: int
+    puzzles: int
+    coordinates: Coordinates
+    title: str
+    text: str
+    before: Try
+    after: Try
+    learned: int
+
+
 class OnlyPuzzles(_Message, frozen=True):
     """What was asked is no puzzle, and this model speaks nothing else."""
 
@@ -146,8 +177,8 @@ class Failed(_Message, frozen=True):
     final: bool = False
 
 
-Request = Ask | Draw | Solve | Judge | Forget | Stop
-Reply = Opened | Drawn | Growing | Said | Judged | Solution | OnlyPuzzles | Noted | Done | Failed
+Request = Ask | Draw | Solve | Judge | Race | Forget | Stop
+Reply = Opened | Drawn | Growing | Said | Judged | Solution | Lap | OnlyPuzzles | Noted | Done | Failed
 
 
 def chosen(sides: Sides) -> Sequence[Side]:

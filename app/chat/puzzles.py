@@ -19,6 +19,8 @@ from app.sapo.seeds import TRAINING_SEEDS
 _ALOUD = re.compile(r"\s*Describe how you derived the rule and your overall reasoning process[^.]*\.")
 _TRIES = 48
 """One text in eight is held out, so nearly every level has such a puzzle within so many."""
+_DEALT = 3
+"""Draws for each puzzle wanted: some levels hold out hardly any question."""
 
 
 class Puzzle(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +81,21 @@ def draw(
         if made.held_out:
             return Puzzle(question=made, unseen=True)
     return Puzzle(question=made, unseen=False)
+
+
+def several(levels: Mapping[str, int], count: int, rng: random.Random) -> list[Puzzle]:
+    """So many different puzzles that no model trained on, dealt out over the families in a shuffled order.
+    Fewer where the families have no more."""
+    families, found = sorted(levels), dict[str, Puzzle]()
+    rng.shuffle(families)
+    for turn in range(_DEALT * count):
+        family = families[turn % len(families)]
+        puzzle = draw(family, levels[family], levels, rng)
+        if puzzle.unseen:
+            found.setdefault(puzzle.text, puzzle)
+        if len(found) == count:
+            break
+    return list(found.values())
 
 
 def looks_like_one(text: str, families: Iterable[str]) -> bool:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import random
 import secrets
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from app.chat import messages
+from app.chat import messages, race
 from app.chat.learned import Learned
 from app.chat.messages import MAX_TEXT, Side, chosen
-from app.chat.puzzles import Puzzle, Verdicts, draw, looks_like_one
+from app.chat.puzzles import Puzzle, Verdicts, draw, looks_like_one, several
 from app.common.text import safe
 from app.node.state import State
 from app.sapo import asking
@@ -85,6 +86,8 @@ class Chat:
                     answer = request.answer.strip()
                     yield messages.Judged(number=number, solved=self._verdicts.solved(puzzle, answer))
                     yield messages.Solution(number=number, text=safe(puzzle.solution))
+                case messages.Race():
+                    yield from self._race(request, tell)
                 case messages.Forget():
                     self._turns = {"before": [], "after": []}
             for note in self._notes():
@@ -151,19 +154,54 @@ class Chat:
         """Asked as in practice, so that the answer is what practice made of it."""
         puzzle = self._puzzle(request.puzzle)
         self._refresh()
-        seed = secrets.randbits(48)
-        way = self._state.way if self._state is not None else asking.TAGGED
-        tokens = min(MAX_TOKENS, self._limit or way.limit(self._usual))
+        seed, (way, tokens) = secrets.randbits(48), self._practice()
         for side in chosen(request.sides):
             answer = _Answer(self._engine, tokens, seed, 1.0)
             answer.give(side, asking.messages(puzzle.text, way), tell)
             if answer.stopped:
                 yield answer.said(request.number, side, self._round)
                 return
-            right = self._verdicts.solved(puzzle, asking.extract_answer(answer.text))
-            solved = binary_rewards([float(right)], [answer.finished])[0] == 1
+            solved = self._solves(puzzle, answer)
             yield answer.said(request.number, side, self._round, solved)
         yield messages.Solution(number=request.number, text=safe(puzzle.solution))
+
+    def _practice(self) -> tuple[asking.Way, int]:
+        """How practice asks, and the longest answer it takes."""
+        way = self._state.way if self._state is not None else asking.TAGGED
+        return way, min(MAX_TOKENS, self._limit or way.limit(self._usual))
+
+    def _solves(self, puzzle: Puzzle, answer: _Answer | Completion) -> bool:
+        right = self._verdicts.solved(puzzle, asking.extract_answer(answer.text))
+        return binary_rewards([float(right)], [answer.finished])[0] == 1
+
+    def _race(self, request: messages.Race, tell: Tell) -> Iterator[messages.Reply]:
+        """Both sides answer some puzzles at a time, with the same seed."""
+        self._refresh()
+        if self._round is None:
+            raise ChatError("There is nothing to race yet: let your model learn a few rounds first.")
+        seed = secrets.randbits(48) if request.seed is None else request.seed
+        way, tokens = self._practice()
+        found = several(self._levels(), request.puzzles, random.Random(seed))
+        for start in range(0, len(found), race.AT_ONCE):
+            some = found[start : start + race.AT_ONCE]
+            asked = [asking.messages(puzzle.text, way) for puzzle in some]
+            sides = [
+                self._engine.sample(asked, 1, tokens, seed + start, plain=plain) for plain in (True, False)
+            ]
+            for at, (puzzle, (before,), (after,)) in enumerate(zip(some, *sides, strict=True), start):
+                yield messages.Lap(
+                    number=request.number,
+                    place=at,
+                    puzzles=len(found),
+                    coordinates=puzzle.question.coordinates,
+                    title=puzzle.title,
+                    text=safe(puzzle.text),
+                    before=messages.Try(text=safe(before.text), solved=self._solves(puzzle, before)),
+                    after=messages.Try(text=safe(after.text), solved=self._solves(puzzle, after)),
+                    learned=self._round,
+                )
+            if not tell("after", ""):
+                return
 
     def _draw(self, number: int, family: str | None, level: int | None) -> messages.Drawn:
         puzzle = draw(family, level, self._levels())

@@ -288,6 +288,8 @@ def _take_commands(node: Node, governor: Governor | None, stop: Callable[[], Non
                     stop()
                 case commands.Begin():
                     node.begin()
+                case commands.Harder():
+                    node.harder()
                 case _ if governor is not None:
                     governor.do(command)
                 case commands.Finish():

@@ -24,6 +24,12 @@ _ENDS, _MARKED = 0.5, 0.25
 _TORN, _ERRORS = 0.05, 3.0
 
 
+STEADY = 8
+"""Measurements that tell whether a curve still rises: 70 rounds at the usual distance."""
+_LITTLE, _FINE = 0.04, 0.01
+"""More than the first is a rise, whatever the noise; less than the second is none."""
+
+
 class Cause(Enum):
     """What is wrong, by the word that `--json` has for it."""
 
@@ -34,6 +40,8 @@ class Cause(Enum):
     ALIKE = "alike"
     TORN = "torn"
     SPOILED = "spoiled"
+    ASKED = "asked"
+    """Nothing: the owner wanted harder puzzles."""
 
 
 class Signs(Protocol):
@@ -87,6 +95,27 @@ def torn(curve: Sequence[Score]) -> bool:
     latest, best = curve[-1], max(curve[:-1], key=lambda one: one.share)
     error = math.hypot(latest.stderr, best.stderr)
     return best.share - latest.share > max(_TORN, _ERRORS * error)
+
+
+def levelled(curve: Sequence[Score]) -> bool:
+    """Whether the last STEADY measurements rise by no more than chance: the least-squares rise over them, in
+    shares, is below its own standard error and below _LITTLE.
+
+    >>> levelled([Score(share=0.5, stderr=0.03)] * 8)
+    True
+    >>> levelled([Score(share=0.3 + 0.02 * at, stderr=0.03) for at in range(8)])
+    False
+    """
+    last = curve[-STEADY:]
+    if len(last) < STEADY:
+        return False
+    middle = (len(last) - 1) / 2
+    weights = [at - middle for at in range(len(last))]
+    spread = sum(weight**2 for weight in weights)
+    slope = sum(weight * one.share for weight, one in zip(weights, last, strict=True)) / spread
+    noise = sum((weight * one.stderr) ** 2 for weight, one in zip(weights, last, strict=True)) ** 0.5 / spread
+    span = len(last) - 1
+    return span * slope < min(_LITTLE, max(span * noise, _FINE))
 
 
 def lower(levels: dict[str, int]) -> dict[str, int]:

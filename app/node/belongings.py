@@ -42,6 +42,7 @@ _NAMES = {
         "settings.json",
         "orders.json",
         "puzzles.json",
+        "duels.json",
         "updates.json",
         "window.json",
         "window-state.json",

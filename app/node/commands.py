@@ -3,6 +3,7 @@
 {"command":"stop"}                                 ends the node now, safely; so does the end of the input
 {"command":"finish"}                               after the round in flight: ends it; with rules, pauses it
 {"command":"begin"}                                with --hold: the first round may begin
+{"command":"harder"}                               from the next round on: every family a level up
 {"command":"pause"}  {"command":"resume"}          with rules: until resumed; resuming also ends a snooze
 {"command":"snooze","seconds":3600}                with rules
 {"command":"snooze","tomorrow":true}
@@ -39,6 +40,10 @@ class Finish(_Command, frozen=True, tag="finish"):
 
 
 class Begin(_Command, frozen=True, tag="begin"):
+    pass
+
+
+class Harder(_Command, frozen=True, tag="harder"):
     pass
 
 
@@ -79,7 +84,7 @@ class Change(_Command, frozen=True, tag="settings"):
     changed: dict[str, Any]
 
 
-Command = Stop | Finish | Begin | Pause | Resume | SnoozeFor | Insist | WhenIdle | Turn | Change
+Command = Stop | Finish | Begin | Harder | Pause | Resume | SnoozeFor | Insist | WhenIdle | Turn | Change
 
 _NO_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _commands: msgspec.json.Decoder[Command] = msgspec.json.Decoder(Command)

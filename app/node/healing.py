@@ -53,6 +53,8 @@ class Healer:
         self._told: dict[Cause, int] = {}
         self._judged = 0
         self.place_again = False
+        self.harder = False
+        """Its owner asked for harder puzzles."""
         self.candidates: Mapping[str, int] = {}
         """Families that a placement tries."""
 
@@ -76,6 +78,10 @@ class Healer:
 
     async def heal(self, state: State, settings: Settings, curve: Sequence[Probe], link: Link) -> Healed | None:
         """What is wrong now, once; None where nothing is or it was told of late. Raises TrainerDied."""
+        if self.harder:
+            self.harder = False
+            self._rounds.clear()
+            return Healed(Cause.ASKED, *_harder(state, "You asked for harder puzzles."))
         if state.vigil.torn:
             return await self._apart(state, curve, link)
         if len(curve) != self._judged:
@@ -135,10 +141,10 @@ class Healer:
             case Cause.FAILING:
                 return self._easier(state)
             case Cause.PASSING:
-                return _harder(state)
+                return _harder(state, "Nearly every answer was right.")
             case Cause.ALIKE:
                 return _more(state, settings)
-            case Cause.TORN | Cause.SPOILED:
+            case Cause.TORN | Cause.SPOILED | Cause.ASKED:
                 raise ValueError("A model that got worse is found by its measurements.")
 
     def _easier(self, state: State) -> tuple[State, str]:
@@ -166,7 +172,7 @@ def _longer(state: State, settings: Settings) -> tuple[State, str]:
     return msgspec.structs.replace(state, max_tokens=more), sentence
 
 
-def _harder(state: State) -> tuple[State, str]:
+def _harder(state: State, why: str) -> tuple[State, str]:
     higher = {
         family: min(level + 1, len(FAMILIES[family].levels) - 1)
         for family, level in state.curriculum.levels.items()
@@ -174,10 +180,10 @@ def _harder(state: State) -> tuple[State, str]:
     if higher == state.curriculum.levels:
         return (
             state,
-            "It solves everything at the highest level. Pick other puzzles, so it keeps learning.",
+            "Every kind of puzzle is at its highest level. Pick other puzzles, so it keeps learning.",
         )
     changed = msgspec.structs.replace(state, curriculum=curriculum.start(higher))
-    return changed, "Nearly every answer was right. It gets harder puzzles, a level up."
+    return changed, f"{why} It gets harder puzzles, a level up."
 
 
 def _more(state: State, settings: Settings) -> tuple[State, str]:

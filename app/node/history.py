@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from app.node.milestones import Source
 from app.node.records import GroupRow, Happening, Probe, Record, Round, Run
 from app.sapo.questions import Coordinates
 
@@ -32,6 +33,8 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     happenings: tuple[Happening, ...] = ()
     groups: tuple[GroupRow, ...] = ()
     """Those with texts, the newest first."""
+    sources: tuple[Source, ...] = ()
+    """Which peer showed which family first."""
 
 
 class _Engine(msgspec.Struct):
@@ -110,6 +113,7 @@ def _read(folder: Path, db: sqlite3.Connection) -> History:
             )
         ),
         groups=tuple(_groups(db, {one.round: one.at for one in every})),
+        sources=tuple(_sources(db)),
     )
 
 
@@ -127,6 +131,17 @@ def _runs(db: sqlite3.Connection, last: dict[int, int]) -> list[Run]:
             )
         )  # fmt: skip
     return found
+
+
+def _sources(db: sqlite3.Connection) -> list[Source]:
+    """None before format 2, which was the first to know peers."""
+    if "peer" not in {row[1] for row in db.execute("PRAGMA table_info(groups)")}:
+        return []
+    found = db.execute(
+        "SELECT min(round), family, peer FROM groups WHERE source = 'peer' AND peer IS NOT NULL"
+        " GROUP BY family, peer ORDER BY 1"
+    )
+    return [Source(round=round, family=family, peer=peer) for round, family, peer in found]
 
 
 def _groups(db: sqlite3.Connection, at: dict[int, float]) -> list[GroupRow]:

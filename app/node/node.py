@@ -121,6 +121,10 @@ class Node:
         """Ends the waiting of a node that was made to `hold` before its first round."""
         self._begun.set()
 
+    def harder(self) -> None:
+        """Every family a level up, from the next round on."""
+        self._healer.harder = True
+
     def finish(self) -> None:
         """Ends after the round in flight, as after the last of `settings.rounds`."""
         self._ends_at = self._state.round + 1

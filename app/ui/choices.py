@@ -13,6 +13,7 @@ import msgspec
 from app.common import files
 from app.node.setting import Setting, misfit, refusal
 from app.ui.language import offered
+from app.ui.seen import Seen
 from app.ui.texts import mark
 
 SETTINGS: tuple[Setting, ...] = (
@@ -215,6 +216,8 @@ class Memory(msgspec.Struct, kw_only=True):
     """The version that the overview says nothing more about."""
     engine_not_now: str = ""
     """The version of an engine that the overview does not offer again."""
+    seen: Seen = Seen()
+    """Notes that were put away."""
     page: str = "overview"
     geometry: str = ""
 

@@ -169,6 +169,10 @@ class Control(QObject):
         """Pauses after the round in flight."""
         self._order(command="finish")
 
+    def harder(self) -> None:
+        """Harder puzzles, now or as soon as it learns again."""
+        self._link.tell(command="harder")
+
     def set_rule(self, key: str, value: object) -> None:
         """A setting of app.node.preferences. Raises PreferenceError, and OSError where it cannot be saved."""
         check(key, value)

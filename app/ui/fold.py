@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from app.node import milestones
 from app.node.history import GROUPS, History
 from app.node.reasons import Reason
 from app.node.records import GroupRow, Happening, Probe, Round
@@ -53,6 +54,7 @@ class Fold:
             runs=past.runs,
             happenings=past.happenings,
             groups=self.view.groups or past.groups,
+            sources=milestones.sources(self.view.groups, past.sources),
             safe_round=last.round if last else 0,
             safe_at=last.at if last else None,
         )
@@ -117,7 +119,12 @@ class Fold:
 
     def _show(self, **fields: object) -> None:
         self.change(**fields)
-        self.change(families=families(self._levels, self.view.rounds, self.view.curve))
+        view = self.view
+        reached = milestones.reached(view.rounds, view.sources)
+        self.change(
+            families=families(self._levels, view.rounds, view.curve, reached),
+            milestones=tuple(milestones.noted(reached, view.curve)),
+        )
 
     def _snapshot(self, told: dict[str, Any], now: float) -> None:
         """What is not told is as before."""
@@ -136,12 +143,18 @@ class Fold:
         fields["waiting"] = family_titles(snapshot.waiting)
         if snapshot.answers:
             fields["groups"] = merge_groups(snapshot.answers, before.groups)
+            fields["sources"] = milestones.sources(snapshot.answers, before.sources)
         self.change(**fields)
 
 
-def families(levels: dict[str, int], rounds: Sequence[Round], curve: Sequence[Probe]) -> tuple[Family, ...]:
+def families(
+    levels: dict[str, int],
+    rounds: Sequence[Round],
+    curve: Sequence[Probe],
+    reached: Iterable[milestones.Milestone] = (),
+) -> tuple[Family, ...]:
     """What is known of every family in play, in the order of their titles. `levels` are those of now."""
-    milestones = _milestones(rounds)
+    places = _milestones(reached)
     made = []
     for name in levels or (curve[-1].families if curve else {}):
         level = levels.get(name, 0)
@@ -162,7 +175,7 @@ def families(levels: dict[str, int], rounds: Sequence[Round], curve: Sequence[Pr
                 trend=trend,
                 solved=sum(counts[1] for counts in recent),
                 answered=sum(counts[2] for counts in recent),
-                milestones=milestones.get(name, ()),
+                milestones=places.get(name, ()),
             )
         )
     return tuple(sorted(made, key=lambda family: family.title))
@@ -175,19 +188,13 @@ def _share_of(name: str, probe: Probe) -> int:
     return (probe.questions + len(names) - 1 - names.index(name)) // len(names) if name in names else 0
 
 
-def _milestones(rounds: Iterable[Round]) -> dict[str, tuple[Milestone, ...]]:
+def _milestones(reached: Iterable[milestones.Milestone]) -> dict[str, tuple[Milestone, ...]]:
     """First right answer in training, and every level reached beyond the first seen."""
     found: dict[str, list[Milestone]] = {}
-    highest: dict[str, int] = {}
-    solved: set[str] = set()
-    for one in rounds:
-        for name, (level, right, _) in one.families.items():
-            if right and name not in solved:
-                solved.add(name)
-                found.setdefault(name, []).append(Milestone(level=-1, at=one.at))
-            if level > highest.setdefault(name, level):
-                highest[name] = level
-                found.setdefault(name, []).append(Milestone(level=level, at=one.at))
+    for one in reached:
+        if one.kind is not milestones.Kind.HALF:
+            level = -1 if one.kind is milestones.Kind.FIRST else one.level
+            found.setdefault(one.family, []).append(Milestone(level=level, at=one.at))
     return {name: tuple(rows) for name, rows in found.items()}
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from app.node.milestones import Milestone as Reached
+from app.node.milestones import Source
 from app.node.records import GroupRow, Happening, Probe, Round, Run
 from app.node.snapshot import Phase as Step
 from app.node.snapshot import Ruling, SwarmView
@@ -128,6 +130,10 @@ class View(Value, frozen=True):
     """Titles of families that are too hard yet."""
     groups: tuple[GroupRow, ...] = ()
     """The newest first, a few hundred at most."""
+    sources: tuple[Source, ...] = ()
+    """Which peer showed which family first."""
+    milestones: tuple[Reached, ...] = ()
+    """The diary, oldest first."""
     rounds: tuple[Round, ...] = ()
     """Oldest first."""
     runs: tuple[Run, ...] = ()

@@ -163,6 +163,11 @@ class Window(QMainWindow):
         self.go("live")
         self._pages["live"].show_round(round)  # type: ignore[attr-defined]
 
+    def race(self) -> None:
+        """Try it, with a race under way."""
+        self.go("tryit")
+        self._pages["tryit"].race()  # type: ignore[attr-defined]
+
     def show_rule(self, key: str) -> None:
         """The settings, at one of them."""
         self.go("settings")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
-from app.chat.messages import Drawn, Said, Side
+from app.chat.messages import SIDES, Drawn, Said, Side
 from app.common.text import safe
 from app.ui.texts import counted, number, tr
 from app.ui.theme import Theme
@@ -21,14 +21,15 @@ _LONGEST_WORD = 36
 
 
 class Exchange(QFrame):
-    def __init__(self, theme: Theme, text: str, puzzle: Drawn | None) -> None:
+    def __init__(self, theme: Theme, text: str, puzzle: Drawn | None, sides: Collection[Side] = SIDES) -> None:
+        """`sides` as they stand, from left to right."""
         super().__init__()
         self.puzzle = puzzle
         self.setProperty("look", "card")
         question = Label(breakable(text), wrap=True)
         question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         names: dict[Side, str] = {"before": tr("Before"), "after": tr("After")}
-        self._answers = {side: Answer(theme, name, puzzle is not None) for side, name in names.items()}
+        self._answers = {side: Answer(theme, names[side], puzzle is not None) for side in sides}
         self._sides = boxed(row(*self._answers.values(), gap=12, fill=(0, 1)))
         self._sides.hide()
         self._own = Verdict(theme)
@@ -139,6 +140,20 @@ class Answer(QFrame):
         """As far as it is there."""
         self._text.look("")
         self._text.say(breakable(safe(text)) + " ▌")
+
+    def hide_name(self, name: str) -> None:
+        """It is called so until `show_name`."""
+        self._name.say(name)
+
+    def show_name(self) -> None:
+        self._name.say(self._plain_name)
+
+    def say_blind(self, said: Said) -> None:
+        """The text alone: how long it took would tell whose it is."""
+        self._open, self.there = False, True
+        self._text.look("")
+        self._text.say(breakable(safe(said.text)) or tr("(empty)"))
+        self.setAccessibleName(f"{self._name.text()}, {self._text.text()}")
 
     def say(self, said: Said) -> None:
         self._open, self.there = False, True

@@ -71,6 +71,10 @@ class Actions:
     remove_all: Callable[[], None]
     """Everything that Shoal keeps on this computer. The window ends."""
     choices: Choices
+    harder: Callable[[], None] = lambda: None
+    """Harder puzzles, from the next round on."""
+    race: Callable[[], None] = lambda: None
+    """Twenty new puzzles, before against after."""
     models: ModelActions = field(default_factory=ModelActions)
     engine: EngineActions = field(default_factory=EngineActions)
     updates: UpdateActions = field(default_factory=UpdateActions)

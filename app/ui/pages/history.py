@@ -6,21 +6,29 @@ import time
 from pathlib import Path
 
 import msgspec
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton
 
+from app.node.milestones import Milestone
 from app.node.records import Happening, Round, Run
 from app.ui.exporting import as_csv, as_json
 from app.ui.model import View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions, Page
+from app.ui.pages.milestone_words import open_, told
 from app.ui.spoken import spoken
 from app.ui.texts import counted, number, percent, span, tr
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import Empty, IconButton, Label, Segments, boxed, card, column, search, stack
 from app.ui.widgets.table import Column, Rows, Table
 
-ROUNDS, RUNS, EVENTS = "rounds", "runs", "events"
-_KINDS: dict[str, type[msgspec.Struct]] = {ROUNDS: Round, RUNS: Run, EVENTS: Happening}
+ROUNDS, RUNS, EVENTS, DIARY = "rounds", "runs", "events", "diary"
+_KINDS: dict[str, type[msgspec.Struct]] = {
+    ROUNDS: Round,
+    RUNS: Run,
+    EVENTS: Happening,
+    DIARY: Milestone,
+}
 
 
 class History(Page):
@@ -28,7 +36,8 @@ class History(Page):
         super().__init__(theme, actions, tr("History"))
         self._view = View()
         self._which = Segments(
-            [(ROUNDS, tr("Rounds")), (RUNS, tr("Runs")), (EVENTS, tr("Events"))], tr("What to show")
+            [(ROUNDS, tr("Rounds")), (RUNS, tr("Runs")), (EVENTS, tr("Events")), (DIARY, tr("Diary"))],
+            tr("What to show"),
         )
         self._which.chosen.connect(self._choose)
         self._find = search(tr("Search"), self._search, tr("Search the history"), 200)
@@ -36,20 +45,23 @@ class History(Page):
         menu = QMenu(export)
         menu.addAction(tr("This list as CSV …"), lambda: self._save("csv"))
         menu.addAction(tr("This list as JSON …"), lambda: self._save("json"))
+        menu.addAction(tr("Copy the diary for a friend"), self._tell)
         menu.addAction(tr("Everything as JSON …"), lambda: self._save("json", everything=True))
         export.setMenu(menu)
         export.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self._tools = (self._which, self._find, export)
         for part in self._tools:
             self.header.addWidget(part)
-        self._tables = {ROUNDS: _rounds(), RUNS: _runs(), EVENTS: _events()}
+        self._tables = {ROUNDS: _rounds(), RUNS: _runs(), EVENTS: _events(), DIARY: _diary()}
         self._tables[ROUNDS].opened.connect(lambda one: actions.show_round(one.round))
         self._tables[RUNS].opened.connect(self._open_run)
         self._tables[EVENTS].opened.connect(lambda one: actions.show_round(one.round))
+        self._tables[DIARY].opened.connect(lambda one: open_(one, actions))
         for table, what in (
             (self._tables[ROUNDS], tr("Click a round to see its answers.")),
             (self._tables[RUNS], tr("Click a run to see its rounds.")),
             (self._tables[EVENTS], tr("Click an event to see the answers of its round.")),
+            (self._tables[DIARY], tr("Click an entry to see the answers behind it.")),
         ):
             table.setAccessibleDescription(what)
         self._count = Label("", "faint")
@@ -76,6 +88,7 @@ class History(Page):
         self._tables[ROUNDS].show_rows(view.rounds)
         self._tables[RUNS].show_rows(view.runs)
         self._tables[EVENTS].show_rows(view.happenings)
+        self._tables[DIARY].show_rows(view.milestones)
         if not same:
             self._say_count()
 
@@ -113,10 +126,21 @@ class History(Page):
                     "rounds": self._view.rounds,
                     "probes": self._view.curve,
                     "events": self._view.happenings,
+                    "diary": self._view.milestones,
                 }
             )
         name, rows = str(self._which.value), self._table.rows.shown
         return as_csv(_KINDS[name], rows) if kind == "csv" else as_json({name: rows})
+
+    def diary(self) -> str:
+        """What a friend is told: when, and what."""
+        lead = tr("The diary of {name}, a model that learns with Shoal", name=words.model_name(self._view))
+        lines = [f"{words.day(one.at)}: {told(one)}" for one in self._view.milestones]
+        return "\n".join([lead, "", *lines]) + "\n"
+
+    def _tell(self) -> None:
+        QGuiApplication.clipboard().setText(self.diary())
+        self._count.say(tr("Copied. Paste it wherever you like."))
 
     def _save(self, kind: str, everything: bool = False) -> None:
         name = "history" if everything else self._which.value
@@ -205,6 +229,17 @@ def _events() -> Table:
         Column(tr("What happened"), _sentence, wide=True),
     ]
     table = Table(Rows(columns), tr("Events"))
+    table.set_widths(170, 80, 0)
+    return table
+
+
+def _diary() -> Table:
+    columns: list[Column] = [
+        Column(tr("When"), lambda one: _when(one.at), lambda one: one.at),
+        Column(tr("Round"), lambda one: number(one.round), lambda one: one.round, right=True),
+        Column(tr("What it reached"), told, wide=True),
+    ]
+    table = Table(Rows(columns), tr("Diary"))
     table.set_widths(170, 80, 0)
     return table
 

@@ -8,6 +8,8 @@ from app.ui.model import State, View
 from app.ui.pages import words
 from app.ui.pages.engine import EngineCard, NewerEngine
 from app.ui.pages.frame import Actions, Page
+from app.ui.pages.next import NextCard
+from app.ui.pages.note import NoteLine
 from app.ui.pages.now import Now
 from app.ui.pages.welcome import Welcome
 from app.ui.spoken import spoken
@@ -15,11 +17,14 @@ from app.ui.texts import ago, counted, number, percent, span, tr
 from app.ui.theme import Theme
 from app.ui.widgets.curve import Curve
 from app.ui.widgets.pieces import Elided, Label, Notice, boxed, button
+from app.ui.widgets.pond import Pond
 from app.ui.widgets.stat import Stat, stats_row
 from app.ui.widgets.update_card import UpdateLine
 
 SETTLED_S = 2 * 3600.0
 """So long after its very first start Shoal asks nothing more than it has to."""
+_POND_FROM = 640
+"""Pixels of the page: on a narrower one the fish would push the figures aside."""
 _LONGEST = 40
 """Characters of a model's name beside the title."""
 
@@ -37,7 +42,10 @@ class Overview(Page):
         self._engine = EngineCard(theme, actions.engine)
         self._newer = NewerEngine(actions.engine)
         self._now = Now(theme, actions)
+        self._note, self._next = NoteLine(theme, actions), NextCard(theme, actions)
         self._curve = Curve(theme)
+        self._pond = Pond(theme, actions.choices, lambda: actions.go("skills"))
+        self._curve.put_beside(self._pond)
         self._stats = [Stat() for _ in range(4)]
         self._stat_row = boxed(stats_row(*self._stats))
         self._foot = Elided("", "faint")
@@ -47,6 +55,8 @@ class Overview(Page):
         self.add(self._welcome)
         self.add(self._engine)
         self.add(self._now)
+        self.add(self._note)
+        self.add(self._next)
         self.add(self._curve, 1)
         self.add(self._stat_row)
         self.add(self._foot)
@@ -70,7 +80,13 @@ class Overview(Page):
         self._model.say(name if len(name) <= _LONGEST else name[: _LONGEST - 2] + " …")
         self._model.setToolTip(view.model)
         if fresh:
+            self._note.hide()
+            self._next.hide()
             return
+        self._note.show_view(view, now)
+        self._next.show_view(view)
+        self._pond.setVisible(bool(self.ask.choices["fish"]) and self.width() >= _POND_FROM)
+        self._pond.show_view(view)
         self._now.show_view(view, now)
         self._curve.show_view(view)
         self._say_stats(view, now)

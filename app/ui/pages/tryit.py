@@ -19,8 +19,10 @@ from app.sapo.families.family import Kind
 from app.ui.board import ANSWERED_IN_ROWS, board
 from app.ui.chatting import AWAY_S, Chatting, Stage
 from app.ui.model import View
+from app.ui.pages.duel import Duel, keeper
 from app.ui.pages.exchange import Exchange
 from app.ui.pages.frame import Actions, Page
+from app.ui.pages.race import RaceCard
 from app.ui.spoken import spoken
 from app.ui.texts import counted, span, tr
 from app.ui.theme import Theme
@@ -41,6 +43,7 @@ from app.ui.widgets.pieces import (
 KEPT = 30
 """So many questions stay on the page."""
 _SECOND_MS = 500
+BLIND = "blind"
 _HIGH = 88
 """Pixels of the box for a question; a grid beside it may be higher, and then it is too."""
 
@@ -49,6 +52,7 @@ class TryIt(Page):
     def __init__(self, theme: Theme, actions: Actions, chatting: Chatting | None = None) -> None:
         super().__init__(theme, actions, tr("Try it"))
         self._home = self._called = ""
+        self._view = View()
         self._chatting = chatting or Chatting(actions.choices)
         self._chatting.changed.connect(self._show_stage)
         self._chatting.replied.connect(self._heard)
@@ -57,6 +61,7 @@ class TryIt(Page):
         self._told = False
         """Its right answer is on the page, so nobody can solve it any more."""
         self._drawing = 0
+        self._racing = 0
         self._waiting: dict[int, Exchange] = {}
         self._who = Label("", "faint")
         self._anew = button(
@@ -64,6 +69,11 @@ class TryIt(Page):
         )
         self.header.addWidget(self._who)
         self.header.addWidget(self._anew)
+        self._to_race = button(
+            tr("Race"), self.race, hint=tr("Twenty new puzzles: before against after, side by side")
+        )
+        self.header.addWidget(self._to_race)
+        self._race: RaceCard | None = None
         self._card = self._question_card()
         self.add(self._card)
         self._exchanges: list[Exchange] = []
@@ -74,6 +84,7 @@ class TryIt(Page):
             "tryit",
             tr("Nothing asked yet"),
             tr("Draw a puzzle, or ask something of your own. It answers twice: as it came, and as it is now."),
+            button(tr("Race 20 puzzles"), self.race, "", tr("Before against after, side by side")),
         )
         self.add(self._empty, 1)
         self.body.addStretch(1)
@@ -90,6 +101,35 @@ class TryIt(Page):
 
     def show_view(self, view: View) -> None:
         self._home, self._called = view.home, view.called
+        self._view = view
+
+    def race(self) -> None:
+        """Twenty new puzzles, before against after."""
+        if self._busy:
+            return
+        if self._race is None:
+            self._race = RaceCard(self.theme, self.ask.choices, self.race, self._end_race)
+            self.body.insertWidget(0, self._race)
+            self._race.track.setFocus()
+        self._complain("")
+        self._race.begin(self._view)
+        self._racing = self._chatting.ask(self._home, lambda number: messages.Race(number=number))
+        self._show_list()
+        self._show_stage()
+
+    def _end_race(self) -> None:
+        """Its card goes, and so does what still runs for it."""
+        if self._racing:
+            self._chatting.stop()
+        if self._race is not None:
+            self._race.deleteLater()
+        self._race = None
+        self._show_list()
+        self._show_stage()
+
+    @property
+    def _busy(self) -> bool:
+        return bool(self._waiting) or bool(self._drawing) or bool(self._racing)
 
     def arrived(self) -> None:
         self._chatting.come()
@@ -126,7 +166,13 @@ class TryIt(Page):
         self._stop = button(tr("Stop"), self._chatting.stop)
         self._send = button(tr("Ask both"), self._ask, "primary", tr("Enter"))
         self._sides = Segments(
-            [("both", tr("Both")), ("before", tr("Before")), ("after", tr("After"))], tr("Who answers")
+            [
+                ("both", tr("Both")),
+                ("before", tr("Before")),
+                ("after", tr("After")),
+                (BLIND, tr("Blind duel")),
+            ],
+            tr("Who answers"),
         )
         self._sides.chosen.connect(lambda _: self._show_stage())
         self._own = field(tr("Or solve it yourself"), tr("Your own answer"), 190)
@@ -159,7 +205,7 @@ class TryIt(Page):
 
     def _ask(self) -> None:
         text = self._question.toPlainText().strip()
-        if not text or self._waiting:
+        if not text or self._busy:
             return
         if len(text) > MAX_TEXT:
             self._complain(tr("That's too long: {n} characters at most.", n=MAX_TEXT))
@@ -182,11 +228,15 @@ class TryIt(Page):
 
     @property
     def _asked(self) -> Sides:
-        return cast(Sides, self._sides.value)
+        return "both" if self._blind else cast(Sides, self._sides.value)
+
+    @property
+    def _blind(self) -> bool:
+        return self._sides.value == BLIND
 
     def _judge(self) -> None:
         puzzle, answer = self._puzzle, self._own.text().strip()
-        if puzzle is None or not answer or self._waiting:
+        if puzzle is None or not answer or self._busy:
             return
         self._complain("")
         if puzzle.family in ANSWERED_IN_ROWS:  # the field has one line
@@ -203,7 +253,11 @@ class TryIt(Page):
         """The card of this question: the one there is for a puzzle, else a new one, in front."""
         if puzzle is not None and self._exchanges and self._exchanges[0].puzzle == puzzle:
             return self._exchanges[0]
-        made = Exchange(self.theme, text, puzzle)
+        opened = self._chatting.opened
+        if puzzle is None and self._blind and opened is not None:
+            made: Exchange = Duel(self.theme, text, keeper(self._home, opened.model))
+        else:
+            made = Exchange(self.theme, text, puzzle)
         self._exchanges.insert(0, made)
         self._list.insertWidget(0, made)
         while len(self._exchanges) > KEPT:
@@ -231,6 +285,9 @@ class TryIt(Page):
                 self._take(reply)
             case messages.Growing() if exchange is not None:
                 exchange.grow(reply.side, reply.text)
+                return
+            case messages.Lap() if self._race is not None and reply.number == self._racing:
+                self._race.lap(reply)
                 return
             case messages.Said() if exchange is not None:
                 exchange.say(reply)
@@ -265,18 +322,24 @@ class TryIt(Page):
         exchange = self._waiting.pop(number, None)
         if exchange is not None:
             exchange.done(sentence)
+        elif number == self._racing and self._race is not None:
+            self._race.done(sentence)
         elif sentence:
             self._complain(sentence)
         if number == self._drawing:
             self._drawing = 0
+        if number == self._racing:
+            self._racing = 0
 
     def _broke(self, sentence: str) -> None:
         waiting, self._waiting = list(self._waiting.values()), {}
         for exchange in waiting:
             exchange.done(sentence)
-        if not waiting:
+        if self._racing and self._race is not None:
+            self._race.done(sentence)
+        elif not waiting:
             self._complain(sentence)
-        self._puzzle, self._drawing = None, 0
+        self._puzzle, self._drawing, self._racing = None, 0, 0
         self._show_stage()
 
     def _edited(self) -> None:
@@ -289,15 +352,16 @@ class TryIt(Page):
         self._complaint.tell(sentence)
 
     def _show_list(self) -> None:
-        self._empty.setVisible(not self._exchanges)
+        self._empty.setVisible(not self._exchanges and self._race is None)
         self._anew.setVisible(bool(self._exchanges))
+        self._to_race.setVisible(not self._empty.isVisibleTo(self))
 
     def _show_stage(self) -> None:
-        stage, puzzle = self._chatting.stage, self._puzzle
-        busy = bool(self._waiting) or bool(self._drawing)
-        self._send.setText(tr("Ask both") if self._asked == "both" else tr("Ask"))
+        stage, puzzle, busy = self._chatting.stage, self._puzzle, self._busy
+        self._send.setText(tr("Ask both") if self._sides.value == "both" else tr("Ask"))
         self._send.setEnabled(not busy and bool(self._question.toPlainText().strip()))
         self._draw_one.setEnabled(not busy)
+        self._to_race.setEnabled(not busy)
         self._check.setEnabled(not busy)
         if not busy and self._stop.hasFocus():
             self._question.setFocus()
@@ -325,6 +389,9 @@ class TryIt(Page):
             if opened is not None and opened.engine.talks
             else tr("Draw a puzzle, or ask something of your own")
         )
+        # A duel needs two who talk, and who are no longer the same.
+        duels = opened is not None and opened.engine.talks and opened.learned is not None
+        self._sides.offer(BLIND, duels)
         self._who.setVisible(opened is not None)
         if opened is not None:
             model = self._called or safe(opened.model)
@@ -336,11 +403,11 @@ class TryIt(Page):
 
     def _say_state(self) -> None:
         stage, waited = self._chatting.stage, span(self._chatting.waited_s)
-        busy = bool(self._waiting) or bool(self._drawing)
         if stage is Stage.LOADING:
             said = tr("Loading the model, {span}", span=waited)
-        elif stage is Stage.BUSY and busy:
-            said = tr("Answering, {span}", span=waited) if self._waiting else tr("Drawing a puzzle")
+        elif stage is Stage.BUSY and self._busy:
+            answers = tr("Answering, {span}", span=waited)
+            said = answers if self._waiting else tr("Racing") if self._racing else tr("Drawing a puzzle")
         elif stage is Stage.AWAY:
             said = tr("The first question loads the model.")
         else:

@@ -46,6 +46,7 @@ class Curve(QFrame):
         self._error, self._change = Label("", "lead"), Label("", "chip")
         self._segments = Segments([(PROBE, tr("New puzzles")), (TRAINING, tr("Practice"))], tr("Which curve"))
         self._segments.chosen.connect(self._choose)
+        self._place = row(gap=12)
         self._empty = Empty(
             theme,
             "overview",
@@ -56,7 +57,7 @@ class Curve(QFrame):
         figures = row(self._figure, self._error, self._change, 1, gap=10)
         figures.setAlignment(self._error, Qt.AlignmentFlag.AlignBottom)
         self._error.setContentsMargins(0, 0, 0, 6)
-        top = row(column(self._name, figures, gap=0), 1, self._segments)
+        top = row(column(self._name, figures, gap=0), 1, self._place, self._segments, gap=12)
         top.setAlignment(self._segments, Qt.AlignmentFlag.AlignTop)
         inside = column(top, gap=8, margins=(22, 15, 22, 8))
         inside.addWidget(self._stack, 1)
@@ -64,6 +65,10 @@ class Curve(QFrame):
         self.setLayout(inside)
         self.chart.view_changed.connect(lambda: self._all.setVisible(self.chart.zoomed))
         self._all.hide()
+
+    def put_beside(self, widget: QWidget) -> None:
+        """Beside the figures."""
+        self._place.addWidget(widget)
 
     def _tools(self, theme: Theme) -> QWidget:
         self._slider = QSlider(Qt.Orientation.Horizontal)

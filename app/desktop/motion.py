@@ -1,0 +1,66 @@
+"""Whether the owner asked the system for less motion."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from app.desktop.bus import Bus, Service
+from app.desktop.facts import SourceError
+
+_PORTAL = Service(
+    "org.freedesktop.portal.Desktop", "/org/freedesktop/portal/desktop", "org.freedesktop.portal.Settings"
+)
+_STILL = (
+    ("org.freedesktop.appearance", "reduced-motion", "1"),
+    ("org.gnome.desktop.interface", "enable-animations", "False"),
+    ("org.kde.kdeglobals.KDE", "AnimationDurationFactor", "0"),
+)
+"""(namespace, key, the value that asks for less motion): the portal's own, GNOME's and KDE's."""
+_CLIENT_AREA_ANIMATION = 0x1042
+"""SPI_GETCLIENTAREAANIMATION of Windows: "Show animations"."""
+_ANSWER_S = 2.0
+
+
+def reduced() -> bool:
+    """Whether it did. A system that cannot be asked has not said so. Blocks, at most some seconds."""
+    try:
+        if sys.platform == "win32":
+            return _windows()
+        return _macos() if sys.platform == "darwin" else linux(Bus("SESSION"))
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
+def linux(bus: Bus) -> bool:
+    """By the desktop's portal."""
+    try:
+        return any(_says(bus, namespace, key) == still for namespace, key, still in _STILL)
+    finally:
+        bus.close()
+
+
+def _says(bus: Bus, namespace: str, key: str) -> str:
+    """The value of a setting, empty where the desktop has none of this name."""
+    try:
+        answer = bus.ask(_PORTAL, "ReadOne", "ss", namespace, key)
+    except SourceError:
+        return ""
+    value = answer[1] if isinstance(answer, tuple) and len(answer) == 2 else ""
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+def _macos() -> bool:
+    command = ["/usr/bin/defaults", "read", "com.apple.universalaccess", "reduceMotion"]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=_ANSWER_S, check=False)
+    return found.stdout.strip() == "1"
+
+
+def _windows() -> bool:
+    import ctypes
+
+    shows = ctypes.c_int(1)
+    asked = ctypes.windll.user32.SystemParametersInfoW(  # type: ignore[attr-defined,unused-ignore]
+        _CLIENT_AREA_ANIMATION, 0, ctypes.byref(shows), 0
+    )
+    return bool(asked) and shows.value == 0

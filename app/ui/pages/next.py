@@ -1,0 +1,103 @@
+"""What next, when the curve has been flat: with others, harder puzzles, a larger model, or a rest."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QFrame
+
+from app.node.library import Library, Model
+from app.ui import notes
+from app.ui.model import View
+from app.ui.pages.frame import Actions
+from app.ui.pages.note import remember
+from app.ui.spoken import spoken
+from app.ui.texts import number, tr
+from app.ui.theme import Theme
+from app.ui.widgets import model_words
+from app.ui.widgets.bend import Bend
+from app.ui.widgets.pieces import IconButton, Label, button, column, row
+from engines.models.needs import Verdict
+
+_LATELY = 50
+"""Rounds in which the learner itself said why nothing is gained."""
+
+
+class NextCard(QFrame):
+    def __init__(self, theme: Theme, actions: Actions) -> None:
+        super().__init__()
+        self.setProperty("look", "card")
+        self._actions, self._view = actions, View()
+        self._title, self._why = Label("", "heading"), Label("", "soft", wrap=True)
+        self._larger = Label("", "soft", wrap=True)
+        self._others = button(tr("Learn with others"), lambda: self._do(lambda: actions.learn("others")))
+        self._harder = button(
+            tr("Harder puzzles"), lambda: self._do(actions.harder), hint=tr("Every kind of puzzle a level up")
+        )
+        self._bigger = button(tr("A bigger model"), lambda: actions.go("models"))
+        self._rest = button(tr("Let it rest"), lambda: self._do(actions.pause))
+        away = IconButton(theme, "cross", tr("Put this away"))
+        away.clicked.connect(lambda: self._do(lambda: None))
+        choices = Bend(self._others, self._harder, self._bigger, self._rest, 1, gap=8)
+        head = row(self._title, 1, away, gap=8)
+        self.setLayout(column(head, self._why, choices, self._larger, gap=8, margins=(20, 10, 10, 14)))
+        self.hide()
+
+    def show_view(self, view: View) -> None:
+        self._view = view
+        due = notes.next_due(view, self._actions.choices.memory.seen, self._actions.choices)
+        if due and self.isHidden() and view.models is None:
+            self._actions.models.refresh()
+        self.setVisible(due)
+        if not due:
+            return
+        self._title.say(tr("What next?"))
+        self._why.say(why(view))
+        self._others.setVisible(view.solo)
+        model = larger(view)
+        self._larger.tell(about(model) if model is not None else "")
+        self.setAccessibleName(f"{self._title.text()} {self._why.text()}")
+
+    def _do(self, act: object) -> None:
+        last = self._view.curve[-1].round if self._view.curve else 0
+        remember(self._actions, next_of=notes.model(self._view), next_at=last)
+        self.hide()
+        if callable(act):
+            act()
+
+
+def why(view: View) -> str:
+    """How long it has been flat, and the learner's own reason where it gave one lately."""
+    from app.learning.flat import STEADY
+
+    steady = view.curve[-STEADY:]
+    rounds = steady[-1].round - steady[0].round
+    said = tr("The curve has been flat for {n} rounds.", n=number(rounds))
+    reasons = [one for one in view.happenings[-200:] if one.kind == "flat"]
+    if reasons and steady[-1].round - reasons[-1].round <= _LATELY:
+        said += " " + spoken(reasons[-1].sentence)
+    return said
+
+
+def larger(view: View) -> Model | None:
+    """The next larger model that fits here: the recommended one first, then the smallest."""
+    library = view.models.library if view.models is not None else None
+    if library is None:
+        return None
+    now = _parameters(library, view.model)
+    fitting = [
+        one
+        for one in library.models
+        if one.parameters > now and not one.problem and one.fit is not None and one.fit.verdict is Verdict.FITS
+    ]
+    return min(fitting, key=lambda one: (not one.recommended, one.parameters), default=None)
+
+
+def _parameters(library: Library, name: str) -> int:
+    known = library.find(name)
+    return known.parameters if known is not None else 0
+
+
+def about(model: Model) -> str:
+    """Its name, and how fast it learns here."""
+    pace = model_words.pace(model)
+    said = tr("Bigger, and fits here: {title}.", title=model.title)
+    return tr("Bigger, and fits here: {title}, {pace}.", title=model.title, pace=pace) if pace else said
