@@ -21,12 +21,12 @@ LATEST = 32
 
 
 class Passing:
-    """`latest`: author and learner of the last ones, for the page. `counted`: since the start."""
+    """`latest`: when, author and learner of the last ones, for the page. `counted`: since the start."""
 
     def __init__(self) -> None:
         self._here: dict[bytes, set[Session]] = {}
         self._passed: OrderedDict[bytes, None] = OrderedDict()
-        self.latest: deque[tuple[bytes, bytes]] = deque(maxlen=LATEST)
+        self.latest: deque[tuple[float, bytes, bytes]] = deque(maxlen=LATEST)
         self.counted = 0
 
     def arrive(self, key: bytes, session: Session) -> None:
@@ -41,8 +41,8 @@ class Passing:
             if not sessions:
                 del self._here[key]
 
-    def take(self, key: bytes, receipts: Receipts, swarm: str, window: Window) -> None:
-        """Of `key`, which has standing."""
+    def take(self, key: bytes, receipts: Receipts, swarm: str, window: Window, now: float) -> None:
+        """Of `key`, which has standing; `now` by the relay's clock."""
         for one in receipts.items:
             id = bytes.fromhex(one.id)
             group = window.find(id)
@@ -54,7 +54,7 @@ class Passing:
             if len(self._passed) > _PASSED:
                 self._passed.popitem(last=False)
             self.counted += 1
-            self.latest.append((group.key, key))
+            self.latest.append((now, group.key, key))
             self._tell(group.key, Thanks(id=one.id, pk=key.hex(), sig=one.sig))
 
     def _tell(self, author: bytes, thanks: Thanks) -> None:

@@ -360,7 +360,7 @@ class Session:
         if wait > 0:
             return _err(Code.RATE_LIMITED, "This key or address sends receipts too often.", wait_s=wait)
         if key in desk.standings.known and desk.standings.verdict(key, self.address) == "welcome":
-            desk.receipts.take(key, receipts, desk.swarm, desk.window)
+            desk.receipts.take(key, receipts, desk.swarm, desk.window, desk.clock())
         return None
 
     def _ask_stats(self, ask: AskStats) -> bytes:

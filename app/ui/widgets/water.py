@@ -50,6 +50,8 @@ _FLIGHT = 26
 _GONE_S = 1800.0
 """Who has shown nothing for so long is paler."""
 _REACH = 46
+_LANES = (0.02, 0.47, 0.96)
+"""Depths, as shares."""
 
 
 class _Swimmer:
@@ -349,18 +351,32 @@ def _long(peer: Peer) -> float:
 
 
 def _spread(swimmers: list[_Swimmer]) -> list[_Swimmer]:
-    """From left to right, each in a lane of its own: names decide who is where, and none lies on another. The
-    middle is left to this model's own."""
+    """From left to right, each at a place of its own: names decide who is where, and none lies on another."""
     order = sorted(swimmers, key=lambda one: one.across)
-    columns = max(1, math.ceil(len(order) / 3))
-    for number, one in enumerate(order):
-        across, lane = divmod(number, 3)
-        lane = (0, 2, 1)[lane] if across % 2 else (2, 0, 1)[lane]
-        place = (across + 0.5) / columns
-        middle = lane == 1 and abs(place - 0.5) < 0.2
-        one.across = place + (0.24 if place >= 0.5 else -0.24) * middle
-        one.down = (0.02, 0.47, 0.96)[lane]
+    for one, (across, down) in zip(order, places(len(order)), strict=True):
+        one.across, one.down = across, down
     return order
+
+
+def places(count: int) -> list[tuple[float, float]]:
+    """So many places, as shares of the water's width and height, from left to right. They lie in three lanes,
+    and leave the middle to this model's own fish.
+
+    >>> places(2)
+    [(0.25, 0.47), (0.75, 0.47)]
+    >>> len(set(places(18))), min(places(18)) < (0.1, 1.0), max(places(18)) > (0.9, 0.0)
+    (18, True, True)
+    """
+    columns, free = 1, [(0.5, 0.02)]
+    while len(free) < count or columns < 2:
+        columns += 1
+        free = sorted(
+            ((column + 0.5 + 0.2 * (lane - 1) * (-1) ** column / columns) / columns, down)
+            for column in range(columns)
+            for lane, down in enumerate(_LANES)
+            if lane != 1 or abs((column + 0.5) / columns - 0.5) > 0.17
+        )
+    return [free[at * len(free) // count + len(free) // (2 * count)] for at in range(count)]
 
 
 def _arc(start: QPointF, goal: QPointF) -> QPainterPath:
