@@ -85,7 +85,8 @@ def _fish(one: Swimmer, spot: tuple[int, int], number: int) -> str:
     name = f'<text y="30">{escape(one.name)}</text>' if one.name else ""
     return (
         f'<g transform="translate({spot[0]} {spot[1]})">'
-        f'<g class="fish swim{number % _KINDS}" tabindex="0" role="img" aria-label="{said}"><title>{said}</title>'
+        f'<g class="fish swim{number % _KINDS}" tabindex="0" role="img" aria-label="{said}">'
+        f"<title>{said}</title>"
         f'<path class="fin" d="{_FIN}"/><path d="{_BODY}"/><circle class="eye" cx="13" cy="-3" r="2"/>'
         f"{name}</g></g>"
     )
