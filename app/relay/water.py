@@ -16,6 +16,8 @@ from app.sapo.families import FAMILIES
 MOST = 24
 WIDE, HIGH = 960, 264
 _LANES = (44, 132, 216)
+_EDGE = 66
+"""Room for a name at either side."""
 _BODY = "M22 0C12-11-6-12-19-1L-30-10c3 6 3 14 0 20L-19 1C-6 12 12 11 22 0z"
 _FIN = "M4-9C0-16-6-17-10-16c2 3 2 5 1 8z"
 _KINDS = 4
@@ -69,14 +71,16 @@ def places(count: int) -> list[tuple[int, int]]:
     """So many places, none on another.
 
     >>> places(1), places(4)
-    ([(480, 132)], [(160, 44), (480, 132), (800, 216), (190, 216)])
+    ([(480, 132)], [(204, 44), (480, 132), (756, 216), (234, 216)])
     """
     columns = min(count, max(3, -(-count // 3)))
     found = []
     for number in range(count):
         column, turn = number % columns, number // columns
         lane = (column % 3 + 2 * turn) % 3 if columns > 1 else 1
-        found.append((round(WIDE * (column + 0.5) / columns) + 30 * (turn % 2), _LANES[lane]))
+        found.append(
+            (_EDGE + round((WIDE - 2 * _EDGE) * (column + 0.5) / columns) + 30 * (turn % 2), _LANES[lane])
+        )
     return found
 
 

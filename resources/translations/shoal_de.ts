@@ -224,6 +224,82 @@
    <translation>mitteilungen benachrichtigungen hinweise</translation>
   </message>
   <message>
+   <source>Extras</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Motion</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Moving drawings. Still ones show the same.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>animation reduced motion still calm</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>A fish for your model</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>A small drawing on the overview that grows with what your model can do.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>mascot picture aquarium drawing</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Milestones</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>A line on the overview when your model reaches something. History keeps them either way.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>diary notes first level badge what next</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>What others showed it</source>
+   <translation>Was andere ihm gezeigt haben</translation>
+  </message>
+  <message>
+   <source>A line on the page Swarm when your model solved something only after a peer did.</source>
+   <translation>Eine Zeile auf der Seite Schwarm, wenn dein Modell etwas erst nach einem anderen gelöst hat.</translation>
+  </message>
+  <message>
+   <source>aha discovery learned from peers feed</source>
+   <translation>aha entdeckung gelernt von anderen peers</translation>
+  </message>
+  <message>
+   <source>The swarm as water</source>
+   <translation>Der Schwarm als Wasser</translation>
+  </message>
+  <message>
+   <source>Peers as fish on the page Swarm. Off: they're a list.</source>
+   <translation>Peers als Fische auf der Seite Schwarm. Aus: als Liste.</translation>
+  </message>
+  <message>
+   <source>fish aquarium peers list drawing</source>
+   <translation>fische aquarium peers liste zeichnung</translation>
+  </message>
+  <message>
+   <source>Offer a race at round 20</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Once per model: twenty new puzzles, before against after.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>race compare before after duel</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Follow the system</source>
    <translation>Wie das System</translation>
   </message>
@@ -254,6 +330,10 @@
   <message>
    <source>Chosen for this computer</source>
    <translation>Passend zu diesem Computer</translation>
+  </message>
+  <message>
+   <source>Keep everything still</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Shoal waits until you start it.</source>
@@ -340,6 +420,26 @@
    <translation>Schließen</translation>
   </message>
   <message>
+   <source>It is as long as your model is good: {n} of 100 new puzzles.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>A small fish. It grows once your model has been measured.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Stripes, for what it mostly solves: {families}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Fins: {n} level climbed.</source>
+   <translation type="unfinished" />
+  </message>
+  <message numerus="yes">
+   <source>Fins: {n} levels climbed.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>That didn't work: try again.</source>
    <translation>Das hat nicht geklappt: Versuch es noch einmal.</translation>
   </message>
@@ -404,6 +504,32 @@
    <translation>Installier sie. Was dein Modell gelernt hat, ist sicher.</translation>
   </message>
   <message>
+   <source>{peer} showed a way to solve “{family}”; {span} later yours solved its first.</source>
+   <translation>{peer} hat einen Weg für „{family}“ gezeigt; {span} später löste deins sein erstes.</translation>
+  </message>
+  <message>
+   <source>Before: {failed} answers, all wrong. Right after: {right} of {answered}. By chance in {p} of 1,000.</source>
+   <translation>Davor: {failed} Antworten, alle falsch. Gleich danach: {right} von {answered} richtig. Zufällig in {p} von 1.000.</translation>
+  </message>
+  <message>
+   <source>Your answers helped {n} model today.</source>
+   <translation>Deine Antworten haben heute {n} Modell geholfen.</translation>
+  </message>
+  <message numerus="yes">
+   <source>Your answers helped {n} models today.</source>
+   <translation>
+    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>See the answers</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>See the answers of {peer}</source>
+   <translation>Die Antworten von {peer} ansehen</translation>
+  </message>
+  <message>
    <source>Diagnostics</source>
    <translation>Diagnose</translation>
   </message>
@@ -450,6 +576,38 @@
   <message>
    <source>{path} can't be written ({why}). Pick another place.</source>
    <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
+  </message>
+  <message>
+   <source>Your verdicts so far: {after} for after, {before} for before, {same} equal.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{letter} is better</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Too few to tell yet.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Answer {letter}</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Both gave the same answer: that one doesn't count.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Which one is better?</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Equally good</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>The tally couldn't be saved ({why}).</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>none</source>
@@ -643,6 +801,10 @@
    <translation>falsch</translation>
   </message>
   <message>
+   <source>(empty)</source>
+   <translation>(leer)</translation>
+  </message>
+  <message>
    <source>no answer</source>
    <translation>keine Antwort</translation>
   </message>
@@ -660,10 +822,6 @@
   <message>
    <source>After (nothing learned yet)</source>
    <translation>Nachher (noch nichts gelernt)</translation>
-  </message>
-  <message>
-   <source>(empty)</source>
-   <translation>(leer)</translation>
   </message>
   <message>
    <source>You</source>
@@ -705,6 +863,10 @@
    </translation>
   </message>
   <message>
+   <source>The diary of {name}, a model that learns with Shoal</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>{share} of {n}</source>
    <translation>{share} von {n}</translation>
   </message>
@@ -719,6 +881,10 @@
   <message>
    <source>Events</source>
    <translation>Ereignisse</translation>
+  </message>
+  <message>
+   <source>Diary</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>History</source>
@@ -753,8 +919,16 @@
    <translation>Diese Liste als JSON …</translation>
   </message>
   <message>
+   <source>Copy the diary for a friend</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Everything as JSON …</source>
    <translation>Alles als JSON …</translation>
+  </message>
+  <message>
+   <source>Copied. Paste it wherever you like.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Save the history</source>
@@ -825,6 +999,10 @@
    <translation>Was geschah</translation>
   </message>
   <message>
+   <source>What it reached</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Click a round to see its answers.</source>
    <translation>Ein Klick auf eine Runde zeigt ihre Antworten.</translation>
   </message>
@@ -835,6 +1013,10 @@
   <message>
    <source>Click an event to see the answers of its round.</source>
    <translation>Ein Klick auf ein Ereignis zeigt die Antworten seiner Runde.</translation>
+  </message>
+  <message>
+   <source>Click an entry to see the answers behind it.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Nothing has happened yet</source>
@@ -1119,6 +1301,30 @@
    <translation>Relay</translation>
   </message>
   <message>
+   <source>{family}: the first right answer, after a wrong one.</source>
+   <translation type="unfinished" />
+  </message>
+  <message numerus="yes">
+   <source>{family}: the first right answer, after {n} wrong ones.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{family}: reached level {n}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{family}: half of its answers are right now.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>It solves half of all new puzzles.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>It had seen answers of {peer} before.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>free now, of {most}</source>
    <translation>jetzt frei, von {most}</translation>
   </message>
@@ -1215,6 +1421,54 @@
   <message>
    <source>Training without its model</source>
    <translation>Gelerntes ohne sein Modell</translation>
+  </message>
+  <message>
+   <source>The curve has been flat for {n} rounds.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Bigger, and fits here: {title}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Bigger, and fits here: {title}, {pace}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Learn with others</source>
+   <translation>Mit anderen lernen</translation>
+  </message>
+  <message>
+   <source>Harder puzzles</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>A bigger model</source>
+   <translation>Ein größeres Modell</translation>
+  </message>
+  <message>
+   <source>Let it rest</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Put this away</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>What next?</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Every kind of puzzle a level up</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Twenty rounds learned. Is it better than it was? Let both race.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Watch the race</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Progress of this step</source>
@@ -1431,10 +1685,6 @@
    <translation>Was diesen Computer verlässt</translation>
   </message>
   <message>
-   <source>Learn with others</source>
-   <translation>Mit anderen lernen</translation>
-  </message>
-  <message>
    <source>Which messages to show</source>
    <translation>Welche Nachrichten gezeigt werden</translation>
   </message>
@@ -1633,6 +1883,46 @@
   <message>
    <source>On. Shoal asks {host} once a day while this window is open.</source>
    <translation>An. Shoal fragt {host} einmal am Tag, solange dieses Fenster offen ist.</translation>
+  </message>
+  <message>
+   <source>Your model solves {after} of {n} now, {before} before: {lead} ± {error}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Chance hardly explains that: it really learned.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>So close could be chance. Each race draws new puzzles: race again to know more.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Chance hardly explains that. Its newest rounds made it worse on these.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Race again</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Race</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{n} new puzzle, one try each</source>
+   <translation type="unfinished" />
+  </message>
+  <message numerus="yes">
+   <source>{n} new puzzles, one try each</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Puzzle {n}: {puzzle}, {outcome}. Arrow keys read the others.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Race: before solved {before}, after solved {after}, of {n} puzzles so far.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Settings</source>
@@ -1855,12 +2145,28 @@
    <translation>Alles löschen …</translation>
   </message>
   <message>
+   <source>Point at a fish, or use the arrow keys, to see who it is.</source>
+   <translation>Zeig auf einen Fisch oder nimm die Pfeiltasten, um zu sehen, wer es ist.</translation>
+  </message>
+  <message>
+   <source>The {n} peers seen last. The list has all of them.</source>
+   <translation>Die {n} zuletzt gesehenen Peers. In der Liste stehen alle.</translation>
+  </message>
+  <message>
    <source>Swarm</source>
    <translation>Schwarm</translation>
   </message>
   <message>
    <source>Learn alone</source>
    <translation>Allein lernen</translation>
+  </message>
+  <message>
+   <source>The swarm as water. Arrow keys go from peer to peer.</source>
+   <translation>Der Schwarm als Wasser. Pfeiltasten gehen von Peer zu Peer.</translation>
+  </message>
+  <message>
+   <source>How peers are shown</source>
+   <translation>Wie Peers gezeigt werden</translation>
   </message>
   <message>
    <source>Search peers</source>
@@ -1921,6 +2227,20 @@
    <translation>Datenverbrauch</translation>
   </message>
   <message>
+   <source>first seen {ago}</source>
+   <translation>zuerst gesehen {ago}</translation>
+  </message>
+  <message>
+   <source>{n} answer</source>
+   <translation>{n} Antwort</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} answers</source>
+   <translation>
+    <numerusform>{n} Antworten</numerusform>
+   </translation>
+  </message>
+  <message>
    <source>Find or start a swarm on this network</source>
    <translation>Schwarm in diesem Netz finden oder starten</translation>
   </message>
@@ -1957,6 +2277,10 @@
    <translation>noch nicht gemessen</translation>
   </message>
   <message>
+   <source>unknown model</source>
+   <translation>unbekanntes Modell</translation>
+  </message>
+  <message>
    <source>Connected</source>
    <translation>Verbunden</translation>
   </message>
@@ -1971,6 +2295,14 @@
   <message>
    <source>Seen</source>
    <translation>Gesehen</translation>
+  </message>
+  <message>
+   <source>Water</source>
+   <translation>Wasser</translation>
+  </message>
+  <message>
+   <source>List</source>
+   <translation>Liste</translation>
   </message>
   <message>
    <source>Try it</source>
@@ -2045,6 +2377,18 @@
    <translation>Vergisst jede Frage und Antwort auf dieser Seite</translation>
   </message>
   <message>
+   <source>Twenty new puzzles: before against after, side by side</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Race 20 puzzles</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Before against after, side by side</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>a puzzle it never trained on</source>
    <translation>ein Rätsel, an dem es nie geübt hat</translation>
   </message>
@@ -2077,6 +2421,10 @@
    <translation>{model} mit {engine}</translation>
   </message>
   <message>
+   <source>Answering, {span}</source>
+   <translation>Antwortet, {span}</translation>
+  </message>
+  <message>
    <source>{kind}: {family}</source>
    <translation>{kind}: {family}</translation>
   </message>
@@ -2085,20 +2433,16 @@
    <translation>Beide</translation>
   </message>
   <message>
+   <source>Blind duel</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>This model only solves puzzles: draw one, or pick a model that talks.</source>
    <translation>Dieses Modell löst nur Rätsel: Zieh eins oder wähl ein Modell, das sich unterhält.</translation>
   </message>
   <message>
    <source>See the models</source>
    <translation>Zu den Modellen</translation>
-  </message>
-  <message>
-   <source>Answering, {span}</source>
-   <translation>Antwortet, {span}</translation>
-  </message>
-  <message>
-   <source>Drawing a puzzle</source>
-   <translation>Ein Rätsel wird gezogen</translation>
   </message>
   <message>
    <source>The first question loads the model.</source>
@@ -2114,6 +2458,14 @@
     <numerusform>Im Speicher bis {n} Minute nach Verlassen dieser Seite.</numerusform>
     <numerusform>Im Speicher bis {n} Minuten nach Verlassen dieser Seite.</numerusform>
    </translation>
+  </message>
+  <message>
+   <source>Racing</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Drawing a puzzle</source>
+   <translation>Ein Rätsel wird gezogen</translation>
   </message>
   <message>
    <source>Step {n} of {all}</source>
@@ -2154,10 +2506,6 @@
   <message>
    <source>Built in. Only solves puzzles. Gets visibly better within minutes, on any computer.</source>
    <translation>Eingebaut. Löst nur Rätsel. Wird in Minuten sichtbar besser, auf jedem Computer.</translation>
-  </message>
-  <message>
-   <source>A bigger model</source>
-   <translation>Ein größeres Modell</translation>
   </message>
   <message>
    <source>Talks and knows more. Learns slower. Download needed.</source>
@@ -3224,6 +3572,14 @@
    <translation>noch nichts gelernt</translation>
   </message>
   <message>
+   <source>The fish of {name}</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Your model's fish</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Six words</source>
    <translation>Sechs Wörter</translation>
   </message>
@@ -3293,6 +3649,22 @@
     <numerusform>vermutlich {low} bis {high}, {n} Rätsel</numerusform>
     <numerusform>vermutlich {low} bis {high}, {n} Rätsel</numerusform>
    </translation>
+  </message>
+  <message>
+   <source>only after solved it</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>only before solved it</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>both solved it</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>neither solved it</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>This is version {version}</source>
@@ -4154,6 +4526,18 @@
    <translation>50 GB</translation>
   </message>
   <message>
+   <source>Say thanks for answers</source>
+   <translation>Für Antworten danken</translation>
+  </message>
+  <message>
+   <source>Tells a peer that your model learned from its answers. Never what it learned.</source>
+   <translation>Sagt einem Peer, dass dein Modell aus seinen Antworten gelernt hat. Nie, was.</translation>
+  </message>
+  <message>
+   <source>receipts helped thanks share privacy</source>
+   <translation>dank quittung geholfen teilen datenschutz</translation>
+  </message>
+  <message>
    <source>This is a fault in Shoal ({name}: {said}):</source>
    <translation>Das ist ein Fehler in Shoal ({name}: {said}):</translation>
   </message>
@@ -4194,6 +4578,10 @@
    <translation>Wähle eine davon.</translation>
   </message>
   <message>
+   <source>That could still be chance: 100 puzzles tell more.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>The conversation is longer than this model can read:</source>
    <translation>Das Gespräch ist länger, als dieses Modell lesen kann:</translation>
   </message>
@@ -4208,6 +4596,14 @@
   <message>
    <source>ask another one.</source>
    <translation>Stell eine andere.</translation>
+  </message>
+  <message>
+   <source>There is nothing to race yet:</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>let your model learn a few rounds first.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>That puzzle isn't known any more:</source>
@@ -4750,10 +5146,6 @@
    <translation>Mit den Antworten anderer wurde es schlechter.</translation>
   </message>
   <message>
-   <source>Nearly every answer was right.</source>
-   <translation>Fast jede Antwort war richtig.</translation>
-  </message>
-  <message>
    <source>It gets harder puzzles, a level up.</source>
    <translation>Es bekommt schwerere Rätsel, eine Stufe höher.</translation>
   </message>
@@ -4806,8 +5198,8 @@
    <translation>Ein Modell, das kürzer antwortet, würde helfen.</translation>
   </message>
   <message>
-   <source>It solves everything at the highest level.</source>
-   <translation>Es löst alles auf der höchsten Stufe.</translation>
+   <source>Every kind of puzzle is at its highest level.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Pick other puzzles, so it keeps learning.</source>
@@ -4858,8 +5250,16 @@
    <translation>Es bekommt vorgerechnete Beispiele und prüft neu, womit es anfängt.</translation>
   </message>
   <message>
+   <source>Nearly every answer was right.</source>
+   <translation>Fast jede Antwort war richtig.</translation>
+  </message>
+  <message>
    <source>A model that got worse is found by its measurements.</source>
    <translation>Ein schlechter gewordenes Modell zeigt sich an seinen Messungen.</translation>
+  </message>
+  <message>
+   <source>You asked for harder puzzles.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>The data folder {home} can't be made ({strerror}):</source>
