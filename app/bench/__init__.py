@@ -24,6 +24,7 @@ BENCHMARKS = {
     "families": "app.bench.families",
     "soak": "app.bench.soak",
     "poison": "app.bench.poison",
+    "aha": "app.bench.aha",
 }
 """Name to module. A module has SUMMARY, add_arguments(parser) and run(args, tell) -> figures; `tell` takes
 lines for people while it runs, and `table(figures)` of the module gives those for the end."""

@@ -391,6 +391,7 @@ def _joins(args: argparse.Namespace) -> Joins:
 
 def _swarm(plan: settings.Settings, home: Path, joins: Joins) -> Swarm:
     from app.common.secrets import PASSPHRASE
+    from app.node.preferences import Preferences
     from app.node.swarming import Swarming
 
     return Swarming(
@@ -400,6 +401,7 @@ def _swarm(plan: settings.Settings, home: Path, joins: Joins) -> Swarm:
         external=plan.external,
         families=tuple(plan.families),
         passphrase=os.environ.get(PASSPHRASE),
+        receipts=lambda: bool(Preferences(home).values["receipts"]),
     )
 
 

@@ -106,12 +106,23 @@ def round_row(played: Played, run: int) -> Round:
         },
         peer_groups=len(played.mixed.groups_P) + played.mixed.unfit,
         peers=dict(trained_on.most_common()),
+        shown=_shown(played) if stats is not None else (),
         peer_unfit=played.mixed.unfit,
         gated_right=weighed.gated_right,
         gated_wrong=weighed.gated_wrong,
         peer_share=weighed.peer_mass / max(weighed.own_mass + weighed.peer_mass, 1e-12),
         mismatch=stats.mismatch if stats else None,
         capped=stats.capped if stats else None,
+    )
+
+
+def _shown(played: Played) -> tuple[tuple[str, str, int], ...]:
+    """Of each peer group with a right answer that was learned from: who, which family, which level."""
+    pairs = zip(played.mixed.groups_P, played.weighed.peer, strict=True)
+    return tuple(
+        (group.peer, group.scored.group.coordinates.family, group.scored.group.coordinates.level)
+        for group, weights_GT in pairs
+        if any(right and any(row) for right, row in zip(group.scored.rewards_G, weights_GT, strict=True))
     )
 
 

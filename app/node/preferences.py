@@ -20,7 +20,7 @@ FILE = "settings.json"
 ONE_APP = 1.5
 """Cores that an ordinary app keeps busy, with what belongs to it; at low priority nobody minds us beside it."""
 
-WHEN, MUCH, COST = "When to learn", "How much of the computer", "Power and cost"
+WHEN, MUCH, COST, EXTRAS = "When to learn", "How much of the computer", "Power and cost", "Extras"
 GB = 10**9
 
 RULE_OF = {
@@ -257,6 +257,15 @@ SETTINGS: tuple[Setting, ...] = (
         help="For the price of a kWh.",
         words="money euro dollar pound franc",
         options=(("€", "€"), ("$", "$"), ("£", "£"), ("CHF", "CHF")),
+    ),
+    Setting(
+        key="receipts",
+        kind="switch",
+        default=True,
+        group=EXTRAS,
+        label="Say thanks for answers",
+        help="Tells a peer that your model learned from its answers. Never what it learned.",
+        words="receipts helped thanks share privacy",
     ),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}

@@ -63,6 +63,10 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     seen_at: float | None = None
     groups: int = 0
+    families: tuple[str, ...] = ()
+    """Of its latest groups, at most six, the latest last."""
+    since: float | None = None
+    """When the first group of it was made that came in this run."""
 
 
 class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +89,9 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     """Different peers they came from."""
     given: int = 0
     """Own groups that a relay has acknowledged."""
+    helped: int = 0
+    helped_with: int = 0
+    """Other models that said today that they learned from this node's groups, and from how many."""
     waiting: int = 0
     received: int = 0
     refused: dict[str, int] = {}

@@ -37,6 +37,8 @@ finds something too; a slow node's rounds count as they are."""
 MOST_AGE_S, LEAST_AGE_S = 1800, 120
 MOST = 64
 _PEERS = 500
+_FAMILIES = 6
+"""Remembered of a peer."""
 _MET = 8192
 _LEAST_ACCEPTED = 0.5
 """Least share that is taken to pass the check: where all fail it, twice as many are fetched and no more."""
@@ -199,6 +201,8 @@ class Supply:
             model=checked.scored.group.model,
             seen_at=checked.created_ms / 1000,
             groups=(before.groups if before else 0) + 1,
+            families=_families(before, checked.scored.group.coordinates.family),
+            since=before.since if before else checked.created_ms / 1000,
         )
         if len(self.peers) > _PEERS:
             self.peers.popitem(last=False)
@@ -221,17 +225,21 @@ class Supply:
             self._suspects.update(one.id for one in self._out)
         self._out = []
 
-    def settle(self, round_s: float, judged_P: Sequence[Judged] = (), own_P: Sequence[OwnGroup] = ()) -> None:
+    def settle(
+        self, round_s: float, judged_P: Sequence[Judged] = (), own_P: Sequence[OwnGroup] = ()
+    ) -> list[str]:
+        """The ids of the groups that were learned from."""
         for own in own_P:
             where = own.question.coordinates
             self._solved.pop((where.family, where.level), None)
             self._solved[where.family, where.level] = any(own.scored.rewards_G)
         while len(self._solved) > MOST:
             self._solved.popitem(last=False)
-        authors = {id(one.scored): one.peer for one in self._out}
+        out, learned = {id(one.scored): one for one in self._out}, []
         for judged in judged_P:
-            if author := authors.get(id(judged.group.scored)):  # not the owner's own answer
-                self._records.judge(author, judged.taken, judged.kept_out)
+            if one := out.get(id(judged.group.scored)):  # not the owner's own answer
+                self._records.judge(one.peer, judged.taken, judged.kept_out)
+                learned += [one.id] * bool(judged.taken)
         self.taken += len(self._out)
         self.taken_last = len(self._out)
         self.sources.update(one.peer for one in self._out)
@@ -239,6 +247,7 @@ class Supply:
         self._out = []
         self.round_s = round_s
         self._settled.set()
+        return learned
 
     def _offers(self) -> list[Offer]:
         """The pool's, and behind them what was given back."""
@@ -256,3 +265,9 @@ class Supply:
 
     def _oldest_s(self) -> int:
         return oldest_s(self._recipe.max_age, self.round_s)
+
+
+def _families(before: Peer | None, family: str) -> tuple[str, ...]:
+    """The latest last."""
+    known = before.families if before else ()
+    return (*(one for one in known if one != family), family)[-_FAMILIES:]

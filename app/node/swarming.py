@@ -7,6 +7,7 @@ finds nothing new, and what the node publishes waits in the outbox.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 import time
 from collections import deque
@@ -30,6 +31,7 @@ from app.swarm.intake import Intake
 from app.swarm.invite import Invite
 from app.swarm.keeping import Kept, open_identity
 from app.swarm.outbox import Outbox, OutboxError
+from app.swarm.receipts import Thanked
 from app.swarm.status import Link, Status
 
 FLUSH_S, FLUSH_ALONE_S = 30.0, 5.0
@@ -66,7 +68,9 @@ class Swarming:
         external: int,
         families: Sequence[str],
         passphrase: str | None = None,
+        receipts: Callable[[], bool] = lambda: True,
     ) -> None:
+        """`receipts`: whether the owner likes to say, and to hear, that somebody learned from a group."""
         self._folder, self._find, self._passphrase = folder, find, passphrase
         self._recipe, self._external, self._families = recipe, external, tuple(families)
         self._view = SwarmView(sentence="Looking for a swarm.")
@@ -82,6 +86,8 @@ class Swarming:
         self._round_s: float | None = None
         self._settled_at: float | None = None
         self._rng = Random()
+        self._receipts = receipts
+        self._thanked = Thanked(folder)
 
     def open(
         self, sandbox: Sandbox, tell: Callable[[events.Event], None], show: Callable[[SwarmView], None]
@@ -114,7 +120,11 @@ class Swarming:
         mean = length if self._round_s is None else self._round_s
         self._round_s = (1 - _LATEST) * mean + _LATEST * length
         if self._supply is not None:
-            self._supply.settle(self._round_s, judged_P, own_P)
+            learned = self._supply.settle(self._round_s, judged_P, own_P)
+            if self._client is not None and self._receipts():
+                self._client.thank(learned)
+            with contextlib.suppress(OSError):  # a figure, which the next round writes again
+                self._thanked.save()
         self._refresh()
         self._tell(self._figures())
 
@@ -184,6 +194,7 @@ class Swarming:
             outbox,
             memory=self._folder / "relays.json",
             tell=self._linked,
+            thanked=self._thanked,
         )
         self._acknowledged_before = client.status.acknowledged
         supply = Supply(
@@ -244,8 +255,11 @@ class Swarming:
             return
         status, supply = self._client.status, self._supply
         soon = status.next_try_s is not None and status.next_try_s >= 1
+        thanked = self._thanked.today
         view = SwarmView(
             name=self._view.name,
+            helped=len(thanked.keys),
+            helped_with=thanked.groups,
             connected=status.connected,
             relay=status.relay or "",
             sentence=f"{status.sentence} Next try in {status.next_try_s:.0f} s." if soon else status.sentence,

@@ -22,6 +22,7 @@ from app.relay.memory import Memory
 from app.relay.origin import LOOPBACK, wider
 from app.relay.presence import Presence
 from app.relay.quota import PER_ADDRESS, PER_KEY, Quotas
+from app.relay.receipts import Passing
 from app.relay.sampling import Sampler
 from app.relay.sequence import Sequences
 from app.relay.standing import Ban, Source, Standing, Standings
@@ -31,13 +32,12 @@ from app.relay.window import Limits as WindowLimits
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
 from app.swarm import limits, signin, signing
-from app.swarm.protocol import ARCHIVE, ERASE, PEOPLE, STATS_SUB, VERSIONS, ZLIB, Info, Stats
+from app.swarm.protocol import ARCHIVE, CAPABILITIES, VERSIONS, Info, Stats
 
 if TYPE_CHECKING:
     from app.relay.checking import Checker
 
 SOFTWARE = "shoal/0.1"
-CAPABILITIES = (ZLIB, STATS_SUB, ERASE, PEOPLE)
 CONNECTIONS_OF_A_KEY = 2
 WRITE_EVERY_S = 60.0
 """What was learnt of keys is written down so often, and in the end: a kill costs a minute of it."""
@@ -45,6 +45,7 @@ WRITTEN_AT_ONCE = 64
 _BAN, _STANDING = msgspec.json.Decoder(Ban), msgspec.json.Decoder(Standing)
 _TALK = {
     "report": Rate(12, 12),
+    "receipts": Rate(12, 12),
     "stats": Rate(60, 30),
     "recall": Rate(limits.RECALLS_PER_MIN, limits.RECALLS_PER_MIN),
     "erase": Rate(1, 2),
@@ -103,6 +104,7 @@ class Desk:
         self.counts: Counter[str] = Counter()
         """Answers to published groups, by code."""
         self.tally = Tally(clock)
+        self.receipts = Passing()
         self.checker: Checker | None = None
         """Looks at some groups again; None where nothing is checked."""
         self.on_ban: Callable[[Source, Ban], None] = lambda source, ban: None
@@ -119,7 +121,7 @@ class Desk:
         self._erased: OrderedDict[bytes, int] = OrderedDict()
         """Keys whose groups from before then (Unix milliseconds) were erased."""
         self.archive = archive
-        self.caps = CAPABILITIES + ((ARCHIVE,) if archive is not None else ())
+        self.caps = tuple(cap for cap in CAPABILITIES if cap != ARCHIVE or archive is not None)
         self.backplane: Backplane = backplane or Memory()
         self.opened = isinstance(self.backplane, Memory)
         if isinstance(self.backplane, Memory):

@@ -11,12 +11,13 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from app.relay import operator, page, standing
+from app.relay import operator, page, standing, water
 from app.relay.backplane import Unavailable
 from app.relay.desk import SOFTWARE, Desk
 from app.relay.operator import Banned, Clerk, Doing, Publisher, Rejected, Reply
 from app.relay.origin import Origins, scheme
 from app.relay.rules import Rules
+from app.relay.water import Swimmer
 from app.swarm.names import name
 from app.swarm.protocol import SOCKET_PATH
 
@@ -24,6 +25,8 @@ FIGURES_S = 1.0
 """The page's figures are made at most once in so long, however many look."""
 READ_S = 5.0
 PUBLISHERS = 10
+DROPS = 8
+"""Answers that swim over at once, on the page."""
 
 
 class Office:
@@ -64,7 +67,10 @@ class Office:
         desk = self._desk
         stats, oldest = desk.stats(), next(iter(desk.window), None)
         now = desk.clock()
+        swimmers, learned = self._water(now)
         return page.View(
+            swimmers=swimmers,
+            learned=learned,
             swarm=desk.swarm,
             relay=desk.relay,
             url="",
@@ -82,6 +88,28 @@ class Office:
             uptime_s=now - desk.tally.started,
             contact=self._rules.contact,
         )
+
+    def _water(self, now: float) -> tuple[tuple[Swimmer, ...], tuple[tuple[int, int], ...]]:
+        """Who is drawn, and what was learned since the page before. Where not everybody may join, no names."""
+        desk = self._desk
+        here = desk.presence.oldest(water.MOST)
+        named = desk.access.mode in ("open", "pow")
+        swimmers = tuple(
+            Swimmer(
+                name=name(key) if named else "",
+                model=one.model,
+                families=one.families,
+                here_s=one.here_s,
+            )
+            for key, one in here
+        )
+        place = {key: number for number, (key, _) in enumerate(here)}
+        learned = (
+            (place[author], place[learner])
+            for at, author, learner in desk.receipts.latest
+            if now - at < page.REFRESH_S and author in place and learner in place
+        )
+        return swimmers, tuple(dict.fromkeys(learned))[-DROPS:]
 
     async def _order(self, request: web.Request) -> web.Response:
         if not self._rules.operators:

@@ -1,6 +1,6 @@
 """The relay's page for people, at `/`: one answer of HTML with its style inside, no scripts, nothing from
-elsewhere. It shows counts, never keys, names or addresses. Every value is escaped where it is set in; the
-page's policy forbids everything but its own style besides.
+elsewhere. It shows counts and drawn fish (app.relay.water), never keys, addresses or what a client wrote. Every
+value is escaped where it is set in; the page's policy forbids everything but its own style besides.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from app.common.text import exact_span
+from app.relay import water
 from app.sapo.families import FAMILIES
 
 REFRESH_S = 10
@@ -79,6 +80,9 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     software: str = ""
     uptime_s: float = 0.0
     contact: str = ""
+    swimmers: tuple[water.Swimmer, ...] = ()
+    learned: tuple[tuple[int, int], ...] = ()
+    """See app.relay.water."""
 
 
 def render(view: View) -> bytes:
@@ -109,7 +113,9 @@ def render(view: View) -> bytes:
             f"<p>Each trains a small model on its own computer, and learns from what the others {here} "
             "have found out. Only answers to puzzles travel.</p></div><dl>",
             *(f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in facts),
-            '</dl></div><section class="join"><h2>Join</h2><p>Start a node of your own with</p>',
+            "</dl></div>",
+            water.drawing(view.swimmers, view.learned, max(0, view.peers - len(view.swimmers))),
+            '<section class="join"><h2>Join</h2><p>Start a node of your own with</p>',
             f"<code>./shoal run --relay {escape(view.url)}</code>",
             f"<p>{escape(_JOIN.get(view.access, ''))} The app takes the address on its page Swarm.</p>",
             "</section>",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Collection, Hashable
+from itertools import islice
 
 import msgspec
 
@@ -48,10 +49,19 @@ class Here(msgspec.Struct, frozen=True, kw_only=True):
     models: dict[str, int]
 
 
-class _Peer:
-    __slots__ = ("connections", "families", "model", "named")
+class Visitor(msgspec.Struct, frozen=True, kw_only=True):
+    """One key: the class of its model, the families it plays, and for how many seconds it has been here."""
 
-    def __init__(self) -> None:
+    model: str
+    families: tuple[str, ...]
+    here_s: float
+
+
+class _Peer:
+    __slots__ = ("connections", "families", "model", "named", "since")
+
+    def __init__(self, since: float) -> None:
+        self.since = since
         self.connections = 0
         self.families: set[str] = set()
         self.model = UNKNOWN
@@ -76,7 +86,7 @@ class Presence:
         self._sessions[session] = key
         peer = self._peers.get(key)
         if peer is None:
-            peer = self._peers[key] = _Peer()
+            peer = self._peers[key] = _Peer(self._clock())
             self._models[peer.model] += 1
         peer.connections += 1
 
@@ -115,6 +125,15 @@ class Presence:
     def connections(self, key: bytes) -> int:
         peer = self._peers.get(key)
         return peer.connections if peer is not None else 0
+
+    def oldest(self, most: int) -> list[tuple[bytes, Visitor]]:
+        """Those who have been here longest, in the order in which they came."""
+        self._expire()
+        now = self._clock()
+        return [
+            (key, Visitor(model=peer.model, families=tuple(sorted(peer.families)), here_s=now - peer.since))
+            for key, peer in islice(self._peers.items(), most)
+        ]
 
     @property
     def keys(self) -> Collection[bytes]:

@@ -236,6 +236,7 @@ class Server:
             if sealed is not None:
                 ws = open_socket(noise.TAG)
             line = _Line(ws, session, request.transport, sealed)
+            session.deliver = line.send_now
             await ws.prepare(request)
             answer = ws
             _watch(request)

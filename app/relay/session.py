@@ -8,7 +8,7 @@ body whose signature holds is read. What is kept is encoded once; a batch joins 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from math import ceil
 from statistics import median
 from typing import Any
@@ -27,6 +27,7 @@ from app.swarm import limits
 from app.swarm.body import Body, check_age, unseal
 from app.swarm.protocol import (
     ARCHIVE,
+    RECEIPTS,
     STATS_SUB,
     VERSIONS,
     ZLIB,
@@ -40,6 +41,7 @@ from app.swarm.protocol import (
     Ok,
     Pub,
     Recall,
+    Receipts,
     Report,
     Sample,
     Welcome,
@@ -70,6 +72,7 @@ class Session:
         "_source",
         "address",
         "closing",
+        "deliver",
         "greeted",
         "key",
         "name",
@@ -102,6 +105,8 @@ class Session:
         self.subscribed = False
         self.greeted = False
         self.closing = False
+        self.deliver: Callable[[bytes], object] = lambda frame: None
+        """Sends a frame that answers none, or does not where there is no room."""
 
     def hello(self) -> bytes:
         """Before anybody has signed in."""
@@ -130,6 +135,8 @@ class Session:
                 return self._erase()
             case Report():
                 return self._report(message)
+            case Receipts():
+                return self._receipts(message)
             case AskStats():
                 return self._ask_stats(message)
 
@@ -160,6 +167,8 @@ class Session:
     def closed(self) -> None:
         """The connection has ended, however it did."""
         self._desk.presence.leave(self.name)
+        if self.key is not None:
+            self._desk.receipts.leave(self.key, self)
 
     def _auth(self, auth: Auth) -> bytes:
         if self._hello is None:
@@ -194,6 +203,8 @@ class Session:
         self.greeted = True
         desk.tally.sign_ins["welcome"] += 1
         desk.presence.arrive(self.name, key)
+        if RECEIPTS in self._caps:
+            desk.receipts.arrive(key, self)
         return to_frame(Welcome(session=self.name, quotas=limits.Quotas(), time_ms=desk.now_ms()))
 
     def _turned_away(self, code: Code, sentence: str, *, wait_s: float | None = None) -> bytes:
@@ -396,6 +407,20 @@ class Session:
             return None
         for author in {group.key for id in ids if (group := desk.window.find(id))}:
             desk.standings.report(key, author)
+        return None
+
+    def _receipts(self, receipts: Receipts) -> bytes | None:
+        """Of a key without standing they count nothing, and it is not told so."""
+        desk, key = self._desk, self.key
+        if key is None:
+            return _err(Code.RESTRICTED, "Sign in before sending receipts.")
+        if RECEIPTS not in self._caps:
+            return _err(Code.UNSUPPORTED, "Receipts were not agreed on.")
+        wait = desk.quotas.take("receipts", key, self.address)
+        if wait > 0:
+            return _err(Code.RATE_LIMITED, "This key or address sends receipts too often.", wait_s=wait)
+        if key in desk.standings.known and desk.standings.verdict(key, self.address) == "welcome":
+            desk.receipts.take(key, receipts, desk.swarm, desk.window, desk.clock())
         return None
 
     def _ask_stats(self, ask: AskStats) -> bytes:

@@ -35,6 +35,7 @@ from app.swarm.protocol import (
     ARCHIVE,
     ERASE,
     PEOPLE,
+    RECEIPTS,
     STATS_SUB,
     ZLIB,
     AskStats,
@@ -48,12 +49,15 @@ from app.swarm.protocol import (
     Notice,
     Ok,
     Recall,
+    Receipts,
     Report,
     Sample,
     Stats,
+    Thanks,
     Wanted,
 )
 from app.swarm.publishing import Publisher
+from app.swarm.receipts import Thanked, receipt
 from app.swarm.refusals import Code
 from app.swarm.status import Link, Status
 
@@ -62,6 +66,7 @@ SAMPLE_S, ERASE_S = 15.0, 60.0
 STEADY_S = 10.0
 """A connection that lasted so long was a good one: the next failure counts as the first."""
 _REPORT_EVERY_S = 6.0
+"""Between two reports, and between two messages of receipts: relays allow twelve a minute."""
 _REPORTS = 256
 
 Complaint = Literal["bad_reward", "bad_sig", "unsafe", "dup"]
@@ -100,8 +105,10 @@ class Client:
         tell: Callable[[Link], None] = lambda link: None,
         tls: ssl.SSLContext | None = None,
         rng: Random | None = None,
+        thanked: Thanked | None = None,
     ) -> None:
-        """Raises InviteError, a ValueError, for an address that is none, and ValueError without any."""
+        """`thanked` counts receipts. Raises InviteError, a ValueError, for an address that is none, and
+        ValueError without any."""
         now = time.monotonic()
         invites = [one if isinstance(one, Invite) else where(one) for one in relays]
         if not invites:
@@ -119,7 +126,9 @@ class Client:
         self._samples = Samples(now)
         self._asked: deque[FromClient] = deque(maxlen=8)
         self._reports: deque[tuple[Complaint, str]] = deque(maxlen=_REPORTS)
-        self._reported = now
+        self._reported = self._receipted = now
+        self._learned: deque[str] = deque(maxlen=REPORT_IDS)
+        self._thanked = thanked
         self._wake = asyncio.Event()
         self._again = asyncio.Event()
         self._joined: Joined | None = None
@@ -215,6 +224,12 @@ class Client:
         self._reports.extend((reason, id) for id in ids)
         self._wake.set()
 
+    def thank(self, ids: Iterable[str]) -> None:
+        """Tell the authors of these groups that this node learned from them, where the relay passes that on and
+        while connected."""
+        if self._joined is not None and RECEIPTS in self._joined.hello.caps:
+            self._learned.extend(ids)
+
     @property
     def now_ms(self) -> int:
         """Unix milliseconds by the relay's clock."""
@@ -278,6 +293,7 @@ class Client:
         finally:
             self._joined = self._stats = None
             self._asked.clear()
+            self._learned.clear()
             self._samples.lost()
             with contextlib.suppress(sqlite3.Error):
                 self._publisher.lost()
@@ -327,6 +343,8 @@ class Client:
             case Ok():
                 self._clock.heard(message.time_ms)
                 self._publisher.answered(message, now)
+                if self._thanked is not None and message.code is Code.ACCEPTED:
+                    self._thanked.published(message.id)
                 self._wake.set()
                 if message.code is Code.UNSUPPORTED:
                     self._other_version(message)
@@ -340,6 +358,9 @@ class Client:
             case Erased():
                 if self._erased is not None and not self._erased.done():
                     self._erased.set_result(message.groups)
+            case Thanks():
+                if self._thanked is not None and self._publisher.swarm is not None:
+                    self._thanked.count(message, self._publisher.swarm, {self._identity.key.hex()})
             case Notice():
                 self._sentence = f"The relay says: {safe_line(message.msg, SAID)}"
             case Bye():
@@ -370,6 +391,9 @@ class Client:
             if self._reports and now - self._reported >= _REPORT_EVERY_S:
                 self._reported = now
                 await connection.send(self._next_report())
+            if self._learned and now - self._receipted >= _REPORT_EVERY_S:
+                self._receipted = now
+                await connection.send(self._next_receipts(joined.hello.swarm))
             for frame in self._publisher.due(now):
                 await connection.send(frame)
                 if self._asked:
@@ -389,6 +413,11 @@ class Client:
         self._reports.clear()
         self._reports.extend(left)
         return Report(ids=tuple(dict.fromkeys(ids)), reason=reason)
+
+    def _next_receipts(self, swarm: str) -> Receipts:
+        ids = dict.fromkeys(self._learned)
+        self._learned.clear()
+        return Receipts(items=tuple(receipt(self._identity.seed(), swarm, id) for id in ids))
 
 
 async def _first_end(*stories: Coroutine[Any, Any, None]) -> None:

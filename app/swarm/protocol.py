@@ -41,6 +41,8 @@ STATS_SUB = "stats-sub"
 ARCHIVE, ERASE = "archive", "erase"
 PEOPLE = "people"
 """The relay takes groups of one person, which an older one would call invalid."""
+RECEIPTS = "receipts"
+CAPABILITIES = (ZLIB, STATS_SUB, ERASE, RECEIPTS, PEOPLE, ARCHIVE)
 
 RelayId = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9.:_-]{0,127}\Z")]
 Text = Annotated[str, msgspec.Meta(max_length=500)]
@@ -127,6 +129,19 @@ class Report(_FromClient, frozen=True, kw_only=True, tag="report"):
     reason: Literal["bad_reward", "bad_sig", "unsafe", "dup"]
 
 
+class Receipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """That this key learned from the group `id`; `sig` is over `receipts.receipt_bytes`."""
+
+    id: Hex32
+    sig: Hex64
+
+
+class Receipts(_FromClient, frozen=True, kw_only=True, tag="receipts"):
+    """Says of others' groups that they were learned from. No answer."""
+
+    items: Annotated[tuple[Receipt, ...], msgspec.Meta(min_length=1, max_length=REPORT_IDS)]
+
+
 class AskStats(_FromClient, frozen=True, kw_only=True, tag="stats"):
     """Asks for the swarm's figures: once, or with `subscribe` every 10 seconds until it is sent as false."""
 
@@ -207,6 +222,14 @@ class Erased(_FromRelay, frozen=True, kw_only=True, tag="erased"):
     groups: Count
 
 
+class Thanks(_FromRelay, frozen=True, kw_only=True, tag="thanks"):
+    """The key `pk`, which has standing, learned from the group `id` of this client's."""
+
+    id: Hex32
+    pk: Hex32
+    sig: Hex64
+
+
 class Notice(_FromRelay, frozen=True, kw_only=True, tag="notice"):
     msg: Text
 
@@ -243,8 +266,8 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     policies: Annotated[tuple[Text, ...], msgspec.Meta(max_length=16)] = ()
 
 
-FromClient = Auth | Pub | Sample | Recall | Report | Erase | AskStats
-FromRelay = Hello | Welcome | Err | Ok | Batch | Stats | Erased | Notice | Bye
+FromClient = Auth | Pub | Sample | Recall | Report | Receipts | Erase | AskStats
+FromRelay = Hello | Welcome | Err | Ok | Batch | Stats | Erased | Thanks | Notice | Bye
 
 
 class _Kind(msgspec.Struct):
@@ -257,8 +280,8 @@ def _table(types: Iterable[type[msgspec.Struct]]) -> dict[str, msgspec.json.Deco
 
 _kinds = msgspec.json.Decoder(_Kind)
 _TAG = re.compile(rb'\{"t":"([a-z]{1,16})"')
-_client = _table((Auth, Pub, Sample, Recall, Report, Erase, AskStats))
-_relay = _table((Hello, Welcome, Err, Ok, Batch, Stats, Erased, Notice, Bye))
+_client = _table((Auth, Pub, Sample, Recall, Report, Receipts, Erase, AskStats))
+_relay = _table((Hello, Welcome, Err, Ok, Batch, Stats, Erased, Thanks, Notice, Bye))
 _items = msgspec.json.Decoder(Envelope)
 _infos = msgspec.json.Decoder(Info)
 

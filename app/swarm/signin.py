@@ -15,7 +15,7 @@ from itertools import count
 import msgspec
 
 from app.swarm import signing
-from app.swarm.protocol import ARCHIVE, ERASE, PEOPLE, STATS_SUB, ZLIB, Auth, Hello, agree
+from app.swarm.protocol import CAPABILITIES, Auth, Hello, agree
 from app.swarm.refusals import Flaw, Refused
 
 _RELAY = b"shoal-relay-v1\0"
@@ -79,7 +79,7 @@ def sign_in(
         pk=signing.public_key(seed).hex(),
         sig=signing.sign(seed, auth_bytes(hello)).hex(),
         proto=agree(hello.proto),
-        caps=tuple(cap for cap in (ZLIB, STATS_SUB, ARCHIVE, ERASE, PEOPLE) if cap in hello.caps),
+        caps=tuple(cap for cap in CAPABILITIES if cap in hello.caps),
         client=client,
         pow=pow,
         invite=invite,

@@ -264,6 +264,54 @@
    <translation>tagebuch notizen erste stufe abzeichen wie weiter</translation>
   </message>
   <message>
+   <source>Energy on the overview</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Watts now, and kWh this month. Counted on this computer either way.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>power electricity watts kwh cost</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Puzzle of the day, and you as a teacher</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Under Try it. An answer of yours teaches only after you say yes to its text.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>daily human teach solve myself peer tally against</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>What others showed it</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>A line on the page Swarm when your model solved something only after a peer did.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>aha discovery learned from peers feed</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>The swarm as water</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Peers as fish on the page Swarm. Off: they're a list.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>fish aquarium peers list drawing</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Offer a race at round 20</source>
    <translation>In Runde 20 ein Rennen anbieten</translation>
   </message>
@@ -489,6 +537,30 @@
   <message>
    <source>Install it. What your model learned is safe.</source>
    <translation>Installier sie. Was dein Modell gelernt hat, ist sicher.</translation>
+  </message>
+  <message>
+   <source>{peer} showed a way to solve “{family}”; {span} later yours solved its first.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Before: {failed} answers, all wrong. Right after: {right} of {answered}. By chance in {p} of 1,000.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Your answers helped {n} model today.</source>
+   <translation type="unfinished" />
+  </message>
+  <message numerus="yes">
+   <source>Your answers helped {n} models today.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>See the answers</source>
+   <translation>Antworten ansehen</translation>
+  </message>
+  <message>
+   <source>See the answers of {peer}</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Diagnostics</source>
@@ -1435,10 +1507,6 @@
    <translation>Zum Rennen</translation>
   </message>
   <message>
-   <source>See the answers</source>
-   <translation>Antworten ansehen</translation>
-  </message>
-  <message>
    <source>Progress of this step</source>
    <translation>Fortschritt dieses Schritts</translation>
   </message>
@@ -1612,6 +1680,14 @@
   <message>
    <source>not connected</source>
    <translation>nicht verbunden</translation>
+  </message>
+  <message>
+   <source>About {watts} W now, {kwh} kWh this month.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>About {watts} W now, {kwh} kWh this month ({money}).</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>{n} puzzle: {families}</source>
@@ -2144,12 +2220,28 @@
    <translation>Alles löschen …</translation>
   </message>
   <message>
+   <source>Point at a fish, or use the arrow keys, to see who it is.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>The {n} peers seen last. The list has all of them.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Swarm</source>
    <translation>Schwarm</translation>
   </message>
   <message>
    <source>Learn alone</source>
    <translation>Allein lernen</translation>
+  </message>
+  <message>
+   <source>The swarm as water. Arrow keys go from peer to peer.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>How peers are shown</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Search peers</source>
@@ -2210,6 +2302,18 @@
    <translation>Datenverbrauch</translation>
   </message>
   <message>
+   <source>first seen {ago}</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{n} answer</source>
+   <translation type="unfinished" />
+  </message>
+  <message numerus="yes">
+   <source>{n} answers</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Find or start a swarm on this network</source>
    <translation>Schwarm in diesem Netz finden oder starten</translation>
   </message>
@@ -2246,6 +2350,10 @@
    <translation>noch nicht gemessen</translation>
   </message>
   <message>
+   <source>unknown model</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Connected</source>
    <translation>Verbunden</translation>
   </message>
@@ -2260,6 +2368,26 @@
   <message>
    <source>Seen</source>
    <translation>Gesehen</translation>
+  </message>
+  <message>
+   <source>Water</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>List</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>puzzle of the day, the same for everyone</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>a puzzle it never trained on</source>
+   <translation>ein Rätsel, an dem es nie geübt hat</translation>
+  </message>
+  <message>
+   <source>a puzzle of practice</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Try it</source>
@@ -2290,6 +2418,14 @@
    <translation>Rätsel ziehen</translation>
   </message>
   <message>
+   <source>Teach it one</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Puzzle of the day</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Stop</source>
    <translation>Anhalten</translation>
   </message>
@@ -2316,6 +2452,14 @@
   <message>
    <source>Check mine</source>
    <translation>Meine prüfen</translation>
+  </message>
+  <message>
+   <source>Your working, such as 4-1=3</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Your working</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Its own level</source>
@@ -2346,8 +2490,16 @@
    <translation>Vorher gegen nachher, Seite an Seite</translation>
   </message>
   <message>
-   <source>a puzzle it never trained on</source>
-   <translation>ein Rätsel, an dem es nie geübt hat</translation>
+   <source>Puzzle of the day ✓</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>A puzzle of practice: your right answer with working may teach your model</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>The same for everyone today (UTC)</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Level {n}</source>
@@ -2747,6 +2899,70 @@
   <message>
    <source>finding where to begin, </source>
    <translation>sucht den Anfang, </translation>
+  </message>
+  <message>
+   <source>you {you}, model {model} of {n}</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>The text that would teach: {text}</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Right! May your answer teach?</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Handing it over …</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>It stays with you.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Thank you. Your model looks at it in its next round; it learns if it failed that puzzle.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{n} puzzle: you {you}, your model {model}</source>
+   <translation type="unfinished" />
+  </message>
+  <message numerus="yes">
+   <source>{n} puzzles: you {you}, your model {model}</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Word for word, nothing else. In the swarm it's marked as a person's answer.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Word for word, nothing else. It stays on this computer.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Teach my model</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>You against your model</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>you, the upper bar</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>your model, the lower bar</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Teach and share</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Keep it to myself</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Go to a page</source>
@@ -3855,6 +4071,14 @@
    <translation>außerhalb deiner Zeiten, bis {until}</translation>
   </message>
   <message>
+   <source>This month's {cap} kWh are used up. Starts again {until}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>the month's energy is used up</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Waiting until you plug the computer in.</source>
    <translation>Wartet, bis du den Computer ans Netz hängst.</translation>
   </message>
@@ -4523,6 +4747,114 @@
    <translation>50 GB</translation>
   </message>
   <message>
+   <source>Power and cost</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Energy a month</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>When learning has used this much, it waits until the next month. 0 switches this off.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>power electricity energy cap limit month kwh cost</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>1 kWh</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>2 kWh</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>5 kWh</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>10 kWh</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>25 kWh</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Price of a kWh</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>In hundredths, from your electricity bill, to show what learning costs. 0 shows no money.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>power electricity price money cents bill cost</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Show no money</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>15 ct</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>25 ct</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>30 ct</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>40 ct</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Currency</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>For the price of a kWh.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>money euro dollar pound franc</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>€</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>$</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>£</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>CHF</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Say thanks for answers</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Tells a peer that your model learned from its answers. Never what it learned.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>receipts helped thanks share privacy</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>This is a fault in Shoal ({name}: {said}):</source>
    <translation>Das ist ein Fehler in Shoal ({name}: {said}):</translation>
   </message>
@@ -4589,6 +4921,14 @@
   <message>
    <source>let your model learn a few rounds first.</source>
    <translation>Lass dein Modell erst ein paar Runden lernen.</translation>
+  </message>
+  <message>
+   <source>There is no answer of yours to give:</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>solve the puzzle with your working first.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>That puzzle isn't known any more:</source>
@@ -4891,6 +5231,30 @@
    <translation>macOS sagt keinem Programm etwas über andere.</translation>
   </message>
   <message>
+   <source>Measured by the processor's own counter, shared out by processor time.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Measured by the counters of processor and graphics card; the processor's is shared out by time.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>An estimate: {CORE_W} W for every core that Shoal keeps busy.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>It may be off by half.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>The graphics card is measured.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{CORE_W} W for every busy core are an estimate, off by up to half.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>There is nothing to ask.</source>
    <translation>Es gibt nichts, was man fragen könnte.</translation>
   </message>
@@ -4975,6 +5339,10 @@
    <translation>Der X-Server {name} ist weg.</translation>
   </message>
   <message>
+   <source>Both must answer the same question.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>{family} at level {level} has no question to train on:</source>
    <translation>{family} hat auf Stufe {level} kein Rätsel zum Üben:</translation>
   </message>
@@ -5025,6 +5393,26 @@
   <message>
    <source>unset it and try again.</source>
    <translation>Nimm es weg und versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>That's too long: {COMPLETION} characters at most.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>It holds hidden characters:</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>type it again instead of pasting it.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Your model still has answers of yours to look at.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Try again later.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>{STATE} can't be read: {error}</source>
@@ -5455,8 +5843,24 @@
    <translation>Der Datenordner bleibt, wo er war.</translation>
   </message>
   <message>
+   <source>Your answer changed nothing:</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>your model solves that puzzle, or would never write it like that.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>It restarts and plays round {round} again.</source>
    <translation>Er startet neu und spielt Runde {round} noch einmal.</translation>
+  </message>
+  <message>
+   <source>Your answer taught your model:</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>it had failed that puzzle.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Round {round} is safe.</source>

@@ -26,7 +26,7 @@ ROUNDS, ADAPTER, OPTIMISER, STATE = "04a9ec9372c5", "1965614ed793", "1cd34e6199c
 """Digests of: what the events say of rounds and probes, but for times; files of the tenth checkpoint."""
 
 SINCE = ("everyday", "groups", "max_tokens", "pays", "questions", "rate", "taught", "vigil", "way")
-TOLD_SINCE = ("everyday", "everyday_before", "everyday_rise", "lenient", "lesson", "marked_share")
+TOLD_SINCE = ("everyday", "everyday_before", "everyday_rise", "lenient", "lesson", "marked_share", "shown")
 """What a state keeps, and what events tell, since then."""
 
 

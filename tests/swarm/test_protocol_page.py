@@ -39,6 +39,16 @@ def test_the_group_s_id_and_signature() -> None:
     assert envelope["pk"] == bytes(key.verify_key).hex()
 
 
+def test_the_signature_of_a_receipt() -> None:
+    key = nacl.signing.SigningKey(bytes(range(32, 64)))
+    (told,) = re.findall(r"```\n(\{\"t\":\"receipts\".*?)\n```", PAGE)
+    (item,) = json.loads(told)["items"]
+    signed = hashlib.sha256(b"shoal-receipt-v1\0example-swarm\0" + bytes.fromhex(item["id"])).digest()
+    assert item["id"] == json.loads(PUB)["id"]
+    assert item["sig"] == key.sign(signed).signature.hex()
+    assert isinstance(protocol.from_client(told.encode()), protocol.Receipts)
+
+
 def test_the_signature_of_the_challenge() -> None:
     key = nacl.signing.SigningKey(bytes(range(32)))
     hello = json.loads(HELLO)

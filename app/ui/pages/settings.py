@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
 from app import remedy
 from app.desktop.autostart import AutostartError
-from app.node.preferences import COST
+from app.node.preferences import COST, EXTRAS
 from app.node.preferences import SETTINGS as RULES
 from app.node.setting import Setting
 from app.ui import about
@@ -54,7 +54,7 @@ class SettingsPage(Page):
         self._engine_card.hide()
         self._identity = IdentitySection(actions.identity)
         self._identity_card = card(column(self._identity), padding=24)
-        for group in dict.fromkeys(setting.group for setting in declared):
+        for group in sorted(dict.fromkeys(setting.group for setting in declared), key=EXTRAS.__eq__):
             settings = [setting for setting in declared if setting.group == group]
             inside = self._add_group(group, settings)
             if any(setting.key == "updates" for setting in settings):
