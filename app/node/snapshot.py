@@ -85,6 +85,8 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     """Different peers they came from."""
     given: int = 0
     """Own groups that a relay has acknowledged."""
+    given_ever: int = 0
+    """Those of earlier runs among them."""
     waiting: int = 0
     received: int = 0
     refused: dict[str, int] = {}

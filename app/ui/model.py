@@ -130,6 +130,8 @@ class View(Value, frozen=True):
     """The newest first, a few hundred at most."""
     rounds: tuple[Round, ...] = ()
     """Oldest first."""
+    taken: int = 0
+    """Peers' groups that all these rounds learned from."""
     runs: tuple[Run, ...] = ()
     happenings: tuple[Happening, ...] = ()
     """Oldest first."""

@@ -1435,6 +1435,10 @@
    <translation>Mit anderen lernen</translation>
   </message>
   <message>
+   <source>Turn off to disconnect right away.</source>
+   <translation>Ausschalten trennt sofort jede Verbindung.</translation>
+  </message>
+  <message>
    <source>Which messages to show</source>
    <translation>Welche Nachrichten gezeigt werden</translation>
   </message>
@@ -1533,10 +1537,6 @@
   <message>
    <source>Open folder</source>
    <translation>Ordner öffnen</translation>
-  </message>
-  <message>
-   <source>Turn off to disconnect right away.</source>
-   <translation>Ausschalten trennt sofort jede Verbindung.</translation>
   </message>
   <message>
    <source>Last messages</source>
@@ -1871,10 +1871,6 @@
    <translation>Noch ist niemand sonst da</translation>
   </message>
   <message>
-   <source>Share the invite above. Everyone who joins appears here.</source>
-   <translation>Gib die Einladung oben weiter. Wer beitritt, erscheint hier.</translation>
-  </message>
-  <message>
    <source>{n} peer</source>
    <translation>{n} anderer</translation>
   </message>
@@ -1941,12 +1937,16 @@
    <translation>Einladung kopieren</translation>
   </message>
   <message>
-   <source>Others see you as {name}.</source>
-   <translation>Andere sehen dich als {name}.</translation>
-  </message>
-  <message>
    <source>Leaves the swarm. What it learned stays.</source>
    <translation>Verlässt den Schwarm. Das Gelernte bleibt.</translation>
+  </message>
+  <message>
+   <source>Share the invite above. Everyone who joins appears here.</source>
+   <translation>Gib die Einladung oben weiter. Wer beitritt, erscheint hier.</translation>
+  </message>
+  <message>
+   <source>Everyone who joins appears here.</source>
+   <translation>Wer beitritt, erscheint hier.</translation>
   </message>
   <message>
    <source>an hour</source>
@@ -1963,6 +1963,14 @@
   <message>
    <source>Not connected</source>
    <translation>Nicht verbunden</translation>
+  </message>
+  <message>
+   <source>to the relay at {address}</source>
+   <translation>mit dem Relay {address}</translation>
+  </message>
+  <message>
+   <source>Others see you as {name}.</source>
+   <translation>Andere sehen dich als {name}.</translation>
   </message>
   <message>
    <source>Peer</source>
@@ -2380,10 +2388,6 @@
    <translation>, etwa {span}</translation>
   </message>
   <message>
-   <source>starting</source>
-   <translation>startet</translation>
-  </message>
-  <message>
    <source>loading the model</source>
    <translation>lädt das Modell</translation>
   </message>
@@ -2460,6 +2464,10 @@
    <translation>Beenden</translation>
   </message>
   <message>
+   <source>{n} days</source>
+   <translation>{n} Tage</translation>
+  </message>
+  <message>
    <source>Shoal can't save anything in {home}. Make that folder writable, or name another one with --home.</source>
    <translation>Shoal kann in {home} nichts speichern. Gib dir Schreibrecht, oder nenne mit --home einen anderen Ordner.</translation>
   </message>
@@ -2484,8 +2492,8 @@
    <translation>{n} h</translation>
   </message>
   <message>
-   <source>{n} days</source>
-   <translation>{n} Tage</translation>
+   <source>{span} ago</source>
+   <translation>vor {span}</translation>
   </message>
   <message>
    <source>never</source>
@@ -2496,8 +2504,8 @@
    <translation>gerade eben</translation>
   </message>
   <message>
-   <source>{span} ago</source>
-   <translation>vor {span}</translation>
+   <source>{n} days ago</source>
+   <translation>vor {n} Tagen</translation>
   </message>
   <message>
    <source>For 1 hour</source>

@@ -1,7 +1,9 @@
 """A person's way through Shoal on a real screen, by keyboard and pointer: the first start, learning, every
-page, a swarm by six words, what left, a pause from the tray, closing, coming back. Wherever they stand still,
-every control lies in the window and the window in the screen, is reached by Tab, has a name and a role, and no
-text is cut (tests/ui/geometry.py, asked inside the window's own process; the input is xdotool's)."""
+page, a swarm by six words, what left, a pause from the tray, closing, coming back. The input is xdotool's.
+
+Wherever they stand still, a screen reader hears every control over AT-SPI with a name and a role, in the screen
+(tests/ui/screen_reader.py), and the window itself is asked what lies outside or is cut (tests/ui/geometry.py).
+Once on each screen they go round every page by Tab, and the screen reader tells where the focus is."""
 
 from __future__ import annotations
 
@@ -26,6 +28,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize(
     ("size", "theme", "language"),
     [FIRST, *(pytest.param(*one, marks=pytest.mark.long) for one in OTHERS)],
@@ -34,7 +37,7 @@ def test_the_whole_way(xvfb: str, tmp_path: Path, size: str, theme: str, languag
     home = tmp_path / f"{size}-{theme}-{language}"
     with person(xvfb, home, size, theme, language, SCREENS[size]) as one:
         _begins(one)
-        _looks_around(one)
+        _looks_around(one, round_by_tab=(theme, language) == FIRST[1:])
         _joins_by_six_words(one)
         _pauses_closes_and_comes_back(one)
         assert not one.found, "\n".join(one.found)
@@ -48,16 +51,21 @@ def _begins(one: Person) -> None:
     wait(lambda: one.sees("state") == "LEARNING" and one.sees("round") >= 1, "it learns")
 
 
-def _looks_around(one: Person) -> None:
+def _looks_around(one: Person, round_by_tab: bool) -> None:
     for at, page in enumerate(PAGES, start=1):
         one.goes(f"ctrl+{at}", page)
+        if page == "models":
+            wait(lambda: one.sees("library"), "it is known what there is")
         one.stands(page)
-        if page in ("overview", "swarm", "privacy"):
+        if round_by_tab:
             one.tabs(page)
     one.goes("F1", "help")
     one.keys("ctrl+f")
     one.types("relay")
+    wait(lambda: one.sees("typed") == "relay", "it is searched")
     one.stands("help")
+    if round_by_tab:
+        one.tabs("help")
 
 
 def _joins_by_six_words(one: Person) -> None:
@@ -85,5 +93,6 @@ def _pauses_closes_and_comes_back(one: Person) -> None:
     one.chooses("Quit")
     assert one.window.wait(120) == 0
     one.opens()
-    wait(lambda: one.sees("round") == kept and one.sees("state") == "PAUSED", "it is where it was")
+    wait(lambda: one.sees("ruled") and one.sees("state") == "PAUSED", "it is paused still")
+    assert one.sees("round") == kept, "it is where it was"
     one.stands("again")

@@ -124,7 +124,7 @@ class Overview(Page):
                 if swarm.waiting
                 else tr("puzzles with their answers")
             )
-            given = tr("{given} / {taken}", given=number(swarm.given), taken=number(swarm.taken))
+            given = tr("{given} / {taken}", given=number(swarm.given_ever), taken=number(view.taken))
             third.say(tr("Shared / learned from"), given, waiting)
         safe = tr("Round {n}", n=number(view.safe_round)) if view.safe_round else "–"
         last.say(
