@@ -156,16 +156,26 @@ class Person:
 
 @contextlib.contextmanager
 def person(
-    xvfb: str, home: Path, size: str, theme: str, language: str, scale: int = 1, **choices: object
+    xvfb: str,
+    home: Path,
+    size: str,
+    theme: str,
+    language: str,
+    scale: int = 1,
+    held_back: bool = False,
+    **choices: object,
 ) -> Iterator[Person]:
-    """Whose computer has never seen Shoal. Its rules are such that other work here does not hold it back."""
+    """Whose computer has never seen Shoal. Its rules are such that other work here does not hold it back; with
+    `held_back` they are a newcomer's."""
     daemon = shutil.which("dbus-daemon")
     if daemon is None or not shutil.which("openbox") or not LAUNCHER.exists():
         pytest.skip("openbox, dbus-daemon, at-spi2-core are needed (packages of these names)")
     home.mkdir()
     prepare(home)
     (home / "window-state.json").unlink()
-    wanted = {"theme": theme, "language": language, "probe_every": 2, **choices}
+    if held_back:
+        (home / "settings.json").unlink()
+    wanted = {"theme": theme, "language": language, **({} if held_back else {"probe_every": 2}), **choices}
     (home / "window.json").write_text(json.dumps(wanted))
     started: list[subprocess.Popen[Any]] = []
     with screen(xvfb, size) as display:

@@ -7,8 +7,12 @@ Once on each screen they go round every page by Tab, and the screen reader tells
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.ui.person import Person, person
@@ -43,11 +47,39 @@ def test_the_whole_way(xvfb: str, tmp_path: Path, size: str, theme: str, languag
         assert not one.found, "\n".join(one.found)
 
 
-def _begins(one: Person) -> None:
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+def test_the_first_minute_beside_three_busy_processes(xvfb: str, tmp_path: Path) -> None:
+    """On two cores, with the rules of a newcomer. It prints the seconds from the first click to a curve of two
+    points; 60 are wanted where nothing else runs."""
+    cores = sorted(psutil.Process().cpu_affinity())[:2]
+    before = psutil.Process().cpu_affinity()
+    psutil.Process().cpu_affinity(cores)  # whoever is started below has the same two
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
+    try:
+        with person(xvfb, tmp_path / "home", "1280x720", "dark", "de", held_back=True) as one:
+            first = time.monotonic()
+            _answers(one)
+            states = set()
+            wait(lambda: states.add(one.sees("state")) or one.sees("points") >= 2, "the curve has two points")
+            print(f"\nTwo points {time.monotonic() - first:.1f} s after the first click, states {states}.")
+            assert "WAITING" not in states, "no rule holds it back in its first ten minutes"
+    finally:
+        psutil.Process().cpu_affinity(before)
+        for one_busy in busy:
+            one_busy.kill()
+            one_busy.wait()
+
+
+def _answers(one: Person) -> None:
     for step in ("welcome", "machine", "company"):
         assert trainer(one.window.pid) is None, "nothing runs before its owner has said so"
         one.stands(step)
         one.keys("Return")
+
+
+def _begins(one: Person) -> None:
+    _answers(one)
     wait(lambda: one.sees("state") == "LEARNING" and one.sees("round") >= 1, "it learns")
 
 
