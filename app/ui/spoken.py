@@ -20,7 +20,6 @@ from app.ui.texts import tr
 FILE = Path(__file__).parents[2] / "resources" / "translations" / "learner.json"
 MOST = 2000
 """Characters of a text that is looked at; a longer one stays as it is."""
-_DAYS = re.compile(r"(\d+) days")
 _PLACE = re.compile(r"\{(\w+)\}")
 _END = re.compile(r"(?<=[.!?]) (?=\S)|(?<=:) (?=[a-z])")
 UNITS = re.compile(r"(?<=:) (?=[a-z])")
@@ -91,8 +90,6 @@ def _translated(said: Said, depth: int) -> str:
 
 def _word(value: str, depth: int) -> str:
     """Names of families and settings, what else is known as a part of sentences, and sentences in sentences."""
-    if (days := _DAYS.fullmatch(value)) is not None:
-        return tr("{n} days", n=days[1])
     names = value.split(", ")
     if all(name in _names() for name in names):
         return ", ".join(tr(_names()[name]) for name in names)

@@ -2464,10 +2464,6 @@
    <translation>Beenden</translation>
   </message>
   <message>
-   <source>{n} days</source>
-   <translation>{n} Tage</translation>
-  </message>
-  <message>
    <source>Shoal can't save anything in {home}. Make that folder writable, or name another one with --home.</source>
    <translation>Shoal kann in {home} nichts speichern. Gib dir Schreibrecht, oder nenne mit --home einen anderen Ordner.</translation>
   </message>
@@ -2490,6 +2486,10 @@
   <message>
    <source>{n} h</source>
    <translation>{n} h</translation>
+  </message>
+  <message>
+   <source>{n} days</source>
+   <translation>{n} Tage</translation>
   </message>
   <message>
    <source>{span} ago</source>
