@@ -149,8 +149,8 @@ def _wheel(root: Path, pip: list[str], requirements: Path, progress: Progress, l
         raise SetupError(missing)
     _says(
         root,
-        f"Building llama.cpp in the background ({log} has the progress). Until then, PyTorch does the sampling. "
-        "If it is interrupted, the next start tries again.",
+        f"Building llama.cpp in the background ({log} has the progress). Until then, PyTorch does the "
+        "sampling. If it is interrupted, the next start tries again.",
     )
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()

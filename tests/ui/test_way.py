@@ -87,7 +87,7 @@ def _looks_around(one: Person, round_by_tab: bool) -> None:
     for at, page in enumerate(PAGES, start=1):
         one.goes(f"ctrl+{at}", page)
         if page == "models":
-            wait(lambda: one.sees("library"), "it is known what there is")
+            wait(lambda: one.says("Download") in one.ask("places"), "it is known what there is")
         one.stands(page)
         if round_by_tab:
             one.tabs(page)

@@ -51,7 +51,6 @@ class Teller(QObject):
             "round": view.safe_round,
             "ruled": view.ruling is not None,
             "points": len(view.curve),
-            "library": view.models is not None and view.models.library is not None,
             "typed": _text(focus) if (focus := QApplication.focusWidget()) is not None else "",
             "words": view.words,
             "given": view.swarm.given if view.swarm else 0,
