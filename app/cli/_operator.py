@@ -306,7 +306,7 @@ def _told(reply: Reply, order: str) -> str:
             f"by {safe_line(ban.by)}: {safe_line(ban.reason) or 'no reason given'}"
             for ban in sorted(reply.bans, key=lambda ban: ban.until)
         ]
-        return "\n".join(rows) or "Nobody is shut out."
+        return "\n".join(rows) or "No one is banned."
     return reply.sentence
 
 

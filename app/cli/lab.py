@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="instead of arms: report DIR ... writes app/lab/REPORT.md from these studies; experts trains an "
         "adapter for each family",
     )
-    add("--out", type=Path, help="folder of the results; the same command goes on where it stopped")
+    add("--out", type=Path, help="folder of the results; the same command continues where it stopped")
     add("--regime", help="settings from app/lab/regimes: " + ", ".join(regimes()) + "; or a .toml file")
     add(
         "--arms",
@@ -212,7 +212,7 @@ def _conduct(args: argparse.Namespace, plan: Plan, arms: list[Arm], folders_N: l
         print(f"shoal lab: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("\nshoal lab: Stopped; finished runs are kept, the same command goes on.", file=sys.stderr)
+        print("\nshoal lab: Stopped. Finished runs are safe, and the same command continues.", file=sys.stderr)
         return 1
     if args.json:
         print(msgspec.json.encode(summary).decode())

@@ -133,7 +133,7 @@ def _named(name: str, found: Signed) -> Signed:
     if found.manifest.name != name:
         raise PackError(
             f"The manifest of {name!r} is that of {found.manifest.name!r}, so nothing was installed: tell "
-            "whoever gives it out."
+            "its publisher."
         )
     return found
 

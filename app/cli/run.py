@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="URL",
         help="the swarm to learn with: a relay's address or an invite link (- reads it from standard input, "
-        "which nobody else sees); several are tried in turn",
+        "which no one else sees); several are tried in turn",
     )
     parser.add_argument(
         "--private",

@@ -61,7 +61,7 @@ class Environment:
             say("Installing what is missing." if purpose == "run" else "Installing what the tests need.")
             return
         if self.folder.exists():
-            say("The Python environment is half-made or its Python is gone; making it anew.")
+            say("The Python environment is half-made or its Python is gone; rebuilding it.")
             _remove(self.folder)
         say(f"Setting Shoal up in {self.folder}. This is done once and downloads up to 3 GB.")
         self.folder.mkdir()

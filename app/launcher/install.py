@@ -153,7 +153,7 @@ def run(
     except OSError as error:
         raise SetupError(
             f"Shoal could not install its packages ({error.strerror or error}); free some space or make "
-            f"{log.parent} writable, then start it again: it goes on from here."
+            f"{log.parent} writable, then start it again: it continues from here."
         ) from error
     return said, child.returncode
 
@@ -174,7 +174,7 @@ def explain(said: list[str], log: Path) -> str:
     text = "\n".join(said)
     package = next((found[2] for line in said if (found := UNAVAILABLE.match(line))), "")
     wanted = package.rstrip(",").replace("==", " ") or "its packages"
-    again = "start Shoal again: it goes on from here"
+    again = "start Shoal again: it continues from here"
     if "No space left on device" in text or "not enough space on the disk" in text:
         return (
             f"Shoal could not install {wanted} because the disk, or the folder for temporary files, is full; "

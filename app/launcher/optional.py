@@ -157,8 +157,8 @@ def _wheel(root: Path, pip: list[str], requirements: Path, progress: Progress, l
         raise SetupError(missing)
     _says(
         root,
-        f"llama.cpp is being built in the background ({log} tells how far it is), and PyTorch samples until it "
-        "is there; a build that was interrupted begins anew at the next start.",
+        f"Building llama.cpp in the background ({log} has the progress). Until then, PyTorch does the "
+        "sampling. If it is interrupted, the next start tries again.",
     )
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()

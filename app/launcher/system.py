@@ -42,7 +42,7 @@ bring)."""
 
 SCREEN_SAVER = Library(
     "libXss.so.1",
-    "telling when nobody uses the computer",
+    "telling when you're away from the computer",
     {
         "apt-get": "libxss1",
         "dnf": "libXScrnSaver",

@@ -92,6 +92,8 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     helped: int = 0
     helped_with: int = 0
     """Other models that said today that they learned from this node's groups, and from how many."""
+    given_ever: int = 0
+    """Those of earlier runs among them."""
     waiting: int = 0
     received: int = 0
     refused: dict[str, int] = {}

@@ -269,6 +269,7 @@ class Swarming:
             taken_last=supply.taken_last,
             sources=len(supply.sources),
             given=status.acknowledged - self._acknowledged_before,
+            given_ever=status.acknowledged,
             waiting=status.waiting + status.held,
             received=supply.received,
             refused=dict(supply.refused),

@@ -51,6 +51,7 @@ class Fold:
         self._show(
             curve=past.curve,
             rounds=past.rounds,
+            taken=sum(row.taken for row in past.rounds),
             runs=past.runs,
             happenings=past.happenings,
             groups=self.view.groups or past.groups,
@@ -106,10 +107,11 @@ class Fold:
     def _round(self, row: Round) -> None:
         """One that was played again takes the place of what was there."""
         self._levels |= {name: counts[0] for name, counts in row.families.items()}
-        kept = self.view.rounds
+        kept, taken = self.view.rounds, self.view.taken + row.taken
         while kept and kept[-1].round >= row.round:
+            taken -= kept[-1].taken
             kept = kept[:-1]
-        self._show(rounds=(*kept, row))
+        self._show(rounds=(*kept, row), taken=taken)
 
     def _probe(self, row: Probe) -> None:
         """One over other questions begins another curve."""

@@ -136,6 +136,8 @@ class View(Value, frozen=True):
     """The diary, oldest first."""
     rounds: tuple[Round, ...] = ()
     """Oldest first."""
+    taken: int = 0
+    """Peers' groups that all these rounds learned from."""
     runs: tuple[Run, ...] = ()
     happenings: tuple[Happening, ...] = ()
     """Oldest first."""

@@ -85,4 +85,9 @@ def ago(at: float | None, now: float) -> str:
     """How long ago a moment was; moments in the future, after a clock was set back, are "just now"."""
     if at is None:
         return tr("never")
-    return tr("just now") if now - at < 5 else tr("{span} ago", span=span(now - at))
+    if now - at < 5:
+        return tr("just now")
+    n, unit = coarse(now - at)
+    if unit == "days":
+        return tr("{n} days ago", n=n)
+    return tr("{span} ago", span=span(now - at))

@@ -269,6 +269,14 @@ class Window(QMainWindow):
         super().resizeEvent(event)
         self._sidebar.fold(self.width() < _FOLDS)
 
+    def focusNextPrevChild(self, next: bool) -> bool:
+        """A page scrolls to what Tab comes to from outside it as well."""
+        moved = super().focusNextPrevChild(next)
+        page, now = self._pages[self.page], self.focusWidget()
+        if moved and now is not None and page.isAncestorOf(now):
+            page.ensureWidgetVisible(now)
+        return moved
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Enter presses the button that has the focus, or else the one that the page is about."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):

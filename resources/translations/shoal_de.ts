@@ -289,27 +289,27 @@
   </message>
   <message>
    <source>What others showed it</source>
-   <translation type="unfinished" />
+   <translation>Was andere ihm gezeigt haben</translation>
   </message>
   <message>
    <source>A line on the page Swarm when your model solved something only after a peer did.</source>
-   <translation type="unfinished" />
+   <translation>Eine Zeile auf der Seite Schwarm, wenn dein Modell etwas erst nach einem anderen gelöst hat.</translation>
   </message>
   <message>
    <source>aha discovery learned from peers feed</source>
-   <translation type="unfinished" />
+   <translation>aha entdeckung gelernt von anderen peers</translation>
   </message>
   <message>
    <source>The swarm as water</source>
-   <translation type="unfinished" />
+   <translation>Der Schwarm als Wasser</translation>
   </message>
   <message>
    <source>Peers as fish on the page Swarm. Off: they're a list.</source>
-   <translation type="unfinished" />
+   <translation>Peers als Fische auf der Seite Schwarm. Aus: als Liste.</translation>
   </message>
   <message>
    <source>fish aquarium peers list drawing</source>
-   <translation type="unfinished" />
+   <translation>fische aquarium peers liste zeichnung</translation>
   </message>
   <message>
    <source>Offer a race at round 20</source>
@@ -540,19 +540,21 @@
   </message>
   <message>
    <source>{peer} showed a way to solve “{family}”; {span} later yours solved its first.</source>
-   <translation type="unfinished" />
+   <translation>{peer} hat einen Weg für „{family}“ gezeigt; {span} später löste deins sein erstes.</translation>
   </message>
   <message>
    <source>Before: {failed} answers, all wrong. Right after: {right} of {answered}. By chance in {p} of 1,000.</source>
-   <translation type="unfinished" />
+   <translation>Davor: {failed} Antworten, alle falsch. Gleich danach: {right} von {answered} richtig. Zufällig in {p} von 1.000.</translation>
   </message>
   <message>
    <source>Your answers helped {n} model today.</source>
-   <translation type="unfinished" />
+   <translation>Deine Antworten haben heute {n} Modell geholfen.</translation>
   </message>
   <message numerus="yes">
    <source>Your answers helped {n} models today.</source>
-   <translation type="unfinished" />
+   <translation>
+    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
+   </translation>
   </message>
   <message>
    <source>See the answers</source>
@@ -560,7 +562,7 @@
   </message>
   <message>
    <source>See the answers of {peer}</source>
-   <translation type="unfinished" />
+   <translation>Die Antworten von {peer} ansehen</translation>
   </message>
   <message>
    <source>Diagnostics</source>
@@ -1729,6 +1731,10 @@
    <translation>Was diesen Computer verlässt</translation>
   </message>
   <message>
+   <source>Turn off to disconnect right away.</source>
+   <translation>Ausschalten trennt sofort jede Verbindung.</translation>
+  </message>
+  <message>
    <source>Which messages to show</source>
    <translation>Welche Nachrichten gezeigt werden</translation>
   </message>
@@ -1827,10 +1833,6 @@
   <message>
    <source>Open folder</source>
    <translation>Ordner öffnen</translation>
-  </message>
-  <message>
-   <source>Turn off to disconnect right away.</source>
-   <translation>Ausschalten trennt sofort jede Verbindung.</translation>
   </message>
   <message>
    <source>Last messages</source>
@@ -2221,11 +2223,11 @@
   </message>
   <message>
    <source>Point at a fish, or use the arrow keys, to see who it is.</source>
-   <translation type="unfinished" />
+   <translation>Zeig auf einen Fisch oder nimm die Pfeiltasten, um zu sehen, wer es ist.</translation>
   </message>
   <message>
    <source>The {n} peers seen last. The list has all of them.</source>
-   <translation type="unfinished" />
+   <translation>Die {n} zuletzt gesehenen Peers. In der Liste stehen alle.</translation>
   </message>
   <message>
    <source>Swarm</source>
@@ -2237,11 +2239,11 @@
   </message>
   <message>
    <source>The swarm as water. Arrow keys go from peer to peer.</source>
-   <translation type="unfinished" />
+   <translation>Der Schwarm als Wasser. Pfeiltasten gehen von Peer zu Peer.</translation>
   </message>
   <message>
    <source>How peers are shown</source>
-   <translation type="unfinished" />
+   <translation>Wie Peers gezeigt werden</translation>
   </message>
   <message>
    <source>Search peers</source>
@@ -2250,10 +2252,6 @@
   <message>
    <source>No one else is here yet</source>
    <translation>Noch ist niemand sonst da</translation>
-  </message>
-  <message>
-   <source>Share the invite above. Everyone who joins appears here.</source>
-   <translation>Gib die Einladung oben weiter. Wer beitritt, erscheint hier.</translation>
   </message>
   <message>
    <source>{n} peer</source>
@@ -2303,15 +2301,17 @@
   </message>
   <message>
    <source>first seen {ago}</source>
-   <translation type="unfinished" />
+   <translation>zuerst gesehen {ago}</translation>
   </message>
   <message>
    <source>{n} answer</source>
-   <translation type="unfinished" />
+   <translation>{n} Antwort</translation>
   </message>
   <message numerus="yes">
    <source>{n} answers</source>
-   <translation type="unfinished" />
+   <translation>
+    <numerusform>{n} Antworten</numerusform>
+   </translation>
   </message>
   <message>
    <source>Find or start a swarm on this network</source>
@@ -2334,12 +2334,16 @@
    <translation>Einladung kopieren</translation>
   </message>
   <message>
-   <source>Others see you as {name}.</source>
-   <translation>Andere sehen dich als {name}.</translation>
-  </message>
-  <message>
    <source>Leaves the swarm. What it learned stays.</source>
    <translation>Verlässt den Schwarm. Das Gelernte bleibt.</translation>
+  </message>
+  <message>
+   <source>Share the invite above. Everyone who joins appears here.</source>
+   <translation>Gib die Einladung oben weiter. Wer beitritt, erscheint hier.</translation>
+  </message>
+  <message>
+   <source>Everyone who joins appears here.</source>
+   <translation>Wer beitritt, erscheint hier.</translation>
   </message>
   <message>
    <source>an hour</source>
@@ -2351,7 +2355,7 @@
   </message>
   <message>
    <source>unknown model</source>
-   <translation type="unfinished" />
+   <translation>unbekanntes Modell</translation>
   </message>
   <message>
    <source>Connected</source>
@@ -2360,6 +2364,14 @@
   <message>
    <source>Not connected</source>
    <translation>Nicht verbunden</translation>
+  </message>
+  <message>
+   <source>to the relay at {address}</source>
+   <translation>mit dem Relay {address}</translation>
+  </message>
+  <message>
+   <source>Others see you as {name}.</source>
+   <translation>Andere sehen dich als {name}.</translation>
   </message>
   <message>
    <source>Peer</source>
@@ -2371,11 +2383,11 @@
   </message>
   <message>
    <source>Water</source>
-   <translation type="unfinished" />
+   <translation>Wasser</translation>
   </message>
   <message>
    <source>List</source>
-   <translation type="unfinished" />
+   <translation>Liste</translation>
   </message>
   <message>
    <source>puzzle of the day, the same for everyone</source>
@@ -2837,10 +2849,6 @@
    <translation>, etwa {span}</translation>
   </message>
   <message>
-   <source>starting</source>
-   <translation>startet</translation>
-  </message>
-  <message>
    <source>loading the model</source>
    <translation>lädt das Modell</translation>
   </message>
@@ -3009,6 +3017,10 @@
    <translation>{n} Tage</translation>
   </message>
   <message>
+   <source>{span} ago</source>
+   <translation>vor {span}</translation>
+  </message>
+  <message>
    <source>never</source>
    <translation>nie</translation>
   </message>
@@ -3017,8 +3029,8 @@
    <translation>gerade eben</translation>
   </message>
   <message>
-   <source>{span} ago</source>
-   <translation>vor {span}</translation>
+   <source>{n} days ago</source>
+   <translation>vor {n} Tagen</translation>
   </message>
   <message>
    <source>For 1 hour</source>
@@ -4844,15 +4856,15 @@
   </message>
   <message>
    <source>Say thanks for answers</source>
-   <translation type="unfinished" />
+   <translation>Für Antworten danken</translation>
   </message>
   <message>
    <source>Tells a peer that your model learned from its answers. Never what it learned.</source>
-   <translation type="unfinished" />
+   <translation>Sagt einem Peer, dass dein Modell aus seinen Antworten gelernt hat. Nie, was.</translation>
   </message>
   <message>
    <source>receipts helped thanks share privacy</source>
-   <translation type="unfinished" />
+   <translation>dank quittung geholfen teilen datenschutz</translation>
   </message>
   <message>
    <source>This is a fault in Shoal ({name}: {said}):</source>

@@ -43,7 +43,7 @@ LOG = Path("/somewhere/shoal-setup.log")
 def test_what_pip_says_becomes_one_sentence(said: list[str], sentence: str) -> None:
     explained = install.explain(said, LOG)
     assert sentence in explained
-    assert explained.startswith("Shoal ") and explained.endswith("start Shoal again: it goes on from here.")
+    assert explained.startswith("Shoal ") and explained.endswith("start Shoal again: it continues from here.")
     assert "\n" not in explained
 
 

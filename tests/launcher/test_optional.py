@@ -124,7 +124,7 @@ def test_the_first_start_goes_on_at_once_while_it_is_built(
     code, out, err = finish(launch(project, "run", "--json", FAKE_BUILD="wait", **world))
     assert code == 0 and err == "" and json.loads(out)["arguments"] == ["run", "--json"]  # pip still builds
     until(lambda: bool(builds(world)))
-    assert "is being built in the background" in says(project)
+    assert "in the background" in says(project)
     nice, _, settings = builds(world)[0].partition(" ")
     (child,) = psutil.Process(int((project / ".venv" / optional.PID).read_text())).children()
     assert {child.pid} < own.builder(project / ".venv" / optional.PID)  # not the load of others

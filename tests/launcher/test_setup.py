@@ -147,7 +147,7 @@ def test_a_broken_environment_is_replaced(harm: str, ready: Path, launch: Launch
     (ready / ".venv" / "left over").touch()
     code, out, err = finish(launch(ready, "run"))
     assert code == 0, err
-    assert "making it anew" in err
+    assert "rebuilding it" in err
     assert json.loads(out)["packages"] == ["tinydep", "tinygym"]
     assert not (ready / ".venv" / "left over").exists()
 

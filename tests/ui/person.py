@@ -1,4 +1,4 @@
-"""Somebody at a real screen: a window manager, a tray, a keyboard and a pointer, and the window before them."""
+"""Somebody at a real screen: a window manager, a tray, a keyboard, a pointer, a screen reader, the window."""
 
 from __future__ import annotations
 
@@ -19,18 +19,23 @@ from app.bench.window import prepare
 from tests.ui.real import ROOT, end, picture, screen, wait
 
 pytest.importorskip("jeepney")
+from tests.ui.screen_reader import Heard, ScreenReader
 from tests.ui.test_real_tray import Host, Watcher
 
-MOST_TABS = 90
+LAUNCHER = Path("/usr/libexec/at-spi-bus-launcher")
+MOST_TABS = 150
 
 
 class Person:
     """`display` is the screen, `bus` the session's."""
 
-    def __init__(self, display: str, bus: str, home: Path, scale: int) -> None:
+    def __init__(self, display: str, bus: str, home: Path, size: str, scale: int) -> None:
         self.display, self.home = display, home
         self._bus, self._scale = bus, scale
+        wide, high = map(int, size.split("x"))
+        self._room = (wide // scale, high // scale)
         self._watcher = Watcher(bus)
+        self.reader = ScreenReader(bus)
         self.found: list[str] = []
         """What was wrong at the places where one stood still."""
 
@@ -40,6 +45,7 @@ class Person:
         environment |= {
             "DISPLAY": self.display,
             "DBUS_SESSION_BUS_ADDRESS": self._bus,
+            "QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1",
             "QT_SCALE_FACTOR": str(self._scale),
             "SHOAL_PASSPHRASE": "for the test",
         }
@@ -101,40 +107,75 @@ class Person:
             if not (faults := self.ask("faults")):
                 break
             time.sleep(0.3)
-        self.found += [f"{name}: {fault}" for fault in faults]
+        self.found += [f"{name}: {fault}" for fault in (*faults, *self._unheard())]
         picture(self.display, f"{self.home.name}-{name}")
 
     def tabs(self, name: str) -> None:
-        """Goes round by the Tab key until it is where it began: every control is on the way."""
-        self.keys("Tab")
-        first, seen = self.ask("focus"), set[str]()
+        """Goes round by the Tab key until it is where it began, and a screen reader tells where it is: every
+        control is on the way, and in the window when it has the focus. Links in a text take a Tab each and say
+        nothing of the focus."""
+        self.reader.forget()
+        came: list[Heard] = []
         for _ in range(MOST_TABS):
-            seen.add(self.ask("focus"))
             self.keys("Tab")
-            if self.ask("focus") == first:
+            now = self.reader.focused()
+            if now is not None and came and now.ref == came[0].ref:
                 break
+            came += [now] if now is not None and now not in came[-1:] else []
         else:
-            self.found.append(f"{name}: Tab does not come back to {first}")
-        missed = set(self.ask("reach")) - seen
-        self.found += [f"{name}: Tab passes by {one}" for one in sorted(missed)]
+            self.found.append(f"{name}: Tab does not come back to {came[:1]}, but stops at {came[-1:]}")
+        self.found += [
+            f"{name}: Tab comes to {one.name!r} out of sight" for one in came if not self._in_sight(one)
+        ]
+        reached, groups = {one.ref for one in came}, {up for one in came if _one_of(one) for up in one.above}
+        self.found += [
+            f"{name}: Tab passes by {one.role} {one.name!r}"
+            for one in self.reader.controls(self.window.pid)
+            if one.enabled and one.ref not in reached and not (_one_of(one) and groups & set(one.above))
+        ]
+
+    def _unheard(self) -> list[str]:
+        """What a screen reader cannot say of the controls in sight, and which are not in the screen."""
+        heard = self.reader.controls(self.window.pid)
+        nameless = [f"the screen reader hears a {one.role} without a name" for one in heard if not one.name]
+        outside = [f"{one.role} {one.name!r} is not in the screen" for one in heard if not self._within(one)]
+        return [*nameless, *outside, *([] if heard else ["the screen reader hears of no control"])]
+
+    def _within(self, one: Heard) -> bool:
+        left, _, width, _ = one.box
+        return left >= 0 and left + width <= self._room[0] and width > 0
+
+    def _in_sight(self, one: Heard) -> bool:
+        _, top, _, height = one.box
+        return self._within(one) and top >= 0 and top + min(height, 40) <= self._room[1] and height > 0
 
     def _do(self, *words: str) -> None:
         environment = {**os.environ, "DISPLAY": self.display}
-        subprocess.run(["xdotool", *words], env=environment, check=True, timeout=30)
+        subprocess.run(["xdotool", *words], env=environment, check=True, timeout=300)
 
 
 @contextlib.contextmanager
 def person(
-    xvfb: str, home: Path, size: str, theme: str, language: str, scale: int = 1, **choices: object
+    xvfb: str,
+    home: Path,
+    size: str,
+    theme: str,
+    language: str,
+    scale: int = 1,
+    held_back: bool = False,
+    **choices: object,
 ) -> Iterator[Person]:
-    """Whose computer has never seen Shoal. Its rules are such that other work here does not hold it back."""
+    """Whose computer has never seen Shoal. Its rules are such that other work here does not hold it back; with
+    `held_back` they are a newcomer's."""
     daemon = shutil.which("dbus-daemon")
-    if daemon is None or not shutil.which("openbox"):
-        pytest.skip("openbox and dbus-daemon are needed (packages openbox, dbus-daemon)")
+    if daemon is None or not shutil.which("openbox") or not LAUNCHER.exists():
+        pytest.skip("openbox, dbus-daemon, at-spi2-core are needed (packages of these names)")
     home.mkdir()
     prepare(home)
     (home / "window-state.json").unlink()
-    wanted = {"theme": theme, "language": language, "probe_every": 2, **choices}
+    if held_back:
+        (home / "settings.json").unlink()
+    wanted = {"theme": theme, "language": language, **({} if held_back else {"probe_every": 2}), **choices}
     (home / "window.json").write_text(json.dumps(wanted))
     started: list[subprocess.Popen[Any]] = []
     with screen(xvfb, size) as display:
@@ -150,7 +191,16 @@ def person(
         started += [bus, manager]
         try:
             assert bus.stdout is not None
-            made = Person(display, bus.stdout.readline().strip(), home, scale)
+            address = bus.stdout.readline().strip()
+            variables = {"DISPLAY": display, "DBUS_SESSION_BUS_ADDRESS": address}
+            started.append(
+                subprocess.Popen(
+                    [LAUNCHER, "--launch-immediately"],
+                    env={**os.environ, **variables},
+                    stderr=subprocess.DEVNULL,
+                )
+            )
+            made = Person(display, address, home, size, scale)
             made.opens()
             yield made
         finally:
@@ -159,3 +209,8 @@ def person(
             for one in started:
                 one.terminate()
                 one.wait()
+
+
+def _one_of(one: Heard) -> bool:
+    """Of several of which one is chosen, Tab reaches one and arrows the others."""
+    return one.role == "radio button"

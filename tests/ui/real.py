@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 180
+PATIENCE_S = 900
 
 PRESS = """
 import sys, time

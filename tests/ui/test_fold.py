@@ -133,6 +133,16 @@ def test_a_round_done_again_replaces_itself() -> None:
     assert [point.share for point in view.curve] == [0.3]
 
 
+def test_what_was_learned_from_others_counts_every_round_once() -> None:
+    fold = Fold(View())
+    feed(fold, start(), round_(1, peers={"calm-cod-0001": 3}), round_(2, peers={"brisk-otter-0417": 2}))
+    view = feed(fold, round_(2, peers={"brisk-otter-0417": 4}))
+    assert view.taken == 7
+    fold = Fold(View())
+    fold.recall(History(rounds=view.rounds))
+    assert fold.view.taken == 7, "also after a restart"
+
+
 def test_a_new_level_is_a_milestone() -> None:
     fold = Fold(View())
     feed(fold, start(), round_(1))

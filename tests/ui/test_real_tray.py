@@ -84,14 +84,14 @@ class Host:
     ) -> Any:
         to = DBusAddress(path, bus_name=self._service, interface=interface)
         reply = self._connection.send_and_get_reply(
-            new_method_call(to, method, signature or None, body), timeout=60
+            new_method_call(to, method, signature or None, body), timeout=600
         )
         assert reply.header.message_type is MessageType.method_return, reply.body
         return reply.body
 
     def property(self, name: str) -> Any:
         to = DBusAddress(self._path, bus_name=self._service, interface=ITEM)
-        return self._connection.send_and_get_reply(Properties(to).get(name), timeout=60).body[0][1]
+        return self._connection.send_and_get_reply(Properties(to).get(name), timeout=600).body[0][1]
 
     def entries(self) -> dict[str, tuple[int, dict[str, Any]]]:
         """Every entry of the menu by its label: its number and its properties."""

@@ -147,3 +147,21 @@ def _show(window: Window, scene: str, page: str, view: View) -> None:
     pictures.prepare(scene, window)
     for _ in range(12):  # a change of size goes through one layout after another
         QApplication.processEvents()
+
+
+def test_tab_into_a_page_from_beside_it_scrolls_there(window: Window, qtbot: QtBot) -> None:
+    window.resize(1000, 560)
+    window.go("settings")
+    page = window._pages["settings"]
+    QApplication.processEvents()
+    page.verticalScrollBar().setValue(page.verticalScrollBar().maximum())
+    places = window._sidebar._group.buttons()
+    places[0].setFocus()
+    for _ in range(len(places) + 2):
+        qtbot.keyClick(QApplication.focusWidget() or window, Qt.Key.Key_Tab)
+        if (now := QApplication.focusWidget()) is not None and page.isAncestorOf(now):
+            break
+    else:
+        raise AssertionError("Tab leaves the side bar")
+    at = now.mapTo(page.viewport(), now.rect().center())
+    assert page.viewport().rect().contains(at)

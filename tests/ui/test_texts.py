@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from app.ui.texts import ago
+
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "app" / "ui"
 TRANSLATED = {"tr", "mark", "counted"}
@@ -72,6 +74,11 @@ def untranslated(source: str) -> list[tuple[int, str]]:
 @pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(FOLDER)))
 def test_every_text_goes_through_tr(path: Path) -> None:
     assert untranslated(path.read_text(encoding="utf-8")) == []
+
+
+def test_days_ago_have_words_of_their_own() -> None:
+    told = [ago(at, 1_000_000.0) for at in (None, 999_999.0, 999_000.0, 800_000.0)]
+    assert told == ["never", "just now", "17 min ago", "2 days ago"]
 
 
 def test_the_test_finds_what_it_should() -> None:

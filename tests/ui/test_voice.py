@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import re
 from pathlib import Path
@@ -137,12 +138,24 @@ def test_no_sentence_of_the_main_screens_is_long() -> None:
     assert long == []
 
 
+def in_terminals() -> list[str]:
+    """What commands and the set-up say."""
+    found = []
+    for path in (path for room in ("cli", "launcher") for path in sorted((SOURCE.parent / room).glob("*.py"))):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        told = {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.Expr)}
+        strings = (one for one in ast.walk(tree) if isinstance(one, ast.Constant) and id(one) not in told)
+        found += [one.value for one in strings if isinstance(one.value, str)]
+    return found
+
+
 def test_terms_of_the_field_stay_away_from_the_main_screens() -> None:
     assert [text for text in on_main() if JARGON.search(text) and text not in JARGON_ALLOWED] == []
 
 
 def test_words_are_those_that_people_say() -> None:
     assert [text for text in everything() if STIFF.search(text)] == []
+    assert [text for text in in_terminals() if " " in text and STIFF.search(text)] == []
 
 
 @pytest.mark.parametrize("once", ONCE)

@@ -222,6 +222,7 @@ def swarm(peers: int = 14, **fields: object) -> SwarmView:
         invite="shoal://join/shoal.example.org/reef?relay=reef-1",
         online=max(0, peers - 2),
         given=418,
+        given_ever=418,
         waiting=2,
         taken=391,
         received=460,

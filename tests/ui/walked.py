@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QWidget
 
 from app.ui import start
 from app.ui.texts import tr
-from tests.ui.geometry import CONTROLS, faults, inner
+from tests.ui.geometry import faults
 
 
 class Teller(QObject):
@@ -35,8 +35,6 @@ class Teller(QObject):
     def _answer(self, question: str) -> None:
         told = {
             "faults": self._faults,
-            "focus": lambda: _named(QApplication.focusWidget()),
-            "reach": self._reach,
             "state": self._state,
             "places": self._places,
         }
@@ -51,7 +49,9 @@ class Teller(QObject):
             "size": window.size().toTuple(),
             "state": view.state.name,
             "round": view.safe_round,
+            "ruled": view.ruling is not None,
             "points": len(view.curve),
+            "typed": _text(focus) if (focus := QApplication.focusWidget()) is not None else "",
             "words": view.words,
             "given": view.swarm.given if view.swarm else 0,
             "taken": sum(row.taken for row in view.rounds),
@@ -64,18 +64,6 @@ class Teller(QObject):
         outside = [] if room.contains(own) else [f"the window is not in its screen: {own} in {room}"]
         return [*outside, *faults(window)]
 
-    def _reach(self) -> list[str]:
-        """Where Tab must come to: all controls in sight, of several that exclude each other none."""
-        return [
-            _named(one)
-            for one in self._desktop.window.findChildren(QWidget)
-            if isinstance(one, CONTROLS)
-            and one.isVisible()
-            and one.isEnabled()
-            and not inner(one)
-            and not (isinstance(one, QAbstractButton) and one.group() is not None)
-        ]
-
     def _places(self) -> dict[str, tuple[int, int]]:
         """The middle of every control in sight, by its text or name, in pixels of the screen."""
         window = self._desktop.window
@@ -87,12 +75,6 @@ class Teller(QObject):
             and one.isEnabled()
             and one.visibleRegion().contains(one.rect().center())
         }
-
-
-def _named(widget: QWidget | None) -> str:
-    if widget is None:
-        return ""
-    return f"{id(widget)} {type(widget).__name__} {widget.accessibleName() or _text(widget)}"
 
 
 def _text(widget: QWidget) -> str:

@@ -28,7 +28,7 @@ from app.ui.theme.palette import BODY, HEADING, LEAD, TITLE
 from app.ui.theme.theme import font, mono
 from app.ui.widgets.pieces import Empty, boxed, column, row, search, stack
 
-_LIST = 204
+_LIST = 236
 _HEADINGS, _ABOVE = {1: TITLE, 2: HEADING, 3: LEAD}, {2: 16, 3: 12}
 """Sizes of headings and the room above them, by level, in pixels."""
 _PLAIN = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML

@@ -110,6 +110,9 @@ class History(Page):
 
     def _say_count(self) -> None:
         rows = self._table.rows
+        if self._table is self._tables[ROUNDS] and not self._view.rounds:
+            self._count.say(tr("Finished rounds appear here."))
+            return
         count = counted("{n} row", "{n} rows", rows.rowCount())
         self._count.say(f"{count}  ·  {self._table.accessibleDescription()}" if rows.rowCount() else count)
 

@@ -147,7 +147,9 @@ class Overview(Page):
                 if swarm.waiting
                 else tr("puzzles with their answers")
             )
-            given = tr("{given} / {taken}", given=number(swarm.given), taken=number(swarm.taken))
+            known = swarm.given_ever or swarm.relay
+            shared = number(swarm.given_ever) if known else "–"
+            given = tr("{given} / {taken}", given=shared, taken=number(view.taken))
             third.say(tr("Shared / learned from"), given, waiting)
         safe = tr("Round {n}", n=number(view.safe_round)) if view.safe_round else "–"
         last.say(

@@ -66,6 +66,7 @@ class Privacy(Page):
         self._answer.say(answer)
         self._why.say(why)
         self._switch.show_on(not view.solo)
+        self._cut.setVisible(not view.solo)
         self._show_figures()
         self._show_messages()
         self._where.say(view.home)
@@ -82,11 +83,8 @@ class Privacy(Page):
         self._switch = Switch(self.theme, tr("Learn with others"))
         self._switch.toggled.connect(self._turn)
         top = row(self._sign, column(self._answer, self._why, gap=6), gap=18, fill=1)
-        said = column(
-            Label(tr("Learn with others"), "strong"),
-            Label(tr("Turn off to disconnect right away."), "soft", wrap=True),
-            gap=3,
-        )
+        self._cut = Label(tr("Turn off to disconnect right away."), "soft", wrap=True)
+        said = column(Label(tr("Learn with others"), "strong"), self._cut, gap=3)
         stop = row(said, self._switch, gap=24, fill=0)
         return card(column(top, rule(), stop, gap=16), padding=28)
 
@@ -115,7 +113,7 @@ class Privacy(Page):
         self._stats[0].say(tr("Sent"), "–" if sent is None else size(sent), hour)
         self._stats[1].say(tr("Received"), "–" if received is None else size(received), hour)
         waits = tr("{n} still to be sent", n=number(swarm.waiting)) if swarm.waiting else tr("all sent")
-        self._stats[2].say(tr("Puzzles whose answers were shared"), number(swarm.given), waits)
+        self._stats[2].say(tr("Puzzles whose answers were shared"), number(swarm.given_ever), waits)
 
     def _show_messages(self) -> None:
         swarm, which = self._view.swarm, self._which.value

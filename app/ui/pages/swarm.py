@@ -80,7 +80,7 @@ class SwarmPage(Page):
             theme,
             "swarm",
             tr("No one else is here yet"),
-            tr("Share the invite above. Everyone who joins appears here."),
+            "",
         )
         head = row(self._count, 1, self._find, self._as, margins=(18, 14, 14, 4))
         water = boxed(column(self._water, self._who, gap=6, margins=(14, 0, 14, 2), fill=0))
@@ -102,6 +102,11 @@ class SwarmPage(Page):
         if swarm is None:
             return
         self._relay.show_swarm(swarm)
+        self._nobody.sentence.say(
+            tr("Share the invite above. Everyone who joins appears here.")
+            if swarm.invite
+            else tr("Everyone who joins appears here.")
+        )
         peers = swarm.peers
         self._count.say(counted("{n} peer", "{n} peers", len(peers)))
         self._view = view
@@ -112,14 +117,14 @@ class SwarmPage(Page):
         on_way = (
             counted("{n} on its way", "{n} on their way", swarm.waiting) if swarm.waiting else tr("all arrived")
         )
-        given.say(tr("Shared"), number(swarm.given), on_way)
+        given.say(tr("Shared"), number(swarm.given_ever), on_way)
         refused = sum(swarm.refused.values())
         turned = (
             counted("{n} turned away after checking", "{n} turned away after checking", refused)
             if refused
             else tr("each one checked here")
         )
-        taken.say(tr("Learned from"), number(swarm.taken), turned)
+        taken.say(tr("Learned from"), number(view.taken), turned)
         rate = swarm.bytes_per_hour
         traffic.say(
             tr("Data used"),
@@ -239,9 +244,11 @@ class RelayCard(QFrame):
     def show_swarm(self, swarm: SwarmView) -> None:
         self._state.look("good" if swarm.connected else "warn")
         self._state.say(tr("Connected") if swarm.connected else tr("Not connected"))
-        self._sentence.say(spoken(swarm.sentence))
-        named = tr("Others see you as {name}.", name=swarm.name) if swarm.name else ""
-        self._name.say("  ".join(filter(None, (named, swarm.relay))))
+        there = swarm.connected and swarm.relay_name
+        said = spoken(swarm.sentence)
+        self._sentence.say(tr("to the relay at {address}", address=swarm.relay_name) if there else said)
+        self._state.setToolTip("\n".join(filter(None, (said, swarm.relay))))
+        self._name.say(tr("Others see you as {name}.", name=swarm.name) if swarm.name else "")
         self._invite.setVisible(bool(swarm.invite))
         self._copy.setVisible(bool(swarm.invite))
         if self._invite.text() != swarm.invite:

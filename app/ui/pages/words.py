@@ -142,7 +142,7 @@ def step_line(view: View) -> str:
     if step is Step.DRAWING and view.round_s:
         return tr("about {span} a round", span=span(view.round_s))
     return {
-        Step.STARTING: tr("starting"),
+        Step.STARTING: "",
         Step.LOADING: tr("loading the model"),
         Step.PLACING: tr("finding where to begin"),
         Step.PROBING: tr("measuring on new puzzles"),
