@@ -23,6 +23,7 @@ BENCHMARKS = {
     "autobahn": "app.bench.autobahn",
     "families": "app.bench.families",
     "soak": "app.bench.soak",
+    "scale": "app.bench.scale",
 }
 """Name to module. A module has SUMMARY, add_arguments(parser) and run(args, tell) -> figures; `tell` takes
 lines for people while it runs, and `table(figures)` of the module gives those for the end."""
