@@ -25,6 +25,7 @@ BENCHMARKS = {
     "soak": "app.bench.soak",
     "poison": "app.bench.poison",
     "aha": "app.bench.aha",
+    "scale": "app.bench.scale",
 }
 """Name to module. A module has SUMMARY, add_arguments(parser) and run(args, tell) -> figures; `tell` takes
 lines for people while it runs, and `table(figures)` of the module gives those for the end."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 
@@ -72,6 +73,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--attempts", type=int, help=f"draws a round with dynamic sampling (default: {_ORDINARY.attempts})")
     add("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
     add("--threads", type=int, help="threads of a processor (default: its cores but one)")
+    add(
+        "--on",
+        metavar="ray|ray://HOST",
+        help="deal the runs to a Ray cluster, one of this computer's own or the one at HOST; --threads (1) is "
+        "for each run",
+    )
     add("--json", action="store_true", help="the summary on standard output, nothing else there")
 
 
@@ -199,18 +206,24 @@ def _report(args: argparse.Namespace) -> int:
 
 
 def _conduct(args: argparse.Namespace, plan: Plan, arms: list[Arm], folders_N: list[Path]) -> int:
+    from app.lab.dealing import Dealer, DealError
     from app.lab.opening import Opener
     from app.lab.study import conduct
 
     starters_N = [args.starters / starter for starter in plan.starters]
-    opened = Opener(folders_N, starters_N, args.device, args.threads)
+    threads = args.threads if args.on is None else args.threads or 1
+    opened = Opener(folders_N, starters_N, args.device, threads)
     seeds = range(args.first_seed, args.first_seed + args.seeds)
     what = f"--arms {','.join(arm.name for arm in arms)} --recipe {args.recipe}"
     try:
-        summary = conduct(plan, arms, seeds, args.out, opened, _command(args, plan, what))
+        deal = None if args.on is None else Dealer(args.on, opened, args.threads or 1)
+        summary = conduct(plan, arms, seeds, args.out, opened, _command(args, plan, what), deal=deal)
     except (JournalError, ArmError) as error:
         print(f"shoal lab: {error}", file=sys.stderr)
         return 2
+    except DealError as error:
+        print(f"shoal lab: {error} Finished runs are kept, the same command goes on.", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("\nshoal lab: Stopped. Finished runs are safe, and the same command continues.", file=sys.stderr)
         return 1
@@ -224,6 +237,8 @@ def _conduct(args: argparse.Namespace, plan: Plan, arms: list[Arm], folders_N: l
 
 
 def _check_numbers(args: argparse.Namespace) -> None:
+    if args.on is not None and not re.fullmatch(r"ray(://[^/\s]+)?", args.on):
+        raise UsageError(f"--on takes ray or ray://HOST[:PORT], not {args.on[:80]}.")
     for name, least in {
         "nodes": 1,
         "rounds": 1,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,8 @@ from app.sapo.scoring import score_group
 
 OpenSwarm = Callable[[Plan, int], Swarm]
 """A fresh swarm for a plan and a seed: new adapters, same base."""
+Deal = Callable[[Plan, Sequence[tuple[int, Arm]]], Iterator[tuple[int, Arm, list[Round]]]]
+"""Plays runs, of a seed and an arm each, and gives each with its records when it is over."""
 
 
 def conduct(
@@ -32,9 +34,11 @@ def conduct(
     open_swarm: OpenSwarm,
     command: str,
     open_sandbox: Callable[[], AbstractContextManager[Sandbox]] = Sandbox,
+    deal: Deal | None = None,
 ) -> dict[str, Any]:
     """Runs what is not finished yet and returns the summary. Seeds go round all arms before the next begins, so
-    that a study that is cut short still compares like with like. Raises JournalError and ArmError."""
+    that a study that is cut short still compares like with like. `deal` plays the runs elsewhere. Raises
+    JournalError, ArmError and what `deal` raises."""
     journal = Journal(folder, plan)
     runs: dict[str, dict[int, list[Round]]] = {arm.key: {} for arm in arms}
     todo: list[tuple[int, Arm]] = []
@@ -48,6 +52,16 @@ def conduct(
     for _, arm in todo:
         arm.rules  # noqa: B018  raises ArmError where it is no longer played
     progress = Progress(len(todo), len(arms) * len(seeds), plan.rounds)
+    if deal is not None and todo:
+        for done, (seed, arm, records) in enumerate(deal(plan, todo)):
+            with journal.run(arm, seed) as run:
+                for record in records:
+                    run.append(record)
+                run.finish(plan.rounds)
+            runs[arm.key] = dict(sorted({**runs[arm.key], seed: records}.items()))
+            progress.show(arm, seed, done, records[-1])
+            report.write(folder, plan, arms, runs, command, complete=False)
+        todo = []
     with open_sandbox() if todo else nullcontext() as sandbox:
         for position, (seed, arm) in enumerate(todo):
             assert sandbox is not None

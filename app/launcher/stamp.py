@@ -33,6 +33,7 @@ PURPOSES: dict[str, Parts] = {
     "mlx": _MLX,
     "bench": (("bench.txt", ("--only-binary", ":all:")),),
     "nats": _NATS,
+    "ray": (("ray.txt", ("--only-binary", ":all:")),),
 }
 """What is installed for what, in this order: the requirement file and the options pip gets with it."""
 

@@ -7,7 +7,7 @@ import sys
 
 from app.launcher import pythons, stamp
 
-SETUP_HELP = """usage: shoal setup [--engine NAME | --bench | --nats]
+SETUP_HELP = """usage: shoal setup [--engine NAME | --bench | --nats | --ray]
 
 Makes the folder .venv beside this program and installs what Shoal needs into it. Every other command does this
 by itself when it has to. Run it again to check and repair the installation.
@@ -16,9 +16,10 @@ by itself when it has to. Run it again to check and repair the installation.
                       C++ compiler
   --engine mlx        also install MLX, which Macs with Apple Silicon get anyway; elsewhere it is for tests
   --bench             also install TRL, which ./shoal bench learner and round measure against
-  --nats              also install a nats-server, which ./shoal relay --backplane nats runs"""
+  --nats              also install a nats-server, which ./shoal relay --backplane nats runs
+  --ray               also install Ray, which ./shoal lab --on ray deals its runs with"""
 
-NEEDS = {"bench": "the benchmarks need", "nats": "a relay on NATS needs"}
+NEEDS = {"bench": "the benchmarks need", "nats": "a relay on NATS needs", "ray": "a lab on Ray needs"}
 
 BUILDS = ("run", "window")
 """Commands whose first start begins to build llama.cpp in the background; `./shoal` alone is one of them."""
@@ -109,7 +110,7 @@ def _setup(root: str, arguments: list[str]) -> int:
     if arguments and extra not in NEEDS and engine not in ("auto", "torch", "llamacpp", "mlx"):
         given = " ".join(arguments)
         print(
-            "shoal setup: It takes nothing, --bench, --nats, or --engine with torch, llamacpp or mlx, "
+            "shoal setup: It takes nothing, --bench, --nats, --ray, or --engine with torch, llamacpp or mlx, "
             f"not {given}; run ./shoal setup alone.",
             file=sys.stderr,
         )

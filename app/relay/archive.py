@@ -205,7 +205,7 @@ class Archive:
             self._db.execute(f"PRAGMA {what}").fetchone()
             for what in ("page_count", "freelist_count", "page_size")
         )
-        return (pages - free) * size
+        return int((pages - free) * size)
 
     def _thin(self, now_ms: int) -> bool:
         """Some of those older than an hour go, any of them alike; where there are too few, the oldest. False

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from app.bench import BenchError, autobahn, fuzz, poison, spoiling
+from app.bench import BenchError, autobahn, fuzz, poison, scale, spoiling
 from app.bench.groups import SWARM, published
 from app.bench.loading import Counts, Load, generator
 from app.swarm.body import unseal
@@ -43,6 +43,12 @@ def bench(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=300,
     )
+
+
+def test_a_relay_of_a_large_swarm_gives_no_more_of_a_key_that_publishes_more() -> None:
+    seen = scale.play(240, 2, clients=20, samples=200)
+    assert (seen.keys, seen.batch_keys) == (120, scale.K) and seen.batch_sites > 4
+    assert seen.foes_published > 0.45 and seen.foes_given < 0.2
 
 
 @compiled
