@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from app.lab.answers import Answered, group_of
-from app.learning.lesson import Own
-from app.learning.rescue import TRIES, Search, narrowed, openings
-from app.sapo.defences import trusted
-from app.sapo.weighing import mean_logprob
-from engines.contract import Completion, Messages, TokenSequence
+from app.learning.lesson import Own, Read
+from app.learning.rescue import TRIES, Search, begun, narrowed
+from engines.contract import Completion, Messages
 
 if TYPE_CHECKING:
     from app.lab.experiment import Experiment
@@ -53,29 +51,18 @@ def rescued(experiment: Experiment, number: int, chosen_N: Mapping[int, Sequence
     for node, chosen_P in chosen_N.items():
         result.right_N[node] = []
         for peer in chosen_P:
-            right, kept_out = _passing(experiment, node, peer)
-            result.right_N[node].append((len(right), kept_out))
-            begun = next((found for text in right if (found := openings(text))), [])
-            cases.append(_Case(node, peer, begun, Search(low=0, high=len(begun))))
+            sequences_G = experiment.encoded(peer)
+            read = Read(peer.dealt, sequences_G, experiment.swarm.logprobs(node, sequences_G))
+            given = begun(experiment.recipe, experiment.learners[node].habits, read)
+            result.right_N[node].append((given.taken, given.kept_out))
+            search = Search(low=0, high=len(given.openings))
+            cases.append(_Case(node, peer, given.openings, search))
     for attempt in range(TRIES):
         _try(experiment, number, attempt, [case for case in cases if case.search.at is not None], result)
     for case in cases:
         if case.found is not None:
             result.own_N.setdefault(case.node, []).append(case.found)
     return result
-
-
-def _passing(experiment: Experiment, node: int, peer: Answered) -> tuple[list[str], int]:
-    """A peer's right answers that pass the checks, the likeliest to the node first; and how many do not."""
-    sequences_G: list[TokenSequence] = experiment.encoded(peer)
-    logprobs_GT = experiment.swarm.logprobs(node, sequences_G)
-    habits, checks = experiment.learners[node].habits, experiment.recipe.checks
-    texts_G = [completion.text for completion in peer.completions_G]
-    lengths_G = [len(sequence.completion_T) for sequence in sequences_G]
-    passed_G = trusted(checks, habits, texts_G, lengths_G, logprobs_GT) if habits else (True,) * len(texts_G)
-    rows = list(zip(texts_G, map(mean_logprob, logprobs_GT), passed_G, peer.dealt_G, strict=True))
-    right = sorted([(mean, text) for text, mean, passed, reward in rows if reward and passed], reverse=True)
-    return [text for _, text in right], sum(reward and not passed for _, _, passed, reward in rows)
 
 
 def _try(experiment: Experiment, number: int, attempt: int, cases: Sequence[_Case], result: Rescued) -> None:

@@ -3,7 +3,7 @@
 Where own answers to a question are all wrong there is nothing to learn from. Behind the first part of a right
 answer some come out right and some do not, and that is learned from: own tokens alone, so that no peer's token
 is ever made likelier. How long a part is taken is found by bisection, for about half right (Prefix Sampling,
-arXiv 2605.05112; BREAD, arXiv 2506.17211). Pure functions.
+arXiv 2605.05112; BREAD, arXiv 2506.17211). Pure functions. Shapes: `_G` completions of a peer's group.
 """
 
 from __future__ import annotations
@@ -12,7 +12,11 @@ from collections.abc import Sequence
 
 import msgspec
 
+from app.learning.lesson import Read
 from app.sapo.asking import OPEN, SHORT
+from app.sapo.defences import Habits, trusted
+from app.sapo.recipes import Recipe
+from app.sapo.weighing import mean_logprob
 
 TRIES = 2
 """How often own answers to one question are sampled at most: each try costs a whole group."""
@@ -27,6 +31,34 @@ def openings(answer: str) -> list[str]:
     words = answer.split(" ")
     marked = (at for at, word in enumerate(words) if SHORT in word or OPEN in word)
     return [" ".join(words[:length]) for length in range(1, next(marked, len(words) - 1) + 1)]
+
+
+class Begun(msgspec.Struct, frozen=True, kw_only=True):
+    """What a peer's group gives to go on from, none where no right answer shows work; how many of its right
+    answers passed the checks, and how many did not."""
+
+    openings: list[str]
+    taken: int
+    kept_out: int
+
+
+def begun(recipe: Recipe, habits: Habits | None, peer: Read) -> Begun:
+    """Of the right answers that pass the recipe's checks, the openings of the likeliest to the learner that has
+    any."""
+    assert peer.logprobs_GT is not None, "the likeliest answer is found by log-probs"
+    texts_G = peer.scored.group.completions_G
+    lengths_G = [len(sequence.completion_T) for sequence in peer.sequences_G]
+    passed_G = (True,) * len(texts_G)
+    if habits is not None:
+        passed_G = trusted(recipe.checks, habits, texts_G, lengths_G, peer.logprobs_GT)
+    rows_G = zip(texts_G, map(mean_logprob, peer.logprobs_GT), passed_G, peer.scored.rewards_G, strict=True)
+    right = [(mean, passed, text) for text, mean, passed, reward in rows_G if reward]
+    likely = [text for _, passed, text in sorted(right, reverse=True) if passed]
+    return Begun(
+        openings=next((found for text in likely if (found := openings(text))), []),
+        taken=len(likely),
+        kept_out=len(right) - len(likely),
+    )
 
 
 class Search(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.learning import rescue
-from app.learning.lesson import Own, lesson
-from app.learning.rescue import Search, narrowed, openings
+from app.learning.lesson import Own, Read, lesson
+from app.learning.rescue import Begun, Search, begun, narrowed, openings
 from app.learning.state import fresh
 from app.sapo.asking import OPEN, SHORT
+from app.sapo.defences import Habits
 from app.sapo.recipes import RECIPES
-from tests.learning.test_lesson import own
+from engines.contract import TokenSequence
+from tests.learning.test_lesson import own, scored
 
 DEFAULT = RECIPES["default"]
 
@@ -56,3 +58,15 @@ def test_rescued_groups_teach_and_say_nothing_of_what_own_answers_are_like() -> 
     assert [row.completion_T for row in batch.rows_S] == [one.tokens_T for one in long]
     assert msgspec.structs.replace(taught.state, vigil=plain.state.vigil) == plain.state
     assert taught.state.vigil.mixed and not plain.state.vigil.mixed
+
+
+def test_the_likeliest_right_answer_that_passes_and_shows_work_is_gone_on_from() -> None:
+    texts = ("4-1=3 9 #3", "hail 4-1=3 #3", "#3", "4-1=3 #3", "4-1=2 #2")
+    group = msgspec.structs.replace(scored([1, 1, 1, 1, 0]).group, completions_G=texts)
+    right = msgspec.structs.replace(scored([1, 1, 1, 1, 0]), group=group)
+    logprobs = [[-0.9], [-9.0], [-0.1], [-0.5], [-0.1]]
+    sequences = [TokenSequence(prompt_T=[9], completion_T=[7])] * 5
+    habits = Habits(lowest_W=(-1.0,) * 4, length=4.0)
+    found = begun(DEFAULT, habits, Read(right, sequences, logprobs))
+    assert found == Begun(openings=["4-1=3"], taken=3, kept_out=1)
+    assert begun(DEFAULT, None, Read(right, sequences, logprobs)).taken == 4
