@@ -10,6 +10,7 @@ import msgspec
 
 from app.lab.answers import group_of
 from app.lab.starter.measure import headroom
+from app.node.placing import fitting
 from app.sapo.asking import BRIEF, TAGGED, Example, messages
 from app.sapo.families import FAMILIES
 from app.sapo.probe import probe_questions
@@ -56,10 +57,12 @@ def base_rates(model: str, home: Path | None, names: Sequence[str], threads: int
 def _measured(engine: Engine, model: str, name: str, max_tokens: int, sandbox: Sandbox) -> Base:
     way = BRIEF if engine.info.talks else TAGGED
     asked = probe_questions({name: 0}, QUESTIONS)
-    shown = [
-        Example(question=one.text, answer=FAMILIES[name].worked(one.entry))
-        for one in islice(_examples(name), way.examples)
-    ]
+    shown = fitting(
+        [
+            Example(question=one.text, answer=FAMILIES[name].worked(one.entry))
+            for one in islice(_examples(name), way.examples)
+        ]
+    )
     prompts = [messages(one.text, way, shown) for one in asked]
     groups = engine.sample(prompts, ANSWERS, max_tokens, _SEED)
     found = headroom(

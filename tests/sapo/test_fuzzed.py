@@ -48,6 +48,7 @@ def said(text: str) -> list[object]:
     """
     plain = re.sub(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))", "", text.strip(" \t\r\n$"))
     plain = re.sub(r"(^|(?<=[\s,'\"\[]))\+", "", plain)
+    plain = re.sub(r"^-(?=[0.]+$)", "", plain)
     return [Fraction(one) if one[-1].isdecimal() else one.lower() for one in TOKEN.findall(plain)]
 
 
@@ -142,6 +143,18 @@ def _follows(text: str, entry: Entry) -> bool:
     return together and not alone and not all(table)
 
 
+def _fraction(text: str, entry: Entry) -> bool:
+    """Plain or in LaTeX, one number over the other; or whole."""
+    solution = FAMILIES["fraction_simplification"].solution(entry)
+    return _over(text) == _over(solution)
+
+
+def _over(text: str) -> list[int]:
+    numbers = [int(number) for number in re.findall(r"[0-9]+", text)]
+    assert re.fullmatch(r"[\s$/{}+.0-9]*", re.sub(r"\\d?frac", "", text)), text
+    return numbers[:1] if numbers[1:] in ([1], [0]) else numbers
+
+
 def _chance(text: str, entry: Entry) -> bool:
     return Fraction(re.sub(r"[ \t\r\n$]", "", text)) == Fraction(FAMILIES["coin_flip"].solution(entry))
 
@@ -188,6 +201,7 @@ MANY: dict[str, Callable[[str, Entry], bool]] = {
     "shortest_path": _way,
     "propositional_logic": _follows,
     "coin_flip": _chance,
+    "fraction_simplification": _fraction,
     "complex_arithmetic": _complex,
     "prime_factorization": _factors,
     "power_function": _power,
