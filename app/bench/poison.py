@@ -211,7 +211,7 @@ def _compared(runs: Sequence[Mapping[str, Any]], alone: Sequence[Mapping[str, An
         "height": round(area(every, list(curve.values())), 1),
         "end": round(100 * sum(one["end"] for one in runs) / len(runs), 2),
         "worked": round(sum(one["worked"] for one in runs) / len(runs), 3),
-        "apart": round(100 * apart.mean, 2),
+        "apart": round(100 * apart.mean, 2) + 0.0,  # not -0.0
         "low": None if apart.t_low is None else round(100 * apart.t_low, 2),
         "high": None if apart.t_high is None else round(100 * apart.t_high, 2),
         "worst": round(min(worst), 1),

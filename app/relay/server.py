@@ -257,10 +257,12 @@ class Server:
             if line is not None:
                 self._lines.discard(line)
                 self._unsigned.pop(line, None)
-                for task in line.pending:
-                    task.cancel()
                 line.session.closed()
             leave(self._addresses, networks)
+            if line is not None and line.pending:
+                await asyncio.sleep(0)  # Python complains of an answer that is cancelled before it began
+                for task in line.pending:
+                    task.cancel()
         return answer
 
     def _meet(self, line: _Line) -> None:

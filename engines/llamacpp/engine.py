@@ -20,7 +20,6 @@ from engines.torch_lora.device import free_memory
 from engines.torch_lora.engine import Base, TorchEngine
 from engines.torch_lora.sampler import quantiles
 
-
 KEYS_BYTES = 640 << 20
 """Most that keys and values of all rows take: beyond some forty rows more of them are hardly faster, and long
 prompts would take gigabytes."""

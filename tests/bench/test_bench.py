@@ -34,14 +34,14 @@ compiled = pytest.mark.skipif(
 )
 
 
-def bench(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def bench(home: Path, *arguments: str, patience_s: float = 300) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "app.cli", "bench", *arguments],
         cwd=ROOT,
         env={**os.environ, "SHOAL_HOME": str(home)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=patience_s,
     )
 
 
@@ -162,10 +162,11 @@ def test_attackers_are_held_against_the_same_seeds_alone() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_a_node_learns_beside_an_attackers_key_and_its_runs_are_kept(tmp_path: Path) -> None:
     words = ["poison", "--out", str(tmp_path / "out"), "--arms", "1terse", "--keys", "2", "--rounds", "2"]
     words += ["--after", "1", "--seeds", "1", "--questions", "16", "--json"]
-    done = bench(tmp_path, *words)
+    done = bench(tmp_path, *words, patience_s=1500)
     assert done.returncode == 0, done.stderr[-2000:]
     figures = json.loads(done.stdout)["runs"]
     assert list(figures) == ["alone", "1terse", "alone+", "1terse+"]

@@ -38,6 +38,7 @@ from app.swarm.protocol import (
     Auth,
     Batch,
     Err,
+    Pub,
     Report,
     Sample,
     to_frame,
@@ -364,6 +365,24 @@ def test_who_leaves_before_the_upgrade_ends_costs_no_traceback() -> None:
         relay.process.terminate()
         said = relay.process.communicate(timeout=PATIENCE)[1]
     assert "Traceback" not in said and "Error handling" not in said, said[-3000:]
+
+
+def test_who_publishes_and_leaves_at_once_costs_no_word_in_the_log(tmp_path: Path) -> None:
+    async def story(relay: Relay) -> None:
+        async with town(relay) as here:
+            for who in range(1, 9):
+                peer = await here.peer(who)
+                frames = [to_frame(Pub.of(sealed(who, number, peer.hello.swarm))) for number in range(1, 5)]
+                transport = peer.ws._writer.transport  # type: ignore[union-attr]
+                masked = [b"\x81\xfe" + len(one).to_bytes(2, "big") + bytes(4) + one for one in frames]
+                transport.write(b"".join(masked) + b"\x88\x80" + bytes(4))  # a close frame behind them
+                await peer.ended()
+
+    with running("--state", str(tmp_path)) as relay:
+        asyncio.run(story(relay))
+        relay.process.terminate()
+        said = relay.process.communicate(timeout=PATIENCE)[1]
+    assert "never awaited" not in said and "Traceback" not in said, said[-3000:]
 
 
 def test_groups_that_are_wrong_are_refused_with_their_code(relay: Relay) -> None:
