@@ -14,6 +14,7 @@ from typing import Protocol
 from app.learning.lesson import Read
 from app.node.events import Event
 from app.node.messages import Foreign, Reading
+from app.node.records import Probe
 from app.node.snapshot import SwarmView
 from app.sapo.asking import Way, messages
 from app.sapo.groups import ScoredGroup
@@ -99,6 +100,10 @@ class Swarm(Peers, Protocol):
 
     def rest(self, resting: bool) -> None:
         """While the node is paused nothing is fetched; the connection and what is on its way stay."""
+        ...
+
+    def measured(self, probe: Probe) -> None:
+        """What the model can do now: for the teacher of a class, nobody else."""
         ...
 
     def share(self, scored: ScoredGroup) -> bool:

@@ -17,6 +17,7 @@ from app.common.rate import Rate
 from app.relay import crowd
 from app.relay.access import Access, Open
 from app.relay.backplane import Backplane, Record, Unavailable
+from app.relay.classroom import Classroom
 from app.relay.memory import Memory
 from app.relay.origin import LOOPBACK, wider
 from app.relay.presence import Presence
@@ -30,7 +31,7 @@ from app.relay.window import Limits as WindowLimits
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
 from app.swarm import limits, signin, signing
-from app.swarm.protocol import PEOPLE, STATS_SUB, VERSIONS, ZLIB, Info, Stats
+from app.swarm.protocol import CLASS, PEOPLE, STATS_SUB, VERSIONS, ZLIB, Info, Stats
 
 if TYPE_CHECKING:
     from app.relay.checking import Checker
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 SOFTWARE = "shoal/0.1"
 CAPABILITIES = (ZLIB, STATS_SUB, PEOPLE)
 CONNECTIONS_OF_A_KEY = 2
+CLASS_KEYS = Rate(60, 60)
+"""New keys of one address in a class: a school comes all at once."""
 WRITE_EVERY_S = 60.0
 """What was learnt of keys is written down so often, and in the end: a kill costs a minute of it."""
 WRITTEN_AT_ONCE = 64
@@ -65,6 +68,7 @@ class Desk:
         wall: Clock = time.time,
         rng: Random | None = None,
         quotas: Quotas | None = None,
+        classroom: bool = False,
     ) -> None:
         rng = rng or Random()
         self.seed = seed
@@ -83,6 +87,7 @@ class Desk:
             {**PER_KEY, **_TALK},
             {
                 **PER_ADDRESS,
+                **({"new-key": CLASS_KEYS} if classroom else {}),
                 **{kind: Rate(16 * rate.per_min, 16 * rate.burst) for kind, rate in _TALK.items()},
                 "order": _ORDER,
             },
@@ -91,6 +96,8 @@ class Desk:
         self.crowd = crowd.Crowd(clock)
         self._working: list[asyncio.Task[None]] = []
         self.sequences = Sequences()
+        self.classroom = Classroom(wall) if classroom else None
+        self.caps = (*CAPABILITIES, CLASS) if classroom else CAPABILITIES
         self.counts: Counter[str] = Counter()
         """Answers to published groups, by code."""
         self.tally = Tally(clock)
@@ -300,6 +307,7 @@ class Desk:
             window=len(self.window),
             stored=self.backplane.stored,
             families=dict(sorted(families.items())),
+            learning=None if self.classroom is None else self.classroom.learning,
         )
 
     def info(self) -> Info:
@@ -311,7 +319,7 @@ class Desk:
             time_ms=self.now_ms(),
             access=self.access.mode,
             pow_bits=self.pow_bits,
-            caps=CAPABILITIES,
+            caps=self.caps,
             families=tuple(sorted(FAMILIES)),
             versions=(VERSION,),
             limits=limits.Limits(),

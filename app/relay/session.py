@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from app.relay.backplane import Record, Unavailable
-from app.relay.desk import CAPABILITIES, CONNECTIONS_OF_A_KEY, Desk
+from app.relay.desk import CONNECTIONS_OF_A_KEY, Desk
 from app.relay.standing import Verdict
 from app.relay.turns import Ask
 from app.relay.window import Added
@@ -25,6 +25,7 @@ from app.sapo.questions import VERSION
 from app.swarm import limits
 from app.swarm.body import Body, check_age, unseal
 from app.swarm.protocol import (
+    CLASS,
     STATS_SUB,
     VERSIONS,
     ZLIB,
@@ -34,6 +35,7 @@ from app.swarm.protocol import (
     Err,
     Hello,
     Ok,
+    Progress,
     Pub,
     Report,
     Sample,
@@ -83,7 +85,7 @@ class Session:
             epoch=desk.epoch,
             time_ms=desk.now_ms(),
             challenge=secrets.token_hex(32),
-            caps=CAPABILITIES,
+            caps=desk.caps,
             limits=limits.Limits(),
             pow_bits=desk.pow_bits,
         )
@@ -123,6 +125,8 @@ class Session:
                 return self._report(message)
             case AskStats():
                 return self._ask_stats(message)
+            case Progress():
+                return self._progress(message)
 
     def fault(self, code: Code, sentence: str) -> bytes:
         """Refuses what is no message; a client that sends nothing else is let go."""
@@ -181,7 +185,7 @@ class Session:
         self.closing = False
         self.key = key
         self._hello = None  # it would cost every idle connection a kilobyte
-        self._caps = frozenset(auth.caps) & frozenset(CAPABILITIES)
+        self._caps = frozenset(auth.caps) & frozenset(desk.caps)
         self.greeted = True
         desk.tally.sign_ins["welcome"] += 1
         desk.presence.arrive(self.name, key)
@@ -264,6 +268,8 @@ class Session:
             return Code.DUPLICATE, "", None
         if self.key is not None:
             self._desk.presence.published(self.key, record.family, model)
+            if self._desk.classroom is not None:
+                self._desk.classroom.published(record.key, record.family)
         if self._desk.checker is not None:
             self._desk.checker.published(record.id, record.key)
         return Code.ACCEPTED, "", None
@@ -305,6 +311,9 @@ class Session:
         tally.samples += 1
         tally.items += len(raws)
         desk.quotas.take("bytes", key, self.address, sum(map(len, raws)))
+        if desk.classroom is not None:
+            for group in groups:
+                desk.classroom.given(group.key, key, group.family)
         arrived = [group.arrived for group in groups]
         age = round(max(0.0, desk.clock() - median(arrived)), 3) if arrived else None
         figures = _Figures(
@@ -335,6 +344,13 @@ class Session:
             return None
         for author in {group.key for id in ids if (group := desk.window.find(id))}:
             desk.standings.report(key, author)
+        return None
+
+    def _progress(self, progress: Progress) -> bytes | None:
+        room, key = self._desk.classroom, self.key
+        if room is None or key is None or CLASS not in self._caps:
+            return self.fault(Code.UNSUPPORTED, "This was not agreed on: join with an invite to a class.")
+        room.progress(key, progress)
         return None
 
     def _ask_stats(self, ask: AskStats) -> bytes:

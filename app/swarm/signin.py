@@ -15,7 +15,7 @@ from itertools import count
 import msgspec
 
 from app.swarm import signing
-from app.swarm.protocol import PEOPLE, STATS_SUB, ZLIB, Auth, Hello, agree
+from app.swarm.protocol import CLASS, PEOPLE, STATS_SUB, ZLIB, Auth, Hello, agree
 from app.swarm.refusals import Flaw, Refused
 
 _RELAY = b"shoal-relay-v1\0"
@@ -72,14 +72,22 @@ def auth_bytes(hello: Hello) -> bytes:
 
 
 def sign_in(
-    seed: bytes, hello: Hello, client: str, *, pow: str | None = None, invite: str | None = None
+    seed: bytes,
+    hello: Hello,
+    client: str,
+    *,
+    pow: str | None = None,
+    invite: str | None = None,
+    obeys: bool = False,
 ) -> Auth:
-    """The answer to `hello`, with the capabilities of both sides. Raises Refused for other versions."""
+    """The answer to `hello`, with the capabilities of both sides. `obeys`: the owner joined as one of a class.
+    Raises Refused for other versions."""
+    known = (ZLIB, STATS_SUB, PEOPLE, CLASS) if obeys else (ZLIB, STATS_SUB, PEOPLE)
     return Auth(
         pk=signing.public_key(seed).hex(),
         sig=signing.sign(seed, auth_bytes(hello)).hex(),
         proto=agree(hello.proto),
-        caps=tuple(cap for cap in (ZLIB, STATS_SUB, PEOPLE) if cap in hello.caps),
+        caps=tuple(cap for cap in known if cap in hello.caps),
         client=client,
         pow=pow,
         invite=invite,
