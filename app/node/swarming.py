@@ -283,8 +283,7 @@ class Swarming:
         """Each time it is met, the class hears what the model can do."""
         if status.in_class and not self._in_class:
             self.say(
-                "You joined as one of a class: its teacher sees your model's made-up name and skills, and can "
-                "pause it."
+                "You're in a class: its teacher sees your model's made-up name and skills, and can pause it."
             )
             if self._probe is not None:
                 self.measured(self._probe)

@@ -224,6 +224,82 @@
    <translation>mitteilungen benachrichtigungen hinweise</translation>
   </message>
   <message>
+   <source>Extras</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Motion</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Moving drawings. Still ones show the same.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>animation reduced motion still calm</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>A fish for your model</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>A small drawing on the overview that grows with what your model can do.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>mascot picture aquarium drawing</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Milestones</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>A line on the overview when your model reaches something. History keeps them either way.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>diary notes first level badge what next</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Energy on the overview</source>
+   <translation>Energie auf der Übersicht</translation>
+  </message>
+  <message>
+   <source>Watts now, and kWh this month. Counted on this computer either way.</source>
+   <translation>Watt im Moment und kWh in diesem Monat. Gezählt wird auf diesem Computer so oder so.</translation>
+  </message>
+  <message>
+   <source>power electricity watts kwh cost</source>
+   <translation>strom energie watt kwh kosten</translation>
+  </message>
+  <message>
+   <source>Puzzle of the day, and you as a teacher</source>
+   <translation>Rätsel des Tages, und du als Lehrer</translation>
+  </message>
+  <message>
+   <source>Under Try it. An answer of yours teaches only after you say yes to its text.</source>
+   <translation>Unter Ausprobieren. Deine Antwort lehrt erst, wenn du zu ihrem Text Ja sagst.</translation>
+  </message>
+  <message>
+   <source>daily human teach solve myself peer tally against</source>
+   <translation>täglich mensch lehren selbst lösen gegen stand</translation>
+  </message>
+  <message>
+   <source>Offer a race at round 20</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Once per model: twenty new puzzles, before against after.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>race compare before after duel</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Follow the system</source>
    <translation>Wie das System</translation>
   </message>
@@ -254,6 +330,10 @@
   <message>
    <source>Chosen for this computer</source>
    <translation>Passend zu diesem Computer</translation>
+  </message>
+  <message>
+   <source>Keep everything still</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Shoal waits until you start it.</source>
@@ -338,6 +418,26 @@
   <message>
    <source>Close</source>
    <translation>Schließen</translation>
+  </message>
+  <message>
+   <source>It is as long as your model is good: {n} of 100 new puzzles.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>A small fish. It grows once your model has been measured.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Stripes, for what it mostly solves: {families}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Fins: {n} level climbed.</source>
+   <translation type="unfinished" />
+  </message>
+  <message numerus="yes">
+   <source>Fins: {n} levels climbed.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>That didn't work: try again.</source>
@@ -450,6 +550,38 @@
   <message>
    <source>{path} can't be written ({why}). Pick another place.</source>
    <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
+  </message>
+  <message>
+   <source>Your verdicts so far: {after} for after, {before} for before, {same} equal.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{letter} is better</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Too few to tell yet.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Answer {letter}</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Both gave the same answer: that one doesn't count.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Which one is better?</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Equally good</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>The tally couldn't be saved ({why}).</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>none</source>
@@ -643,6 +775,10 @@
    <translation>falsch</translation>
   </message>
   <message>
+   <source>(empty)</source>
+   <translation>(leer)</translation>
+  </message>
+  <message>
    <source>no answer</source>
    <translation>keine Antwort</translation>
   </message>
@@ -660,10 +796,6 @@
   <message>
    <source>After (nothing learned yet)</source>
    <translation>Nachher (noch nichts gelernt)</translation>
-  </message>
-  <message>
-   <source>(empty)</source>
-   <translation>(leer)</translation>
   </message>
   <message>
    <source>You</source>
@@ -705,6 +837,10 @@
    </translation>
   </message>
   <message>
+   <source>The diary of {name}, a model that learns with Shoal</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>{share} of {n}</source>
    <translation>{share} von {n}</translation>
   </message>
@@ -719,6 +855,10 @@
   <message>
    <source>Events</source>
    <translation>Ereignisse</translation>
+  </message>
+  <message>
+   <source>Diary</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>History</source>
@@ -753,8 +893,16 @@
    <translation>Diese Liste als JSON …</translation>
   </message>
   <message>
+   <source>Copy the diary for a friend</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Everything as JSON …</source>
    <translation>Alles als JSON …</translation>
+  </message>
+  <message>
+   <source>Copied. Paste it wherever you like.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Save the history</source>
@@ -825,6 +973,10 @@
    <translation>Was geschah</translation>
   </message>
   <message>
+   <source>What it reached</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Click a round to see its answers.</source>
    <translation>Ein Klick auf eine Runde zeigt ihre Antworten.</translation>
   </message>
@@ -835,6 +987,10 @@
   <message>
    <source>Click an event to see the answers of its round.</source>
    <translation>Ein Klick auf ein Ereignis zeigt die Antworten seiner Runde.</translation>
+  </message>
+  <message>
+   <source>Click an entry to see the answers behind it.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Nothing has happened yet</source>
@@ -1119,6 +1275,30 @@
    <translation>Relay</translation>
   </message>
   <message>
+   <source>{family}: the first right answer, after a wrong one.</source>
+   <translation type="unfinished" />
+  </message>
+  <message numerus="yes">
+   <source>{family}: the first right answer, after {n} wrong ones.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{family}: reached level {n}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{family}: half of its answers are right now.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>It solves half of all new puzzles.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>It had seen answers of {peer} before.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>free now, of {most}</source>
    <translation>jetzt frei, von {most}</translation>
   </message>
@@ -1215,6 +1395,58 @@
   <message>
    <source>Training without its model</source>
    <translation>Gelerntes ohne sein Modell</translation>
+  </message>
+  <message>
+   <source>The curve has been flat for {n} rounds.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Bigger, and fits here: {title}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Bigger, and fits here: {title}, {pace}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Learn with others</source>
+   <translation>Mit anderen lernen</translation>
+  </message>
+  <message>
+   <source>Harder puzzles</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>A bigger model</source>
+   <translation>Ein größeres Modell</translation>
+  </message>
+  <message>
+   <source>Let it rest</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Put this away</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>What next?</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Every kind of puzzle a level up</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Twenty rounds learned. Is it better than it was? Let both race.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Watch the race</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>See the answers</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Progress of this step</source>
@@ -1392,6 +1624,14 @@
    <translation>nicht verbunden</translation>
   </message>
   <message>
+   <source>About {watts} W now, {kwh} kWh this month.</source>
+   <translation>Etwa {watts} W im Moment, {kwh} kWh in diesem Monat.</translation>
+  </message>
+  <message>
+   <source>About {watts} W now, {kwh} kWh this month ({money}).</source>
+   <translation>Etwa {watts} W im Moment, {kwh} kWh in diesem Monat ({money}).</translation>
+  </message>
+  <message>
    <source>{n} puzzle: {families}</source>
    <translation>{n} Rätsel: {families}</translation>
   </message>
@@ -1429,10 +1669,6 @@
   <message>
    <source>What leaves this computer</source>
    <translation>Was diesen Computer verlässt</translation>
-  </message>
-  <message>
-   <source>Learn with others</source>
-   <translation>Mit anderen lernen</translation>
   </message>
   <message>
    <source>Which messages to show</source>
@@ -1633,6 +1869,46 @@
   <message>
    <source>On. Shoal asks {host} once a day while this window is open.</source>
    <translation>An. Shoal fragt {host} einmal am Tag, solange dieses Fenster offen ist.</translation>
+  </message>
+  <message>
+   <source>Your model solves {after} of {n} now, {before} before: {lead} ± {error}.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Chance hardly explains that: it really learned.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>So close could be chance. Each race draws new puzzles: race again to know more.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Chance hardly explains that. Its newest rounds made it worse on these.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Race again</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Race</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>{n} new puzzle, one try each</source>
+   <translation type="unfinished" />
+  </message>
+  <message numerus="yes">
+   <source>{n} new puzzles, one try each</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Puzzle {n}: {puzzle}, {outcome}. Arrow keys read the others.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Race: before solved {before}, after solved {after}, of {n} puzzles so far.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Settings</source>
@@ -1933,6 +2209,14 @@
    <translation>Nichts verlässt diesen Computer. Im Schwarm lernt dein Modell auch von den Modellen anderer. Sie tauschen Rätselantworten, als Text.</translation>
   </message>
   <message>
+   <source>Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
+   <translation>Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
+  </message>
+  <message>
+   <source>Leave the class</source>
+   <translation>Klasse verlassen</translation>
+  </message>
+  <message>
    <source>Invite</source>
    <translation>Einladung</translation>
   </message>
@@ -1957,6 +2241,14 @@
    <translation>noch nicht gemessen</translation>
   </message>
   <message>
+   <source>You're in a class. The teacher has paused everyone.</source>
+   <translation>Du bist in einer Klasse. Die Lehrkraft hat alle pausiert.</translation>
+  </message>
+  <message>
+   <source>You're in a class.</source>
+   <translation>Du bist in einer Klasse.</translation>
+  </message>
+  <message>
    <source>Connected</source>
    <translation>Verbunden</translation>
   </message>
@@ -1971,6 +2263,18 @@
   <message>
    <source>Seen</source>
    <translation>Gesehen</translation>
+  </message>
+  <message>
+   <source>puzzle of the day, the same for everyone</source>
+   <translation>Rätsel des Tages, für alle dasselbe</translation>
+  </message>
+  <message>
+   <source>a puzzle it never trained on</source>
+   <translation>ein Rätsel, an dem es nie geübt hat</translation>
+  </message>
+  <message>
+   <source>a puzzle of practice</source>
+   <translation>ein Übungsrätsel</translation>
   </message>
   <message>
    <source>Try it</source>
@@ -2001,6 +2305,14 @@
    <translation>Rätsel ziehen</translation>
   </message>
   <message>
+   <source>Teach it one</source>
+   <translation>Bring ihm eins bei</translation>
+  </message>
+  <message>
+   <source>Puzzle of the day</source>
+   <translation>Rätsel des Tages</translation>
+  </message>
+  <message>
    <source>Stop</source>
    <translation>Anhalten</translation>
   </message>
@@ -2029,6 +2341,14 @@
    <translation>Meine prüfen</translation>
   </message>
   <message>
+   <source>Your working, such as 4-1=3</source>
+   <translation>Dein Rechenweg, etwa 4-1=3</translation>
+  </message>
+  <message>
+   <source>Your working</source>
+   <translation>Dein Rechenweg</translation>
+  </message>
+  <message>
    <source>Its own level</source>
    <translation>Seine eigene Stufe</translation>
   </message>
@@ -2045,8 +2365,28 @@
    <translation>Vergisst jede Frage und Antwort auf dieser Seite</translation>
   </message>
   <message>
-   <source>a puzzle it never trained on</source>
-   <translation>ein Rätsel, an dem es nie geübt hat</translation>
+   <source>Twenty new puzzles: before against after, side by side</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Race 20 puzzles</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Before against after, side by side</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Puzzle of the day ✓</source>
+   <translation>Rätsel des Tages ✓</translation>
+  </message>
+  <message>
+   <source>A puzzle of practice: your right answer with working may teach your model</source>
+   <translation>Ein Übungsrätsel: Deine richtige Antwort mit Rechenweg kann dein Modell etwas lehren</translation>
+  </message>
+  <message>
+   <source>The same for everyone today (UTC)</source>
+   <translation>Heute für alle dasselbe (UTC)</translation>
   </message>
   <message>
    <source>Level {n}</source>
@@ -2077,6 +2417,10 @@
    <translation>{model} mit {engine}</translation>
   </message>
   <message>
+   <source>Answering, {span}</source>
+   <translation>Antwortet, {span}</translation>
+  </message>
+  <message>
    <source>{kind}: {family}</source>
    <translation>{kind}: {family}</translation>
   </message>
@@ -2085,20 +2429,16 @@
    <translation>Beide</translation>
   </message>
   <message>
+   <source>Blind duel</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>This model only solves puzzles: draw one, or pick a model that talks.</source>
    <translation>Dieses Modell löst nur Rätsel: Zieh eins oder wähl ein Modell, das sich unterhält.</translation>
   </message>
   <message>
    <source>See the models</source>
    <translation>Zu den Modellen</translation>
-  </message>
-  <message>
-   <source>Answering, {span}</source>
-   <translation>Antwortet, {span}</translation>
-  </message>
-  <message>
-   <source>Drawing a puzzle</source>
-   <translation>Ein Rätsel wird gezogen</translation>
   </message>
   <message>
    <source>The first question loads the model.</source>
@@ -2114,6 +2454,14 @@
     <numerusform>Im Speicher bis {n} Minute nach Verlassen dieser Seite.</numerusform>
     <numerusform>Im Speicher bis {n} Minuten nach Verlassen dieser Seite.</numerusform>
    </translation>
+  </message>
+  <message>
+   <source>Racing</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Drawing a puzzle</source>
+   <translation>Ein Rätsel wird gezogen</translation>
   </message>
   <message>
    <source>Step {n} of {all}</source>
@@ -2154,10 +2502,6 @@
   <message>
    <source>Built in. Only solves puzzles. Gets visibly better within minutes, on any computer.</source>
    <translation>Eingebaut. Löst nur Rätsel. Wird in Minuten sichtbar besser, auf jedem Computer.</translation>
-  </message>
-  <message>
-   <source>A bigger model</source>
-   <translation>Ein größeres Modell</translation>
   </message>
   <message>
    <source>Talks and knows more. Learns slower. Download needed.</source>
@@ -2442,6 +2786,72 @@
   <message>
    <source>finding where to begin, </source>
    <translation>sucht den Anfang, </translation>
+  </message>
+  <message>
+   <source>you {you}, model {model} of {n}</source>
+   <translation>du {you}, Modell {model} von {n}</translation>
+  </message>
+  <message>
+   <source>The text that would teach: {text}</source>
+   <translation>Der Text, der lehren würde: {text}</translation>
+  </message>
+  <message>
+   <source>Right! May your answer teach?</source>
+   <translation>Richtig! Darf deine Antwort lehren?</translation>
+  </message>
+  <message>
+   <source>Saving it …</source>
+   <translation>Wird gespeichert …</translation>
+  </message>
+  <message>
+   <source>It stays with you.</source>
+   <translation>Sie bleibt bei dir.</translation>
+  </message>
+  <message>
+   <source>Thank you. Your model looks at it in its next round; it learns if it failed that puzzle.</source>
+   <translation>Danke. Dein Modell sieht sie in der nächsten Runde an und lernt daraus, wenn es das Rätsel nicht konnte.</translation>
+  </message>
+  <message>
+   <source>{n} puzzle: you {you}, your model {model}</source>
+   <translation>{n} Rätsel: du {you}, dein Modell {model}</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} puzzles: you {you}, your model {model}</source>
+   <translation>
+    <numerusform>{n} Rätsel: du {you}, dein Modell {model}</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Word for word, nothing else. In the swarm it's marked as a person's answer.</source>
+   <translation>Wort für Wort, sonst nichts. Im Schwarm ist sie als Antwort eines Menschen markiert.</translation>
+  </message>
+  <message>
+   <source>Word for word, nothing else. It stays on this computer.</source>
+   <translation>Wort für Wort, sonst nichts. Sie bleibt auf diesem Computer.</translation>
+  </message>
+  <message>
+   <source>Teach my model</source>
+   <translation>Mein Modell lehren</translation>
+  </message>
+  <message>
+   <source>You against your model</source>
+   <translation>Du gegen dein Modell</translation>
+  </message>
+  <message>
+   <source>you, the upper bar</source>
+   <translation>du, der obere Balken</translation>
+  </message>
+  <message>
+   <source>your model, the lower bar</source>
+   <translation>dein Modell, der untere Balken</translation>
+  </message>
+  <message>
+   <source>Teach and share</source>
+   <translation>Lehren und teilen</translation>
+  </message>
+  <message>
+   <source>Keep it to myself</source>
+   <translation>Für mich behalten</translation>
   </message>
   <message>
    <source>Go to a page</source>
@@ -3224,6 +3634,14 @@
    <translation>noch nichts gelernt</translation>
   </message>
   <message>
+   <source>The fish of {name}</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Your model's fish</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>Six words</source>
    <translation>Sechs Wörter</translation>
   </message>
@@ -3293,6 +3711,22 @@
     <numerusform>vermutlich {low} bis {high}, {n} Rätsel</numerusform>
     <numerusform>vermutlich {low} bis {high}, {n} Rätsel</numerusform>
    </translation>
+  </message>
+  <message>
+   <source>only after solved it</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>only before solved it</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>both solved it</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>neither solved it</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>This is version {version}</source>
@@ -3482,12 +3916,28 @@
    <translation>Pause bis {until}</translation>
   </message>
   <message>
+   <source>Paused by the teacher of your class.</source>
+   <translation>Von der Lehrkraft deiner Klasse pausiert.</translation>
+  </message>
+  <message>
+   <source>paused by the class</source>
+   <translation>von der Klasse pausiert</translation>
+  </message>
+  <message>
    <source>Outside the hours you set. Starts {until}.</source>
    <translation>Außerhalb deiner Zeiten. Beginnt {until}.</translation>
   </message>
   <message>
    <source>outside your hours, until {until}</source>
    <translation>außerhalb deiner Zeiten, bis {until}</translation>
+  </message>
+  <message>
+   <source>This month's {cap} kWh are used up. Starts again {until}.</source>
+   <translation>Die {cap} kWh dieses Monats sind verbraucht. Weiter geht es am {until}.</translation>
+  </message>
+  <message>
+   <source>the month's energy is used up</source>
+   <translation>die Energie des Monats ist verbraucht</translation>
   </message>
   <message>
    <source>Waiting until you plug the computer in.</source>
@@ -4154,6 +4604,102 @@
    <translation>50 GB</translation>
   </message>
   <message>
+   <source>Power and cost</source>
+   <translation>Strom und Kosten</translation>
+  </message>
+  <message>
+   <source>Energy a month</source>
+   <translation>Energie im Monat</translation>
+  </message>
+  <message>
+   <source>When learning has used this much, it waits until the next month. 0 switches this off.</source>
+   <translation>Hat das Lernen so viel verbraucht, wartet es bis zum nächsten Monat. 0 schaltet das aus.</translation>
+  </message>
+  <message>
+   <source>power electricity energy cap limit month kwh cost</source>
+   <translation>strom energie grenze limit monat kwh kosten</translation>
+  </message>
+  <message>
+   <source>1 kWh</source>
+   <translation>1 kWh</translation>
+  </message>
+  <message>
+   <source>2 kWh</source>
+   <translation>2 kWh</translation>
+  </message>
+  <message>
+   <source>5 kWh</source>
+   <translation>5 kWh</translation>
+  </message>
+  <message>
+   <source>10 kWh</source>
+   <translation>10 kWh</translation>
+  </message>
+  <message>
+   <source>25 kWh</source>
+   <translation>25 kWh</translation>
+  </message>
+  <message>
+   <source>Price of a kWh</source>
+   <translation>Preis einer kWh</translation>
+  </message>
+  <message>
+   <source>In hundredths, from your electricity bill, to show what learning costs. 0 shows no money.</source>
+   <translation>In Hundertsteln, von deiner Stromrechnung, um die Kosten des Lernens zu zeigen. 0 zeigt kein Geld.</translation>
+  </message>
+  <message>
+   <source>power electricity price money cents bill cost</source>
+   <translation>strom preis geld cent rechnung kosten</translation>
+  </message>
+  <message>
+   <source>Show no money</source>
+   <translation>Kein Geld zeigen</translation>
+  </message>
+  <message>
+   <source>15 ct</source>
+   <translation>15 ct</translation>
+  </message>
+  <message>
+   <source>25 ct</source>
+   <translation>25 ct</translation>
+  </message>
+  <message>
+   <source>30 ct</source>
+   <translation>30 ct</translation>
+  </message>
+  <message>
+   <source>40 ct</source>
+   <translation>40 ct</translation>
+  </message>
+  <message>
+   <source>Currency</source>
+   <translation>Währung</translation>
+  </message>
+  <message>
+   <source>For the price of a kWh.</source>
+   <translation>Für den Preis einer kWh.</translation>
+  </message>
+  <message>
+   <source>money euro dollar pound franc</source>
+   <translation>geld euro dollar pfund franken</translation>
+  </message>
+  <message>
+   <source>€</source>
+   <translation>€</translation>
+  </message>
+  <message>
+   <source>$</source>
+   <translation>$</translation>
+  </message>
+  <message>
+   <source>£</source>
+   <translation>£</translation>
+  </message>
+  <message>
+   <source>CHF</source>
+   <translation>CHF</translation>
+  </message>
+  <message>
    <source>This is a fault in Shoal ({name}: {said}):</source>
    <translation>Das ist ein Fehler in Shoal ({name}: {said}):</translation>
   </message>
@@ -4194,6 +4740,10 @@
    <translation>Wähle eine davon.</translation>
   </message>
   <message>
+   <source>That could still be chance: 100 puzzles tell more.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
    <source>The conversation is longer than this model can read:</source>
    <translation>Das Gespräch ist länger, als dieses Modell lesen kann:</translation>
   </message>
@@ -4208,6 +4758,22 @@
   <message>
    <source>ask another one.</source>
    <translation>Stell eine andere.</translation>
+  </message>
+  <message>
+   <source>There is nothing to race yet:</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>let your model learn a few rounds first.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>There is no answer of yours to give:</source>
+   <translation>Es gibt noch keine Antwort von dir:</translation>
+  </message>
+  <message>
+   <source>solve the puzzle with your working first.</source>
+   <translation>Löse das Rätsel erst mit Rechenweg.</translation>
   </message>
   <message>
    <source>That puzzle isn't known any more:</source>
@@ -4510,6 +5076,30 @@
    <translation>macOS sagt keinem Programm etwas über andere.</translation>
   </message>
   <message>
+   <source>Measured by the processor's own counter, shared out by processor time.</source>
+   <translation>Vom Zähler des Prozessors gemessen, nach Prozessorzeit aufgeteilt.</translation>
+  </message>
+  <message>
+   <source>Measured by the counters of processor and graphics card; the processor's is shared out by time.</source>
+   <translation>Von den Zählern des Prozessors und der Grafikkarte gemessen; der des Prozessors ist nach Zeit aufgeteilt.</translation>
+  </message>
+  <message>
+   <source>An estimate: {CORE_W} W for every core that Shoal keeps busy.</source>
+   <translation>Eine Schätzung: {CORE_W} W für jeden Kern, den Shoal beschäftigt.</translation>
+  </message>
+  <message>
+   <source>It may be off by half.</source>
+   <translation>Sie kann um die Hälfte danebenliegen.</translation>
+  </message>
+  <message>
+   <source>The graphics card is measured.</source>
+   <translation>Die Grafikkarte ist gemessen.</translation>
+  </message>
+  <message>
+   <source>{CORE_W} W for every busy core are an estimate, off by up to half.</source>
+   <translation>{CORE_W} W je beschäftigtem Kern sind geschätzt und können um die Hälfte danebenliegen.</translation>
+  </message>
+  <message>
    <source>There is nothing to ask.</source>
    <translation>Es gibt nichts, was man fragen könnte.</translation>
   </message>
@@ -4594,6 +5184,10 @@
    <translation>Der X-Server {name} ist weg.</translation>
   </message>
   <message>
+   <source>Both must answer the same question.</source>
+   <translation>Beide müssen dieselbe Frage beantworten.</translation>
+  </message>
+  <message>
    <source>{family} at level {level} has no question to train on:</source>
    <translation>{family} hat auf Stufe {level} kein Rätsel zum Üben:</translation>
   </message>
@@ -4644,6 +5238,26 @@
   <message>
    <source>unset it and try again.</source>
    <translation>Nimm es weg und versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>That's too long: {COMPLETION} characters at most.</source>
+   <translation>Das ist zu lang: höchstens {COMPLETION} Zeichen.</translation>
+  </message>
+  <message>
+   <source>It holds hidden characters:</source>
+   <translation>Darin sind versteckte Zeichen:</translation>
+  </message>
+  <message>
+   <source>type it again instead of pasting it.</source>
+   <translation>Tippe es neu, statt es einzufügen.</translation>
+  </message>
+  <message>
+   <source>Your model still has answers of yours to look at.</source>
+   <translation>Dein Modell hat noch Antworten von dir anzusehen.</translation>
+  </message>
+  <message>
+   <source>Try again later.</source>
+   <translation>Versuch es später noch einmal.</translation>
   </message>
   <message>
    <source>{STATE} can't be read: {error}</source>
@@ -4750,10 +5364,6 @@
    <translation>Mit den Antworten anderer wurde es schlechter.</translation>
   </message>
   <message>
-   <source>Nearly every answer was right.</source>
-   <translation>Fast jede Antwort war richtig.</translation>
-  </message>
-  <message>
    <source>It gets harder puzzles, a level up.</source>
    <translation>Es bekommt schwerere Rätsel, eine Stufe höher.</translation>
   </message>
@@ -4806,8 +5416,8 @@
    <translation>Ein Modell, das kürzer antwortet, würde helfen.</translation>
   </message>
   <message>
-   <source>It solves everything at the highest level.</source>
-   <translation>Es löst alles auf der höchsten Stufe.</translation>
+   <source>Every kind of puzzle is at its highest level.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>Pick other puzzles, so it keeps learning.</source>
@@ -4858,8 +5468,16 @@
    <translation>Es bekommt vorgerechnete Beispiele und prüft neu, womit es anfängt.</translation>
   </message>
   <message>
+   <source>Nearly every answer was right.</source>
+   <translation>Fast jede Antwort war richtig.</translation>
+  </message>
+  <message>
    <source>A model that got worse is found by its measurements.</source>
    <translation>Ein schlechter gewordenes Modell zeigt sich an seinen Messungen.</translation>
+  </message>
+  <message>
+   <source>You asked for harder puzzles.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>The data folder {home} can't be made ({strerror}):</source>
@@ -5070,8 +5688,24 @@
    <translation>Der Datenordner bleibt, wo er war.</translation>
   </message>
   <message>
+   <source>Your answer changed nothing:</source>
+   <translation>Deine Antwort hat nichts geändert:</translation>
+  </message>
+  <message>
+   <source>your model solves that puzzle, or would never write it like that.</source>
+   <translation>Dein Modell kann das Rätsel schon, oder würde es nie so schreiben.</translation>
+  </message>
+  <message>
    <source>It restarts and plays round {round} again.</source>
    <translation>Er startet neu und spielt Runde {round} noch einmal.</translation>
+  </message>
+  <message>
+   <source>Your answer taught your model:</source>
+   <translation>Deine Antwort hat dein Modell etwas gelehrt:</translation>
+  </message>
+  <message>
+   <source>it had failed that puzzle.</source>
+   <translation>Es hatte dieses Rätsel nicht gekonnt.</translation>
   </message>
   <message>
    <source>Round {round} is safe.</source>
@@ -5200,6 +5834,14 @@
   <message>
    <source>The outbox can't be used ({error}).</source>
    <translation>Der Postausgang ist nicht brauchbar ({error}).</translation>
+  </message>
+  <message>
+   <source>You're in a class:</source>
+   <translation>Du bist in einer Klasse:</translation>
+  </message>
+  <message>
+   <source>its teacher sees your model's made-up name and skills, and can pause it.</source>
+   <translation>Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren.</translation>
   </message>
   <message>
    <source>Next try in {next_try_s} s.</source>

@@ -52,7 +52,7 @@ class Offer(QFrame):
 
     def _say_yes(self, teach: bool, share: bool) -> None:
         self._buttons.hide()
-        self._about.say(tr("Handing it over …"))
+        self._about.say(tr("Saving it …"))
         self._give(teach, share)
 
     def _no(self) -> None:
