@@ -135,8 +135,6 @@ def _spark(marks: Sequence[Mark]) -> str:
 
 def _ring(room: Classroom, pupils: Sequence[bytes]) -> str:
     """Everybody on a ring, an arc from each author to each who got its answers."""
-    if not room.journeys:
-        return '<div class="empty">No answer has travelled yet.</div>'
     place = {
         key: (
             50 + _RING * math.sin(2 * math.pi * at / len(pupils)),
@@ -147,7 +145,9 @@ def _ring(room: Classroom, pupils: Sequence[bytes]) -> str:
     drawn = [
         (pair, number) for pair, number in room.journeys.most_common() if pair[0] in place and pair[1] in place
     ][:_ARROWS]
-    most = drawn[0][1] if drawn else 1
+    if not drawn:
+        return '<div class="empty">No answer has travelled yet.</div>'
+    most = drawn[0][1]
     arcs = "".join(
         f'<path d="M{place[a][0]:.1f} {place[a][1]:.1f}Q50 50 {place[b][0]:.1f} {place[b][1]:.1f}" '
         f'stroke-width="{0.15 + 1.1 * number / most:.2f}"><title>{escape(name(a))} to {escape(name(b))}: '
@@ -158,8 +158,8 @@ def _ring(room: Classroom, pupils: Sequence[bytes]) -> str:
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="1.6"><title>{escape(name(key))}</title></circle>'
         for key, (x, y) in place.items()
     )
-    (a, b), number = drawn[0] if drawn else ((b"", b""), 0)
-    said = f"Most went from {name(a)} to {name(b)}: {number} groups of answers." if drawn else ""
+    (a, b), number = drawn[0]
+    said = f"Most went from {name(a)} to {name(b)}: {number} groups of answers."
     return (
         f'<svg class="ring" viewBox="0 0 100 100" role="img" aria-label="{escape(said)}">{arcs}{dots}</svg>'
         f"<p>{escape(said)}</p>"
