@@ -613,4 +613,4 @@ class Node:
 def _taught(learned: bool) -> str:
     if learned:
         return "Your answer taught your model: it had failed that puzzle."
-    return "Your answer changed nothing: your model solves that puzzle, or would never write it like that."
+    return "Your answer changed nothing: your model can already solve that puzzle, or it's too long to read."

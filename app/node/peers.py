@@ -23,6 +23,8 @@ from app.sapo.recipes import Recipe
 from app.sapo.sandbox import Sandbox
 
 MOST_EXTERNAL = 8
+YOU = "you"
+"""The owner among the peers of a round. No peer's name is like it."""
 
 
 def default_external(groups: int) -> int:
@@ -145,6 +147,9 @@ def mixed(lessons_P: Sequence[tuple[PeerGroup, ScoredGroup]], readings_P: Sequen
     fitting = [(*pair, reading) for pair, reading in zip(lessons_P, readings_P, strict=True) if reading]
     return Mixed(
         groups_P=[group for group, _, _ in fitting],
-        read_P=[Read(lesson, reading.sequences_G, reading.logprobs_GT) for _, lesson, reading in fitting],
+        read_P=[
+            Read(lesson, reading.sequences_G, reading.logprobs_GT, vouched=group.peer == YOU)
+            for group, lesson, reading in fitting
+        ],
         unfit=len(lessons_P) - len(fitting),
     )
