@@ -234,12 +234,11 @@ class Chat:
         scores = scores.after(puzzle.family, puzzle.level, solved)
         if solved and name in self._days:
             scores = structs.replace(scores, daily=self._days[name])
-        if request.against:
-            for said in self._solved(request.number, puzzle, ("after",), tell):
-                yield said
-                if said.solved is not None:
-                    scores = scores.beside(puzzle.family, solved, said.solved)
         scorebook.write(self._home, scores)
+        for said in self._solved(request.number, puzzle, ("after",) if request.against else (), tell):
+            yield said
+            if said.solved is not None:
+                scorebook.write(self._home, scores.beside(puzzle.family, solved, said.solved))
         yield messages.Solution(number=request.number, text=safe(puzzle.solution))
 
     def _give(self, request: messages.Give) -> None:

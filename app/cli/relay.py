@@ -9,9 +9,12 @@ import re
 import secrets
 import sys
 import time
+import urllib.parse
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from app.arguments import whole
 from app.cli import _joining, _operator
@@ -63,6 +66,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the relay's key, made if missing; its id follows from it (default: in --state or data folder)",
     )
+    parser.add_argument(
+        "--class",
+        dest="classroom",
+        action="store_true",
+        help="a classroom: a page for its teacher, who sees skills over time and can pause everybody",
+    )
     _joining.add_arguments(parser)
     _operator.add_options(parser)
     _operator.add_orders(parser)
@@ -71,6 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     if args.order is not None:
         return _operator.give(args)
+    from app.relay import teacher
     from app.relay.access import AccessError
     from app.relay.backplane import Backplane, BackplaneError
     from app.relay.desk import Desk
@@ -86,6 +96,8 @@ def main(args: argparse.Namespace) -> int:
     try:
         joining = _joining.chosen(args)
         rules = _operator.rules(args, None if joining.public is None else joining.public.url)
+        if args.classroom:
+            rules = msgspec.structs.replace(rules, teacher=teacher.token())
         seed = _operator.relay_key(args)
     except (AccessError, ValueError) as error:
         print(f"shoal relay: {error}", file=sys.stderr)
@@ -118,16 +130,23 @@ def main(args: argparse.Namespace) -> int:
             access=joining.access,
             backplane=backplane,
             archive=_archive(args, joining.swarm),
+            classroom=args.classroom,
         )
 
     def opened(url: str, desk: Desk) -> None:
         near = _joining.invite(url, desk.swarm, desk.relay, None)
         link = _joining.invite(url, desk.swarm, desk.relay, joining.public)
+        if args.classroom:
+            link = msgspec.structs.replace(link, room="class")
         first = {"url": url, "relay": desk.relay, "swarm": desk.swarm, "invite": link.link()}
         first |= _operator.opened(args, rules, url)
+        if args.classroom:
+            first["teacher"] = f"{_page(link.url)}{teacher.PATH}{rules.teacher}/page"
         print(json.dumps(first), flush=True)
         print(f"The relay {desk.relay} of the swarm {desk.swarm} is open at {url}.", file=sys.stderr)
         print(_joining.told(link, url, desk.access.mode, args.lan), file=sys.stderr)
+        if args.classroom:
+            print(f"For the teacher alone, in a browser: {first['teacher']}", file=sys.stderr)
         if args.lan:
             closed_to_strangers = desk.access.mode not in ("open", "pow")
             announcing.add(asyncio.create_task(_joining.announce(near, closed_to_strangers)))
@@ -155,6 +174,16 @@ def _archive(args: argparse.Namespace, swarm: str) -> Archive | None:
     from app.relay.archive import Archive
 
     return Archive(args.state, swarm, args.archive << 20, time.time, Random())
+
+
+def _page(socket_url: str) -> str:
+    """Where a relay's pages are, by its websocket.
+
+    >>> _page("wss://relay.example/v1/ws"), _page("ws://192.168.1.20:8777/v1/ws")
+    ('https://relay.example', 'http://192.168.1.20:8777')
+    """
+    parts = urllib.parse.urlsplit(socket_url)
+    return f"{'https' if parts.scheme == 'wss' else 'http'}://{parts.netloc}"
 
 
 def _servers(text: str) -> tuple[str, ...] | str:

@@ -179,6 +179,11 @@ def main(args: argparse.Namespace) -> int:
                 by_hand=not args.snapshots,
                 step_back=(lambda: step_back(own_processes())) if args.snapshots else None,
             )
+        node.on_class = (
+            governor.in_class
+            if governor is not None
+            else lambda paused: node.obey(by_owner(paused, Reason.CLASS))
+        )
         view: View | None = None
         if live:
             view = Live(node, governor, args.said, keys=not args.hold)

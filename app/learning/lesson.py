@@ -54,6 +54,8 @@ class Read:
     scored: ScoredGroup
     sequences_G: Sequence[TokenSequence]
     logprobs_GT: Sequence[Sequence[float]] | None
+    vouched: bool = False
+    """The learner's owner wrote the right answer, and wants it learned."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,10 @@ def _peer_group(peer: Read, recipe: Recipe, habits: Habits | None, mean: Form | 
     """A peer's answers are held against the own `habits` and the own `mean` form, once there are any."""
     group, lengths_G = peer.scored.group, tuple(len(sequence.completion_T) for sequence in peer.sequences_G)
     checks, logprobs_GT = recipe.checks, peer.logprobs_GT
+    if peer.vouched:
+        return TrainGroup(
+            rewards_G=peer.scored.rewards_G, finished_G=group.finished_G, lengths_G=lengths_G, vouched=True
+        )
     return TrainGroup(
         rewards_G=peer.scored.rewards_G,
         finished_G=group.finished_G,

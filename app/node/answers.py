@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from app.common import files
-from app.node.peers import PeerGroup
+from app.node.peers import YOU, PeerGroup
 from app.sapo.groups import HUMAN, Group, ScoredGroup, lone
 from app.sapo.questions import Coordinates, QuestionError
 from app.sapo.sandbox import Sandbox
@@ -22,8 +22,6 @@ from app.swarm.limits import COMPLETION
 from app.swarm.unsafe import unsafe
 
 FOLDER = "answers"
-YOU = "you"
-"""The owner among the peers of a round."""
 MOST = 200
 """Answers that wait at most; a person who is faster than the node is asked to wait."""
 KEPT_S = 14 * 24 * 3600

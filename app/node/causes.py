@@ -43,6 +43,8 @@ class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
     memory_limit: float | None = 0.05
     """The share of the memory that must stay free."""
     temperature_limit_c: float | None = 90.0
+    class_paused: bool = False
+    """By the teacher of the class that the owner joined."""
     energy_cap_kwh: int = 0
     energy_left_kwh: float | None = None
     """Of the month's limit; None without one."""

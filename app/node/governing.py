@@ -78,6 +78,7 @@ class Governor:
             self._orders = Orders()
             self._news.append("Started by hand, so the pause that was ordered before is over.")
         self._cap_changed = asyncio.Event()
+        self._class_paused = False
         self._purse = Purse(home)
         if self._purse.complaint:
             self._news.append(self._purse.complaint)
@@ -166,6 +167,11 @@ class Governor:
             case _:
                 raise ValueError(f"The rules know no command {commands.name(command)}.")
 
+    def in_class(self, paused: bool) -> None:
+        """The teacher's word, in a class that the owner joined; the owner may insist all the same."""
+        self._class_paused = paused
+        self._decide_now()
+
     def round_finished(self) -> None:
         """To be called when nothing is in flight: "finish" is fulfilled."""
         if self._orders.finish:
@@ -195,7 +201,7 @@ class Governor:
     def _decide(self, facts: Facts) -> None:
         now, values = Moment.now(), self._preferences.values
         left_kwh = self._purse.left_kwh(values["energy_cap_kwh"], now.local)
-        settings = self._preferences.rules(self._orders, left_kwh)
+        settings = self._preferences.rules(self._orders, left_kwh, self._class_paused)
         decision = self._decision = decide(now, facts, settings, self._decision)
         insisted = decision.orders.insisted is not None
         if self._step_back is not None and not insisted and now.steady - self._began > FIRST_ORDERS_S:
@@ -242,9 +248,10 @@ def _soon(loop: asyncio.AbstractEventLoop, say: Callable[[str], None], sentence:
         loop.call_soon_threadsafe(say, sentence)
 
 
-def by_owner(paused: bool) -> Ruling:
-    """The owner's own word to a node that goes by no rules: pause, or learn with all there is."""
-    reason = Reason.PAUSED if paused else Reason.RUNNING
+def by_owner(paused: bool, why: Reason = Reason.PAUSED) -> Ruling:
+    """The owner's own word, or a teacher's, to a node that goes by no rules: pause, or learn with all there
+    is."""
+    reason = why if paused else Reason.RUNNING
     return Ruling(
         run=not paused,
         reason=reason.value,

@@ -42,7 +42,7 @@ from app.node.resume import (
 )
 from app.node.round import Played, Tools, play
 from app.node.settings import Settings
-from app.node.snapshot import Phase, Ruling, Snapshot, standing
+from app.node.snapshot import Phase, Ruling, Snapshot, SwarmView, standing
 from app.node.state import State
 from app.node.teaching import teach
 from app.node.watch import Watch
@@ -111,6 +111,9 @@ class Node:
         self._questions: list[Asked] = []
         self._placement: Placement | None = None
         self._healer = Healer(self._folder / "best")
+        self.on_class: Callable[[bool], None] = lambda paused: None
+        """Hears whether the teacher of a class pauses everybody."""
+        self._class_paused = False
         self._answers = Answers(home)
         self._owner_P: list[PeerGroup] = []
         self._run: int | None = None
@@ -154,7 +157,7 @@ class Node:
         starting = asyncio.create_task(self._start_early())  # its imports take seconds, so it comes first
         self._sandbox = Sandbox(resting=not self._gate.open)
         if self._swarm is not None:
-            self._swarm.open(self._sandbox, self.hear, self._watch.swarm)
+            self._swarm.open(self._sandbox, self.hear, self._show_swarm)
         reason, sentence = "failed", ""
         try:
             await starting
@@ -488,6 +491,8 @@ class Node:
         with room_on_disk(self._home):
             self._store.add_probe(row)
         self._curve = self._store.probes(row.questions_mark)
+        if self._swarm is not None:
+            self._swarm.measured(row)
         self._state = msgspec.structs.replace(self._state, everyday=row.everyday_before)
         self._watch.probed(self._state, self._curve)
         self._tell(row)
@@ -562,6 +567,12 @@ class Node:
             owner_P=self._owner_P,
         )
 
+    def _show_swarm(self, view: SwarmView) -> None:
+        self._watch.swarm(view)
+        if view.class_paused != self._class_paused:
+            self._class_paused = view.class_paused
+            self.on_class(view.class_paused)
+
     def hear(self, event: events.Event) -> None:
         """What the swarm and the rules tell, which know no rounds; their sentences are kept in the history."""
         if isinstance(event, events.Noted):
@@ -602,4 +613,4 @@ class Node:
 def _taught(learned: bool) -> str:
     if learned:
         return "Your answer taught your model: it had failed that puzzle."
-    return "Your answer changed nothing: your model solves that puzzle, or would never write it like that."
+    return "Your answer changed nothing: your model can already solve that puzzle, or it's too long to read."

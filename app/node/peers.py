@@ -14,6 +14,7 @@ from typing import Protocol
 from app.learning.lesson import Read
 from app.node.events import Event
 from app.node.messages import Foreign, Reading
+from app.node.records import Probe
 from app.node.snapshot import SwarmView
 from app.sapo.asking import Way, messages
 from app.sapo.groups import ScoredGroup
@@ -22,6 +23,8 @@ from app.sapo.recipes import Recipe
 from app.sapo.sandbox import Sandbox
 
 MOST_EXTERNAL = 8
+YOU = "you"
+"""The owner among the peers of a round. No peer's name is like it."""
 
 
 def default_external(groups: int) -> int:
@@ -101,6 +104,10 @@ class Swarm(Peers, Protocol):
         """While the node is paused nothing is fetched; the connection and what is on its way stay."""
         ...
 
+    def measured(self, probe: Probe) -> None:
+        """What the model can do now: for the teacher of a class, nobody else."""
+        ...
+
     def share(self, scored: ScoredGroup) -> bool:
         """Publishes the owner's own answer. False where it has to wait for a relay that takes it."""
         ...
@@ -140,6 +147,9 @@ def mixed(lessons_P: Sequence[tuple[PeerGroup, ScoredGroup]], readings_P: Sequen
     fitting = [(*pair, reading) for pair, reading in zip(lessons_P, readings_P, strict=True) if reading]
     return Mixed(
         groups_P=[group for group, _, _ in fitting],
-        read_P=[Read(lesson, reading.sequences_G, reading.logprobs_GT) for _, lesson, reading in fitting],
+        read_P=[
+            Read(lesson, reading.sequences_G, reading.logprobs_GT, vouched=group.peer == YOU)
+            for group, lesson, reading in fitting
+        ],
         unfit=len(lessons_P) - len(fitting),
     )

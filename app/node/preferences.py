@@ -303,12 +303,15 @@ class Preferences:
         different = {key: value for key, value in self.values.items() if value != DEFAULTS[key]}
         files.write_json(self._path, {**self._others, **different})
 
-    def rules(self, orders: Orders, energy_left_kwh: float | None = None) -> RuleSettings:
+    def rules(
+        self, orders: Orders, energy_left_kwh: float | None = None, class_paused: bool = False
+    ) -> RuleSettings:
         """What the rules go by."""
         values = self.values
         return RuleSettings(
             energy_cap_kwh=values["energy_cap_kwh"],
             energy_left_kwh=energy_left_kwh,
+            class_paused=class_paused,
             contribute_when_idle=values["contribute_when_idle"],
             idle_s=float(values["idle_s"]),
             on_battery=values["on_battery"],

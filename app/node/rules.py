@@ -133,6 +133,8 @@ def _obstacles(
         yield from _in_the_way(HARMFUL, now, facts, settings, memory, ran)
         yield from _settling(HARMFUL, now, memory, ran)
         return
+    if settings.class_paused:
+        yield Obstacle(Reason.CLASS)
     if not settings.schedule.open(now.wall, now.zone):
         opens = settings.schedule.next_change(now.wall, now.zone)
         yield Obstacle(Reason.OUTSIDE_HOURS, opens, {"until": "…" if opens is None else now.shown(opens)})

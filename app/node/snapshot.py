@@ -78,6 +78,10 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     relay: str = ""
     sentence: str = ""
     """How the link stands."""
+    in_class: bool = False
+    """The owner joined as one of a class."""
+    class_paused: bool = False
+    """By its teacher."""
     online: int = 0
     """Others online."""
     ready: int = 0

@@ -140,7 +140,7 @@ def last_relay(home: Path) -> Invite | None:
     if last is None or last[1].relay in own_relays(home):
         return None
     with contextlib.suppress(ValueError):  # an address that this version does not take
-        return Invite(url=last[0], swarm=last[1].swarm, relay=last[1].relay)
+        return Invite(url=last[0], swarm=last[1].swarm, relay=last[1].relay, room=last[1].room)
     return None
 
 

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from app.node import events
 from app.node.peers import Judged, OwnGroup, PeerGroup
+from app.node.records import Probe
 from app.node.snapshot import SwarmView
 from app.node.supply import Supply
 from app.sapo.groups import ScoredGroup
@@ -74,7 +75,8 @@ class Swarming:
         self._folder, self._find, self._passphrase = folder, find, passphrase
         self._recipe, self._external, self._families = recipe, external, tuple(families)
         self._view = SwarmView(sentence="Looking for a swarm.")
-        self._resting = False
+        self._resting = self._in_class = False
+        self._probe: Probe | None = None
         self._early: deque[OwnGroup] = deque(maxlen=_EARLY)
         self._client: Client | None = None
         self._supply: Supply | None = None
@@ -127,6 +129,11 @@ class Swarming:
                 self._thanked.save()
         self._refresh()
         self._tell(self._figures())
+
+    def measured(self, probe: Probe) -> None:
+        self._probe = probe
+        if self._client is not None:
+            self._client.progress(probe.round, probe.share, probe.families)
 
     def share(self, scored: ScoredGroup) -> bool:
         client = self._client
@@ -254,6 +261,7 @@ class Swarming:
         if self._client is None or self._supply is None:
             return
         status, supply = self._client.status, self._supply
+        self._meet_class(status)
         soon = status.next_try_s is not None and status.next_try_s >= 1
         thanked = self._thanked.today
         view = SwarmView(
@@ -263,6 +271,8 @@ class Swarming:
             connected=status.connected,
             relay=status.relay or "",
             sentence=f"{status.sentence} Next try in {status.next_try_s:.0f} s." if soon else status.sentence,
+            in_class=status.in_class,
+            class_paused=status.learning is False,
             online=max(0, (status.peers or 1) - 1),
             ready=supply.ready,
             taken=supply.taken,
@@ -284,11 +294,22 @@ class Swarming:
             self._view = view
             self._show(view)
 
+    def _meet_class(self, status: Status) -> None:
+        """Each time it is met, the class hears what the model can do."""
+        if status.in_class and not self._in_class:
+            self.say(
+                "You're in a class: its teacher sees your model's made-up name and skills, and can pause it."
+            )
+            if self._probe is not None:
+                self.measured(self._probe)
+        self._in_class = status.in_class
+
     def _invite(self, status: Status) -> str:
         """To the relay that this node is at. A token is for whoever got it, and not handed on."""
         if not status.connected or status.url is None or self._guarded:
             return ""
-        return Invite(url=status.url, swarm=status.swarm, relay=status.relay).link()
+        room = "class" if status.in_class else None
+        return Invite(url=status.url, swarm=status.swarm, relay=status.relay, room=room).link()
 
     def _figures(self) -> events.SwarmDone:
         status = self._client.status if self._client is not None else None

@@ -18,6 +18,7 @@ from app.relay import crowd
 from app.relay.access import Access, Open
 from app.relay.archive import Archive
 from app.relay.backplane import Backplane, Record, Unavailable
+from app.relay.classroom import Classroom
 from app.relay.memory import Memory
 from app.relay.origin import LOOPBACK, wider
 from app.relay.presence import Presence
@@ -32,13 +33,15 @@ from app.relay.window import Limits as WindowLimits
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
 from app.swarm import limits, signin, signing
-from app.swarm.protocol import ARCHIVE, CAPABILITIES, VERSIONS, Info, Stats
+from app.swarm.protocol import ARCHIVE, CAPABILITIES, CLASS, VERSIONS, Info, Stats
 
 if TYPE_CHECKING:
     from app.relay.checking import Checker
 
 SOFTWARE = "shoal/0.1"
 CONNECTIONS_OF_A_KEY = 2
+CLASS_KEYS = Rate(60, 60)
+"""New keys of one address in a class: a school comes all at once."""
 WRITE_EVERY_S = 60.0
 """What was learnt of keys is written down so often, and in the end: a kill costs a minute of it."""
 WRITTEN_AT_ONCE = 64
@@ -74,6 +77,7 @@ class Desk:
         wall: Clock = time.time,
         rng: Random | None = None,
         quotas: Quotas | None = None,
+        classroom: bool = False,
     ) -> None:
         rng = rng or Random()
         self.seed = seed
@@ -92,6 +96,7 @@ class Desk:
             {**PER_KEY, **_TALK},
             {
                 **PER_ADDRESS,
+                **({"new-key": CLASS_KEYS} if classroom else {}),
                 **{kind: Rate(16 * rate.per_min, 16 * rate.burst) for kind, rate in _TALK.items()},
                 "order": _ORDER,
             },
@@ -101,6 +106,7 @@ class Desk:
         self._working: list[asyncio.Task[None]] = []
         self._forgetting: set[asyncio.Task[int]] = set()
         self.sequences = Sequences()
+        self.classroom = Classroom(wall) if classroom else None
         self.counts: Counter[str] = Counter()
         """Answers to published groups, by code."""
         self.tally = Tally(clock)
@@ -121,7 +127,8 @@ class Desk:
         self._erased: OrderedDict[bytes, int] = OrderedDict()
         """Keys whose groups from before then (Unix milliseconds) were erased."""
         self.archive = archive
-        self.caps = tuple(cap for cap in CAPABILITIES if cap != ARCHIVE or archive is not None)
+        lacking = {ARCHIVE: archive is None, CLASS: not classroom}
+        self.caps = tuple(cap for cap in CAPABILITIES if not lacking.get(cap))
         self.backplane: Backplane = backplane or Memory()
         self.opened = isinstance(self.backplane, Memory)
         if isinstance(self.backplane, Memory):
@@ -355,6 +362,7 @@ class Desk:
             window=len(self.window),
             stored=self.backplane.stored,
             families=dict(sorted(families.items())),
+            learning=None if self.classroom is None else self.classroom.learning,
         )
 
     def info(self) -> Info:

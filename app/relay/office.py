@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import secrets
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
@@ -11,13 +12,15 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from app.relay import operator, page, standing, water
+from app.relay import operator, page, standing, teacher, water
 from app.relay.backplane import Unavailable
+from app.relay.classroom import Classroom
 from app.relay.desk import SOFTWARE, Desk
 from app.relay.operator import Banned, Clerk, Doing, Publisher, Rejected, Reply
 from app.relay.origin import Origins, scheme
 from app.relay.rules import Rules
 from app.relay.water import Swimmer
+from app.swarm.invite import Invite, where
 from app.swarm.names import name
 from app.swarm.protocol import SOCKET_PATH
 
@@ -44,7 +47,52 @@ class Office:
         self._viewed = 0.0
 
     def routes(self) -> list[web.RouteDef]:
-        return [web.get("/", self._page), web.post(operator.PATH, self._order)]
+        routes = [web.get("/", self._page), web.post(operator.PATH, self._order)]
+        if self._desk.classroom is not None and self._rules.teacher:
+            routes += [
+                web.get(teacher.PATH + "{token}/{what}", self._class),
+                web.post(teacher.PATH + "{token}/learning", self._learning),
+            ]
+        return routes
+
+    def _teacher(self, request: web.Request) -> Classroom:
+        """Raises HTTPNotFound for whoever does not have the link."""
+        room, given = self._desk.classroom, request.match_info["token"]
+        if room is None or not secrets.compare_digest(given.encode(), self._rules.teacher.encode()):
+            raise web.HTTPNotFound(text="There is no such page.\n")
+        return room
+
+    async def _class(self, request: web.Request) -> web.Response:
+        room, desk, what = self._teacher(request), self._desk, request.match_info["what"]
+        if what in ("skills.csv", "discoveries.csv"):
+            content = teacher.skills(room) if what == "skills.csv" else teacher.discoveries(room)
+            headers = {**page.HEADERS, "Content-Disposition": f'attachment; filename="{what}"'}
+            return web.Response(body=content, headers=headers, content_type="text/csv", charset="utf-8")
+        if what != "page":
+            raise web.HTTPNotFound(text="There is no such page.\n")
+        invite = Invite(
+            url=where(self._rules.public or self._url(request)).url,
+            swarm=desk.swarm,
+            relay=desk.relay,
+            room="class",
+        )
+        shown = teacher.render(
+            room, desk.swarm, invite.link(), frozenset(self._addresses()), desk.now_ms() / 1000
+        )
+        return web.Response(body=shown, headers=teacher.HEADERS, content_type="text/html", charset="utf-8")
+
+    async def _learning(self, request: web.Request) -> web.Response:
+        """Lets everybody learn, or pauses them; nodes hear of it with the next figures."""
+        room = self._teacher(request)
+        try:
+            async with asyncio.timeout(READ_S):
+                content = await request.content.read(64)
+        except TimeoutError:
+            return web.Response(status=408)
+        if content not in (b"run=0", b"run=1"):
+            return web.Response(status=400, text="Press one of the page's buttons.\n")
+        room.learning = content == b"run=1"
+        raise web.HTTPSeeOther("page")
 
     async def _page(self, request: web.Request) -> web.Response:
         now = self._desk.clock()

@@ -22,3 +22,5 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     metrics: socket.socket | None = None
     public: str | None = None
     sockets: int | None = None
+    teacher: str = ""
+    """What the link to a classroom's page ends with; empty where there is none."""

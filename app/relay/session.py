@@ -27,6 +27,7 @@ from app.swarm import limits
 from app.swarm.body import Body, check_age, unseal
 from app.swarm.protocol import (
     ARCHIVE,
+    CLASS,
     RECEIPTS,
     STATS_SUB,
     VERSIONS,
@@ -39,6 +40,7 @@ from app.swarm.protocol import (
     Err,
     Hello,
     Ok,
+    Progress,
     Pub,
     Recall,
     Receipts,
@@ -139,6 +141,8 @@ class Session:
                 return self._receipts(message)
             case AskStats():
                 return self._ask_stats(message)
+            case Progress():
+                return self._progress(message)
 
     def fault(self, code: Code, sentence: str) -> bytes:
         """Refuses what is no message; a client that sends nothing else is let go."""
@@ -284,6 +288,8 @@ class Session:
             return Code.DUPLICATE, "", None
         if self.key is not None:
             self._desk.presence.published(self.key, record.family, model)
+            if self._desk.classroom is not None:
+                self._desk.classroom.published(record.key, record.family)
         if self._desk.checker is not None:
             self._desk.checker.published(record.id, record.key)
         return Code.ACCEPTED, "", None
@@ -313,6 +319,9 @@ class Session:
             per_key=sample.per_key_cap,
         )
         drawn = desk.sampler.sample(ask, desk.standings.weight)
+        if desk.classroom is not None:
+            for group in drawn.groups:
+                desk.classroom.given(group.key, key, group.family)
         arrived = [group.arrived for group in drawn.groups]
         figures = _Figures(
             rid=sample.rid,
@@ -421,6 +430,13 @@ class Session:
             return _err(Code.RATE_LIMITED, "This key or address sends receipts too often.", wait_s=wait)
         if key in desk.standings.known and desk.standings.verdict(key, self.address) == "welcome":
             desk.receipts.take(key, receipts, desk.swarm, desk.window, desk.clock())
+        return None
+
+    def _progress(self, progress: Progress) -> bytes | None:
+        room, key = self._desk.classroom, self.key
+        if room is None or key is None or CLASS not in self._caps:
+            return self.fault(Code.UNSUPPORTED, "This was not agreed on: join with an invite to a class.")
+        room.progress(key, progress)
         return None
 
     def _ask_stats(self, ask: AskStats) -> bytes:

@@ -33,6 +33,9 @@ class TrainGroup(msgspec.Struct, frozen=True, kw_only=True):
     apart_GF: tuple[Form, ...] | None = None
     """Of a peer's group: how far each answer's form is from the own answers' mean (`app.sapo.forms`), where
     peers are to leave that as it is."""
+    vouched: bool = False
+    """Of a peer's group: the owner of this node wrote its right answer and said yes to it, so that no gate
+    against strangers' text holds; the cap on peers' weight does."""
 
     @property
     def verdicts_G(self) -> tuple[int, ...]:
@@ -243,7 +246,7 @@ def _peer_advantages(recipe: Recipe, part: _Part) -> list[float]:
 def _gates(recipe: Recipe, part: _Part, own_logprob: float) -> list[float]:
     """How far each completion of a peer group is trusted, in [0, 1]: by its likelihood and by the defences."""
     gates_G = part.gates_G
-    if not part.teaches:
+    if not part.teaches or part.group.vouched:
         return gates_G
     if recipe.floor is not None or recipe.negative_floor is not None or recipe.gate is not None:
         if part.group.logprobs_GT is None:

@@ -12,7 +12,7 @@ import sqlite3
 import ssl
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, Literal
@@ -33,9 +33,11 @@ from app.swarm.outbox import Outbox
 from app.swarm.private import PrivateError, from_token, is_access_key
 from app.swarm.protocol import (
     ARCHIVE,
+    CLASS,
     ERASE,
     PEOPLE,
     RECEIPTS,
+    SHARES,
     STATS_SUB,
     ZLIB,
     AskStats,
@@ -48,6 +50,7 @@ from app.swarm.protocol import (
     FromRelay,
     Notice,
     Ok,
+    Progress,
     Recall,
     Receipts,
     Report,
@@ -132,6 +135,7 @@ class Client:
         self._wake = asyncio.Event()
         self._again = asyncio.Event()
         self._joined: Joined | None = None
+        self._obeys = False
         self._url: str | None = None
         self._stats: Stats | None = None
         self._erased: asyncio.Future[int] | None = None
@@ -169,6 +173,17 @@ class Client:
     def takes_people(self) -> bool:
         """Whether the relay of now takes a person's group."""
         return self._joined is not None and PEOPLE in self._joined.hello.caps
+
+    @property
+    def _in_class(self) -> bool:
+        return self._obeys and self._joined is not None and CLASS in self._joined.hello.caps
+
+    def progress(self, round: int, share: float, families: Mapping[str, float]) -> None:
+        """Tells the class what this model can do. Anywhere else nothing is said."""
+        if self._in_class:
+            some = dict(sorted(families.items())[:SHARES])
+            self._asked.append(Progress(round=round, share=share, families=some))
+            self._wake.set()
 
     def room(self) -> int:
         """How many groups are worth publishing now, so that the outbox empties: see `Publisher.room`."""
@@ -259,6 +274,8 @@ class Client:
             dropped=counts.dropped,
             sentence=self._sentence,
             next_try_s=None if self._next_try is None else max(0.0, self._next_try - time.monotonic()),
+            in_class=self._in_class,
+            learning=stats.learning if stats and self._in_class else None,
         )
 
     def _expected_swarm(self) -> str | None:
@@ -285,6 +302,7 @@ class Client:
         """From opening to the end, which is always Ended."""
         connection = await connect(place.url, self._tls, self.ledger, place.private)
         try:
+            self._obeys = place.invite.room is not None
             joined = await join(connection, self._identity, self._expected(place), self._work, self._clock)
             self._arrived(place, joined)
             await _first_end(self._read(connection), self._write(connection, joined))
@@ -301,7 +319,7 @@ class Client:
 
     def _arrived(self, place: _Place, joined: Joined) -> None:
         now, hello, quotas = time.monotonic(), joined.hello, joined.welcome.quotas
-        self._known.remember(place.url, hello.relay, hello.swarm)
+        self._known.remember(place.url, hello.relay, hello.swarm, self._obeys)
         self._publisher.belongs(hello.swarm)
         self._publisher.opened(quotas, hello.limits.open_publishes, ZLIB in hello.caps, now)
         self._samples.opened(quotas, hello.limits, now)

@@ -34,6 +34,7 @@ _ENTRIES = {
     "swarm": (re.compile(r"[a-z0-9][a-z0-9-]{2,63}"), "swarm id"),
     "relay": (re.compile(r"[A-Za-z0-9][A-Za-z0-9.:_-]{0,127}"), "relay id"),
     "token": (re.compile(r"[A-Za-z0-9._-]{1,512}"), "token"),
+    "room": (re.compile(r"class"), "kind of room"),
 }
 
 
@@ -53,6 +54,8 @@ class Invite(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     swarm: str | None = None
     relay: str | None = None
     token: str | None = None
+    room: str | None = None
+    """"class": who joins by this agrees that a teacher sees the model's skills and may pause it."""
 
     def __post_init__(self) -> None:
         if _address(self.url) != self.url:

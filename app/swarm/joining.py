@@ -115,7 +115,8 @@ async def join(
     try:
         nonce = await work.find(hello)
         shown = credential(expected.invite, hello)
-        auth = signin.sign_in(identity.seed(), hello, SOFTWARE, pow=nonce, invite=shown)
+        obeys = expected.invite is not None and expected.invite.room is not None
+        auth = signin.sign_in(identity.seed(), hello, SOFTWARE, pow=nonce, invite=shown, obeys=obeys)
     except Refused as refused:
         raise Ended(f"{hello.relay}: {refused.sentence} Update Shoal.") from refused
     await connection.send(auth)

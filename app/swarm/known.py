@@ -25,6 +25,8 @@ _LARGEST = 64 * 1024
 class Relay(msgspec.Struct, frozen=True, kw_only=True):
     relay: RelayId
     swarm: SwarmId
+    room: Literal["class"] | None = None
+    """As what the owner joined."""
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,9 +53,9 @@ class KnownRelays:
         """The address met last and what is there: where a node without an invite may go again."""
         return next(reversed(self._relays.items()), None)
 
-    def remember(self, url: str, relay: str, swarm: str) -> None:
+    def remember(self, url: str, relay: str, swarm: str, obeys: bool = False) -> None:
         """A disk that does not take it costs the memory of this relay only."""
-        met = Relay(relay=relay, swarm=swarm)
+        met = Relay(relay=relay, swarm=swarm, room="class" if obeys else None)
         if self.last() == (url, met):
             return
         self._relays.pop(url, None)

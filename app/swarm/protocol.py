@@ -41,8 +41,13 @@ STATS_SUB = "stats-sub"
 ARCHIVE, ERASE = "archive", "erase"
 PEOPLE = "people"
 """The relay takes groups of one person, which an older one would call invalid."""
+CLASS = "class"
+"""A classroom: its teacher sees what a node says of its skills, and may pause it. Only where the owner joined
+as one of a class is it in the client's list."""
 RECEIPTS = "receipts"
-CAPABILITIES = (ZLIB, STATS_SUB, ERASE, RECEIPTS, PEOPLE, ARCHIVE)
+CAPABILITIES = (ZLIB, STATS_SUB, ERASE, RECEIPTS, PEOPLE, ARCHIVE, CLASS)
+SHARES = 256
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 RelayId = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9.:_-]{0,127}\Z")]
 Text = Annotated[str, msgspec.Meta(max_length=500)]
@@ -148,6 +153,14 @@ class AskStats(_FromClient, frozen=True, kw_only=True, tag="stats"):
     subscribe: bool | None = None
 
 
+class Progress(_FromClient, frozen=True, kw_only=True, tag="progress"):
+    """In a class alone: shares of the held-out questions that this model solves, in all and by family."""
+
+    round: Count
+    share: Share
+    families: Annotated[dict[FamilyName, Share], msgspec.Meta(max_length=SHARES)] = {}
+
+
 class Hello(_FromRelay, frozen=True, kw_only=True, tag="hello"):
     """A relay's first frame. `epoch` changes when it restarts; `challenge` is fresh for every connection.
     `relay` follows from `key`, and `sig` is over `hello_bytes`."""
@@ -214,6 +227,8 @@ class Stats(_FromRelay, frozen=True, kw_only=True, tag="stats"):
     window: Count
     stored: Count = 0
     families: FamilyCounts
+    learning: bool | None = None
+    """In a class: whether its teacher lets everybody learn now."""
 
 
 class Erased(_FromRelay, frozen=True, kw_only=True, tag="erased"):
@@ -266,7 +281,7 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     policies: Annotated[tuple[Text, ...], msgspec.Meta(max_length=16)] = ()
 
 
-FromClient = Auth | Pub | Sample | Recall | Report | Receipts | Erase | AskStats
+FromClient = Auth | Pub | Sample | Recall | Report | Receipts | Erase | AskStats | Progress
 FromRelay = Hello | Welcome | Err | Ok | Batch | Stats | Erased | Thanks | Notice | Bye
 
 
@@ -280,7 +295,7 @@ def _table(types: Iterable[type[msgspec.Struct]]) -> dict[str, msgspec.json.Deco
 
 _kinds = msgspec.json.Decoder(_Kind)
 _TAG = re.compile(rb'\{"t":"([a-z]{1,16})"')
-_client = _table((Auth, Pub, Sample, Recall, Report, Receipts, Erase, AskStats))
+_client = _table((Auth, Pub, Sample, Recall, Report, Receipts, Erase, AskStats, Progress))
 _relay = _table((Hello, Welcome, Err, Ok, Batch, Stats, Erased, Thanks, Notice, Bye))
 _items = msgspec.json.Decoder(Envelope)
 _infos = msgspec.json.Decoder(Info)

@@ -15,7 +15,7 @@ from itertools import count
 import msgspec
 
 from app.swarm import signing
-from app.swarm.protocol import CAPABILITIES, Auth, Hello, agree
+from app.swarm.protocol import CAPABILITIES, CLASS, Auth, Hello, agree
 from app.swarm.refusals import Flaw, Refused
 
 _RELAY = b"shoal-relay-v1\0"
@@ -72,14 +72,21 @@ def auth_bytes(hello: Hello) -> bytes:
 
 
 def sign_in(
-    seed: bytes, hello: Hello, client: str, *, pow: str | None = None, invite: str | None = None
+    seed: bytes,
+    hello: Hello,
+    client: str,
+    *,
+    pow: str | None = None,
+    invite: str | None = None,
+    obeys: bool = False,
 ) -> Auth:
-    """The answer to `hello`, with the capabilities of both sides. Raises Refused for other versions."""
+    """The answer to `hello`, with the capabilities of both sides. `obeys`: the owner joined as one of a class.
+    Raises Refused for other versions."""
     return Auth(
         pk=signing.public_key(seed).hex(),
         sig=signing.sign(seed, auth_bytes(hello)).hex(),
         proto=agree(hello.proto),
-        caps=tuple(cap for cap in CAPABILITIES if cap in hello.caps),
+        caps=tuple(cap for cap in CAPABILITIES if cap in hello.caps and (obeys or cap != CLASS)),
         client=client,
         pow=pow,
         invite=invite,

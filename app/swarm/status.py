@@ -48,3 +48,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     dropped: int
     sentence: str
     next_try_s: float | None
+    in_class: bool = False
+    """The owner joined as one of a class, and this relay is one."""
+    learning: bool | None = None
+    """Whether its teacher lets everybody learn; None outside a class, or before it was told."""

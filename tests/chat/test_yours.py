@@ -15,11 +15,13 @@ from app.chat.talking import Chat, OpenEngine
 from app.node.answers import FOLDER, Answer
 from app.sapo.questions import VERSION
 from engines.files import read_json
+from tests.chat import test_talking
 from tests.chat.test_talking import Echo
 
 
 @pytest.fixture
-def chat(tmp_path: Path) -> Iterator[Chat]:
+def chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chat]:
+    monkeypatch.setattr(test_talking, "READS", 10_000)
     made = Chat("starter", tmp_path, cast(OpenEngine, lambda *_: Echo(talks=False)))
     yield made
     made.close()
@@ -86,12 +88,11 @@ def test_nothing_is_offered_that_may_not_teach(chat: Chat, tmp_path: Path, why: 
 def test_the_tally_counts_what_both_answered(chat: Chat, tmp_path: Path) -> None:
     puzzle = drawn(chat, sort="daily")
     assert puzzle.daily and not puzzle.unseen
-    judged(chat, 1, solution(chat, 1), against=True)
+    judged(chat, 1, solution(chat, 1))
     scores, _ = scorebook.read(tmp_path)
-    duel = scores.against[puzzle.family]
-    assert (duel.puzzles, duel.you, duel.model) == (1, 1, 0)
     assert scores.daily == daily.today().isoformat() and scores.total.right == 1
-    drawn(chat, 2, sort="test", family="gcd", level=0)
-    judged(chat, 2, "no idea")
+    assert not scores.against, "without the model there is nothing to compare"
+    drawn(chat, 2, sort="practice", family="gcd", level=0)
+    judged(chat, 2, solution(chat, 2), against=True)
     again, _ = scorebook.read(tmp_path)
-    assert set(again.against) == {puzzle.family}, "without the model there is nothing to compare"
+    assert again.against == {"gcd": scorebook.Duel(puzzles=1, you=1, model=0)}

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.sapo.groups import Group
+from app.sapo.groups import HUMAN, Group
 from app.sapo.questions import Coordinates
 from app.swarm import signing
 from app.swarm.body import Body, Envelope, Task, body_id, check_age, public_model_name, seal, unseal
@@ -270,3 +270,17 @@ def test_anothers_body_has_another_id_under_another_key(plain: dict[str, Any]) -
     with pytest.raises(Refused) as refusal:
         unseal(msgspec.structs.replace(envelope, pk=signing.public_key(bytes(32)).hex()), SWARM)
     assert refusal.value.flaw == Flaw.BAD_ID
+
+
+def test_a_persons_group_is_one_right_answer_marked_under_the_signature(group: Group) -> None:
+    person = msgspec.structs.replace(group, completions_G=("4-1=3 #3",), finished_G=(True,), model=HUMAN)
+    body = Body.of(person, (1,), SWARM, 7, NOW_MS)
+    assert body.model == HUMAN and unseal(seal(body, SEED), SWARM) == body
+    for wrong, rewards in (
+        (person, (0,)),
+        (msgspec.structs.replace(person, model="starter"), (1,)),
+        (msgspec.structs.replace(person, completions_G=("#3", "#4"), finished_G=(True, True)), (1, 0)),
+        (msgspec.structs.replace(person, finished_G=(False,)), (1,)),
+    ):
+        with pytest.raises(Refused):
+            Body.of(wrong, rewards, SWARM, 7, NOW_MS)

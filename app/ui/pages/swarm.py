@@ -48,7 +48,7 @@ class SwarmPage(Page):
             hint=tr("Leaves the swarm. What it learned stays."),
         )
         self.header.addWidget(self._leave)
-        self._relay = RelayCard(theme)
+        self._relay, self._class = RelayCard(theme), ClassCard(actions)
         self._private = PrivateCard(theme, actions.join_private)
         self._stats = [Stat() for _ in range(4)]
         rows = Rows(
@@ -88,7 +88,7 @@ class SwarmPage(Page):
         table = card(column(head, self._peers, gap=4, margins=(2, 0, 2, 10), fill=1), padding=None)
         self._stack = stack(
             Alone(theme, actions),
-            boxed(column(self._relay, stats_row(*self._stats), self._aha, table, gap=16, fill=3)),
+            boxed(column(self._class, self._relay, stats_row(*self._stats), self._aha, table, gap=16, fill=4)),
         )
         self.add(self._stack, 1)
         self.add(self._private)
@@ -107,6 +107,7 @@ class SwarmPage(Page):
             if swarm.invite
             else tr("Everyone who joins appears here.")
         )
+        self._class.show_swarm(swarm)
         peers = swarm.peers
         self._count.say(counted("{n} peer", "{n} peers", len(peers)))
         self._view = view
@@ -220,6 +221,34 @@ class Alone(QWidget):
     def _join(self) -> None:
         if (invite := self._address.checked()) is not None:
             self._actions.join(invite)
+
+
+class ClassCard(QFrame):
+    """In a class: who sees what, and what the teacher may do. The owner can leave at any time."""
+
+    def __init__(self, actions: Actions) -> None:
+        super().__init__()
+        self.setProperty("look", "card")
+        self._state = Label("", "strong")
+        about = Label(
+            tr(
+                "Its teacher sees your model's made-up name and skills, and can pause it. Your files and your "
+                "own name stay with you."
+            ),
+            "soft",
+            wrap=True,
+        )
+        leave = button(tr("Leave the class"), lambda: actions.learn("alone"))
+        self.setLayout(row(column(self._state, about, gap=4), leave, gap=16, margins=(20, 14, 16, 14), fill=0))
+        self.hide()
+
+    def show_swarm(self, swarm: SwarmView) -> None:
+        self.setVisible(swarm.in_class)
+        self._state.say(
+            tr("You're in a class. The teacher has paused everyone.")
+            if swarm.class_paused
+            else tr("You're in a class.")
+        )
 
 
 class RelayCard(QFrame):

@@ -223,6 +223,7 @@ class TryIt(Page):
         self._check = button(tr("Check mine"), self._judge)
         self._work = field(tr("Your working, such as 4-1=3"), tr("Your working"))
         self._work.setMaxLength(MAX_WORK)
+        self._work.setMinimumWidth(320)
         self._work.returnPressed.connect(self._judge)
         self._mine = boxed(row(self._work, self._own, self._check, 1, gap=8))
         said = row(self._state, self._stop, self._sides, self._send, gap=8, fill=0)

@@ -52,7 +52,7 @@ class Offer(QFrame):
 
     def _say_yes(self, teach: bool, share: bool) -> None:
         self._buttons.hide()
-        self._about.say(tr("Handing it over …"))
+        self._about.say(tr("Saving it …"))
         self._give(teach, share)
 
     def _no(self) -> None:
@@ -75,7 +75,7 @@ class Against(QFrame):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._total = Label("", "soft", wrap=True)
+        self._total = Label("", "soft")
         self._rows = column(gap=2)
         heading = row(Label(tr("You against your model"), "heading"), 1, self._total, gap=12)
         legend = row(_Key(theme, True), _Key(theme, False), 1, gap=16)
@@ -127,7 +127,7 @@ class Bars(QWidget):
         painter.drawText(right, int(middle | Qt.AlignmentFlag.AlignRight), self._figures)
         wide = max(20.0, self.width() - _NAME - _FIGURES - 16)
         for place, (solved, colour) in enumerate(
-            ((self._duel.you, palette.accent), (self._duel.model, palette.own))
+            ((self._duel.you, palette.peer), (self._duel.model, palette.own))
         ):
             top = (_HIGH - 2 * _BAR - _GAP) / 2 + place * (_BAR + _GAP)
             painter.setPen(Qt.PenStyle.NoPen)
@@ -155,5 +155,5 @@ class _Key(QWidget):
         palette, painter = self._theme.palette, QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(palette.accent if self._you else palette.own))
+        painter.setBrush(QColor(palette.peer if self._you else palette.own))
         painter.drawRoundedRect(QRectF(0, (self.height() - _BAR) / 2, 12, _BAR), _BAR / 2, _BAR / 2)
