@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from PySide6.QtGui import QResizeEvent
+
 from app.ui.model import State, View
 from app.ui.pages import words
 from app.ui.pages.engine import EngineCard, NewerEngine
@@ -24,7 +26,7 @@ from app.ui.widgets.update_card import UpdateLine
 
 SETTLED_S = 2 * 3600.0
 """So long after its very first start Shoal asks nothing more than it has to."""
-_POND_FROM = 640
+_POND_FROM = 880
 """Pixels of the page: on a narrower one the fish would push the figures aside."""
 _LONGEST = 40
 """Characters of a model's name beside the title."""
@@ -89,7 +91,7 @@ class Overview(Page):
             return
         self._next.show_view(view)
         self._note.show_view(view, now, quiet=not self._next.isHidden())
-        self._pond.setVisible(bool(self.ask.choices["fish"]) and self.width() >= _POND_FROM)
+        self._show_pond()
         self._pond.show_view(view)
         self._now.show_view(view, now)
         self._curve.show_view(view)
@@ -97,6 +99,13 @@ class Overview(Page):
         self._foot.say(spoken(view.news, most=2))
         self._device.say(words.device(view))
         self._device.setToolTip(words.why_device(view))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show_pond()
+
+    def _show_pond(self) -> None:
+        self._pond.setVisible(bool(self.ask.choices["fish"]) and self.width() >= _POND_FROM)
 
     def _show_engine(self, view: View, lacking: bool) -> None:
         """Only of an installed app: what stands in the way of learning, or the engine of a newer Shoal."""
