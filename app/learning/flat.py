@@ -111,9 +111,9 @@ def levelled(curve: Sequence[Score]) -> bool:
         return False
     middle = (len(last) - 1) / 2
     weights = [at - middle for at in range(len(last))]
-    spread = sum(weight**2 for weight in weights)
+    spread = sum(weight * weight for weight in weights)
     slope = sum(weight * one.share for weight, one in zip(weights, last, strict=True)) / spread
-    noise = sum((weight * one.stderr) ** 2 for weight, one in zip(weights, last, strict=True)) ** 0.5 / spread
+    noise = math.hypot(*(weight * one.stderr for weight, one in zip(weights, last, strict=True))) / spread
     span = len(last) - 1
     return span * slope < min(_LITTLE, max(span * noise, _FINE))
 

@@ -70,10 +70,13 @@ def test_a_race_asks_both_sides_the_same_with_the_same_luck(
         assert isinstance(refused, Failed) and "nothing to race yet" in refused.sentence
 
         chat._state = State(curriculum=curriculum.start({"chain_sum": 0}), round=4, identity="")
-        heard: list[int] = []
-        ended = list(
-            chat.do(messages.Race(number=2, puzzles=12, seed=7), lambda *_: heard.append(1) or len(heard) < 2)
-        )
+        heard: list[str] = []
+
+        def go_on(side: str, text: str) -> bool:
+            heard.append(side)
+            return len(heard) < 2
+
+        ended = list(chat.do(messages.Race(number=2, puzzles=12, seed=7), go_on))
         laps = [one for one in ended if isinstance(one, Lap)]
         assert [lap.place for lap in laps] == list(range(10)), "it stopped after the second five"
         assert all(lap.after.solved and not lap.before.solved for lap in laps)

@@ -360,7 +360,12 @@ def test_the_system_is_asked_for_less_motion(said: dict[str, object], still: boo
 
 def test_until_the_system_has_answered_nothing_moves(actions: Actions, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[Callable[[], None]] = []
-    monkeypatch.setattr(motion.threading, "Thread", lambda target, **_: waits.append(target) or Started())
+
+    def thread(target: Callable[[], None], **_: object) -> Started:
+        waits.append(target)
+        return Started()
+
+    monkeypatch.setattr(motion.threading, "Thread", thread)
     asked = motion.System()
     assert asked.still
     monkeypatch.setattr(desktop_motion, "reduced", lambda: False)

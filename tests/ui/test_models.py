@@ -412,21 +412,37 @@ def test_another_model_has_another_past_and_another_node(tmp_path: Path, qtbot: 
 
 
 def test_what_was_learned_is_taken_along(
-    qtbot: QtBot, page: Models, asked: list[object], monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, page: Models, asked: list[object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
     look(page, views.holdings(fetch=None, queue=()))
     assert "Export: Starter" in shown(page) and "Export: Qwen3 0.6B" not in shown(page)
-    gguf, peft = page._rows[SMALLER]._export.menu().actions()
+    menu = page._rows[SMALLER]._export.menu()
+    ollama, studio, gguf, peft = menu.actions()
+    menu.aboutToShow.emit()
+    assert not studio.isVisible(), "where there is no LM Studio"
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "")
     gguf.trigger()
     assert asked == []
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "/home/ada")
-    gguf.trigger()
-    peft.trigger()
+    for one in (ollama, gguf, peft):
+        one.trigger()
+    (tmp_path / ".lmstudio" / "models").mkdir(parents=True)
+    menu.aboutToShow.emit()
+    assert studio.isVisible()
+    studio.trigger()
     into = "/home/ada/SmolLM2-135M-Instruct-shoal-40-"
     assert asked == [
         ("export", SMALLER, "merged-gguf", f"{into}merged-gguf"),
+        ("export", SMALLER, "merged-gguf", f"{into}merged-gguf"),
         ("export", SMALLER, "peft", f"{into}peft"),
+        (
+            "export",
+            SMALLER,
+            "merged-gguf",
+            str(tmp_path / ".lmstudio" / "models" / "shoal" / "SmolLM2-135M-Instruct-shoal-40"),
+        ),
     ]
 
 

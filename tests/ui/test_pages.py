@@ -391,6 +391,7 @@ def test_history_is_searched_and_exported(qtbot: QtBot, light: Theme, actions: A
         "rounds": 160,
         "probes": 17,
         "events": 2,
+        "diary": len(page._view.milestones),
     }
     page.show_view(View())
     assert page.exported("csv") == "at,round,kind,sentence\n"

@@ -42,8 +42,8 @@ class Duel(Exchange):
         self._verdict.hide()
         self._tally = Label("", "soft", wrap=True)
         self._tally.hide()
-        self.layout().addWidget(self._verdict)
-        self.layout().addWidget(self._tally)
+        self.put_below(self._verdict)
+        self.put_below(self._tally)
 
     def grow(self, side: Side, text: str) -> None:
         """Nothing: who answers first would tell who it is."""

@@ -54,6 +54,7 @@ class Exchange(QFrame):
         inside = column(*parts, gap=12, margins=(20, 16, 20, 16))
         inside.setAlignment(self._offer, Qt.AlignmentFlag.AlignLeft)
         self.setLayout(inside)
+        self.put_below = inside.addWidget
         self.setAccessibleName(text)
 
     def wait(self, sides: Collection[Side]) -> None:

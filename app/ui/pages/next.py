@@ -78,15 +78,19 @@ def why(view: View) -> str:
 
 def larger(view: View) -> Model | None:
     """The next larger model that fits here: the recommended one first, then the smallest."""
-    library = view.models.library if view.models is not None else None
-    if library is None:
+    if view.models is None or view.models.library is None:
         return None
-    known = library.find(view.model)
-    now = known.bytes if known is not None else 0
+    library = view.models.library
+    known = library.find(view.model) or library.find(view.models.chosen)
+    if known is None:
+        return None
     fitting = [
         one
         for one in library.models
-        if one.bytes > now and not one.problem and one.fit is not None and one.fit.verdict is Verdict.FITS
+        if one.bytes > known.bytes
+        and not one.problem
+        and one.fit is not None
+        and one.fit.verdict is Verdict.FITS
     ]
     return min(fitting, key=lambda one: (not one.recommended, one.bytes), default=None)
 

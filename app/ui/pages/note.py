@@ -1,4 +1,5 @@
-"""One gentle line on the overview: a milestone, or the first race. It can be put away, and takes no focus."""
+"""One gentle line beside the overview's title: a milestone, or the first race. It moves nothing else, takes no
+focus, and can be put away."""
 
 from __future__ import annotations
 
@@ -17,6 +18,9 @@ from app.ui.texts import tr
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import Elided, IconButton, button, row
 
+_LEAST = 90
+"""Pixels of text, at least."""
+
 
 class NoteLine(QFrame):
     def __init__(self, theme: Theme, actions: Actions) -> None:
@@ -24,12 +28,21 @@ class NoteLine(QFrame):
         self.setProperty("look", "quiet")
         self._actions, self._view = actions, View()
         self._milestone: Milestone | None = None
+        self._due = False
         self._said = Elided("", "strong")
         self._act = button("", self._do, "flat")
         self._away = IconButton(theme, "cross", tr("Put this away"))
         self._away.clicked.connect(self._put_away)
-        self.setLayout(row(self._said, self._act, self._away, gap=8, margins=(16, 3, 6, 3), fill=0))
+        self.setLayout(row(self._said, self._act, self._away, gap=8, margins=(12, 0, 2, 0), fill=0))
+        self.setMaximumHeight(36)
         self.hide()
+
+    def fit(self, room: int) -> None:
+        """Into so many pixels; where they are too few, the diary alone has it."""
+        text = self._said.fontMetrics().horizontalAdvance(self._said.text())
+        beside = self._act.sizeHint().width() + self._away.sizeHint().width() + 34
+        self.setFixedWidth(max(1, min(room, text + beside)))
+        self.setVisible(self._due and room >= beside + _LEAST)
 
     def show_view(self, view: View, now: float, quiet: bool = False) -> None:
         """`quiet`: something else is asked already."""
@@ -37,7 +50,8 @@ class NoteLine(QFrame):
         seen, choices = self._actions.choices.memory.seen, self._actions.choices
         race = not quiet and notes.race_due(view, seen, choices)
         self._milestone = None if race or quiet else notes.milestone(view, seen, choices, now)
-        self.setVisible(race or self._milestone is not None)
+        self._due = race or self._milestone is not None
+        self.setVisible(self._due)
         if race:
             self._say(
                 tr("Twenty rounds learned. Is it better than it was? Let both race."), tr("Watch the race")
@@ -61,6 +75,7 @@ class NoteLine(QFrame):
             remember(self._actions, raced=notes.model(self._view))
         else:
             remember(self._actions, told=self._milestone.at)
+        self._due = False
         self.hide()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from PySide6.QtGui import QResizeEvent
+
 from app.ui.model import State, View
 from app.ui.pages import words
 from app.ui.pages.engine import EngineCard, NewerEngine
@@ -25,8 +27,12 @@ from app.ui.widgets.update_card import UpdateLine
 
 SETTLED_S = 2 * 3600.0
 """So long after its very first start Shoal asks nothing more than it has to."""
-_POND_FROM = 640
+_POND_FROM = 880
 """Pixels of the page: on a narrower one the fish would push the figures aside."""
+_AROUND = 110
+"""Pixels of the title's line that are margins and gaps."""
+_HIGH = 780
+"""Pixels of a page that has room for the day's figures below "what next"."""
 _LONGEST = 40
 """Characters of a model's name beside the title."""
 
@@ -34,7 +40,9 @@ _LONGEST = 40
 class Overview(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Overview"))
-        self._view = View()
+        self._view, self._fresh = View(), True
+        self._note = NoteLine(theme, actions)
+        self.header.addWidget(self._note)
         self._device = Label("", "faint")
         self.header.addWidget(self._device)
         self._model = Label("", "chip")
@@ -45,7 +53,7 @@ class Overview(Page):
         self._engine = EngineCard(theme, actions.engine)
         self._newer = NewerEngine(actions.engine)
         self._now = Now(theme, actions)
-        self._note, self._next = NoteLine(theme, actions), NextCard(theme, actions)
+        self._next = NextCard(theme, actions)
         self._curve = Curve(theme)
         self._pond = Pond(theme, actions.choices, lambda: actions.go("skills"))
         self._curve.put_beside(self._pond)
@@ -59,7 +67,6 @@ class Overview(Page):
         self.add(self._welcome)
         self.add(self._engine)
         self.add(self._now)
-        self.add(self._note)
         self.add(self._next)
         self.add(self._curve, 1)
         self.add(self._stat_row)
@@ -68,7 +75,7 @@ class Overview(Page):
     def show_view(self, view: View) -> None:
         self._view = view
         now = time.time()
-        fresh = view.state is State.NEW and not view.curve
+        fresh = self._fresh = view.state is State.NEW and not view.curve
         lacking = not fresh and view.pack is not None and not view.pack.usable
         self._notice.show_problem(None if lacking else view.problem)
         self._show_engine(view, lacking)
@@ -92,7 +99,6 @@ class Overview(Page):
             return
         self._next.show_view(view)
         self._note.show_view(view, now, quiet=not self._next.isHidden())
-        self._pond.setVisible(bool(self.ask.choices["fish"]) and self.width() >= _POND_FROM)
         self._pond.show_view(view)
         self._now.show_view(view, now)
         self._curve.show_view(view)
@@ -100,6 +106,21 @@ class Overview(Page):
         self._foot.say(spoken(view.news, most=2))
         self._device.say(words.device(view))
         self._device.setToolTip(words.why_device(view))
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """What is there only where it has room: the fish, the note, and the day's figures beside a question."""
+        self._pond.setVisible(bool(self.ask.choices["fish"]) and self.width() >= _POND_FROM)
+        if self._fresh:
+            return
+        said = (self.title, self._device, self._model)
+        self._note.fit(self.width() - _AROUND - sum(one.sizeHint().width() for one in said))
+        self._stat_row.setVisible(self._next.isHidden() or self.height() >= _HIGH)
+        self._pond.setVisible(bool(self.ask.choices["fish"]) and self.width() >= _POND_FROM)
 
     def _show_engine(self, view: View, lacking: bool) -> None:
         """Only of an installed app: what stands in the way of learning, or the engine of a newer Shoal."""

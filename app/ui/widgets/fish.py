@@ -48,6 +48,7 @@ def paint(
     _stripes(painter, theme, fish.stripes, phase)
     painter.setClipping(False)
     eye = _bent(0.14, phase) + QPointF(0, -0.04)
+    painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(Qt.GlobalColor.white)
     painter.drawEllipse(eye, 0.034, 0.034)
     painter.setBrush(QColor("#0f2429"))

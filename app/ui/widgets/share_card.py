@@ -65,7 +65,7 @@ def svg(theme: Theme, view: View, invite: str = "") -> bytes:
     painter = QPainter(generator)
     draw(painter, theme, view, invite)
     painter.end()
-    return content.data()
+    return bytes(content.data())
 
 
 def save(path: Path, theme: Theme, view: View, invite: str = "") -> None:
