@@ -1833,6 +1833,14 @@
    <translation>meldet schlechte Antworten</translation>
   </message>
   <message>
+   <source>says whose answers helped</source>
+   <translation>sagt, wessen Antworten geholfen haben</translation>
+  </message>
+  <message>
+   <source>a model learned from yours</source>
+   <translation>ein Modell hat aus deinen gelernt</translation>
+  </message>
+  <message>
    <source>a word from the relay</source>
    <translation>ein Wort des Relays</translation>
   </message>
