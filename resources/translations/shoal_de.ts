@@ -2239,13 +2239,13 @@
    <translation>zuerst gesehen {ago}</translation>
   </message>
   <message>
-   <source>{n} answer</source>
-   <translation>{n} Antwort</translation>
+   <source>{n} puzzle</source>
+   <translation>{n} Rätsel</translation>
   </message>
   <message numerus="yes">
-   <source>{n} answers</source>
+   <source>{n} puzzles</source>
    <translation>
-    <numerusform>{n} Antworten</numerusform>
+    <numerusform>{n} Rätsel</numerusform>
    </translation>
   </message>
   <message>

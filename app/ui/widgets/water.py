@@ -204,7 +204,7 @@ class Water(Moving):
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(QPen(self._theme.colour("peer"), 1.5))
             painter.setBrush(self._theme.colour("peer_soft", 0.8))
-            painter.drawEllipse(middle, length * 0.72, length * 0.42)
+            painter.drawEllipse(middle - QPointF(0, 0.04 * length), length * 0.72, length * 0.36)
         self._draw_fish(painter, nose, length, Fish(length=1.0, fins=1), "peer", moves, left, pale)
         under = QPointF(middle.x(), nose.y() + length * 0.3)
         self._label(painter, one.peer.name, under, "text" if chosen else "text_soft", chosen)
