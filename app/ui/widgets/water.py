@@ -345,7 +345,7 @@ def _long(peer: Peer) -> float:
     """Of a fish, by how many groups have come of its peer.
 
     >>> [_long(Peer(name="a", groups=groups)) for groups in (0, 1, 3, 100)]
-    [40, 48.0, 56.0, 68]
+    [40.0, 48.0, 56.0, 68]
     """
     return min(_LARGEST, _LEAST + 8 * math.log2(1 + peer.groups))
 
