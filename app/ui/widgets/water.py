@@ -37,7 +37,7 @@ from app.ui.widgets.fish import paint
 
 MOST = 18
 """Fish there is room for: those seen last."""
-_HIGH = 232
+_HIGH = 208
 _OWN, _LEAST, _LARGEST = 96, 40, 68
 """Lengths in pixels: of this model's own at its longest, of peers."""
 _STROKES = 8
