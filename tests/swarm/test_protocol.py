@@ -28,6 +28,7 @@ FROM_CLIENT = [
     protocol.Pub(id=ID, pk=ID, sig=SIG, body="{}", enc="zlib"),
     protocol.Sample(rid=1, k=8, families=("gcd",), max_age_s=60, per_key_cap=1),
     protocol.Report(ids=(ID,), reason="bad_reward"),
+    protocol.Receipts(items=(protocol.Receipt(id=ID, sig=SIG),)),
     protocol.AskStats(subscribe=True),
 ]
 FROM_RELAY = [
@@ -37,6 +38,7 @@ FROM_RELAY = [
     protocol.Ok(id=ID, code=Code.ACCEPTED, time_ms=5),
     protocol.Batch(rid=1, items=(msgspec.Raw(b'{"id":1}'),), window=9, eligible=5, sources=3, age_p50_s=1.5),
     protocol.Stats(peers=2, relays=1, rollouts_min=2.5, window=9, families={"gcd": 9}),
+    protocol.Thanks(id=ID, pk=ID, sig=SIG),
     protocol.Notice(msg="Maintenance at noon"),
     protocol.Bye(reason="restart", reconnect_after_ms=1000),
 ]
