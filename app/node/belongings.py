@@ -30,7 +30,11 @@ _NAMES = {
     Kind.LEARNED: ("models", "kept", "swarm"),
     Kind.MODELS: ("hub", "models-cache"),
     Kind.CACHE: ("cache", "updates", "trials.json"),
+<<<<<<< HEAD
     Kind.SWARM: ("answers", "relay", "relays.json", "outbox.sqlite", "outbox.sqlite-*"),
+=======
+    Kind.SWARM: ("relay", "relays.json", "outbox.sqlite", "outbox.sqlite-*", "thanks.json"),
+>>>>>>> shoalview
     Kind.LOGS: ("logs", "node.log"),
     Kind.OWN: (
         "identity",

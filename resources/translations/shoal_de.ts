@@ -265,27 +265,27 @@
   </message>
   <message>
    <source>Energy on the overview</source>
-   <translation type="unfinished" />
+   <translation>Energie auf der Übersicht</translation>
   </message>
   <message>
    <source>Watts now, and kWh this month. Counted on this computer either way.</source>
-   <translation type="unfinished" />
+   <translation>Watt im Moment und kWh in diesem Monat. Gezählt wird auf diesem Computer so oder so.</translation>
   </message>
   <message>
    <source>power electricity watts kwh cost</source>
-   <translation type="unfinished" />
+   <translation>strom energie watt kwh kosten</translation>
   </message>
   <message>
    <source>Puzzle of the day, and you as a teacher</source>
-   <translation type="unfinished" />
+   <translation>Rätsel des Tages, und du als Lehrer</translation>
   </message>
   <message>
    <source>Under Try it. An answer of yours teaches only after you say yes to its text.</source>
-   <translation type="unfinished" />
+   <translation>Unter Ausprobieren. Deine Antwort lehrt erst, wenn du zu ihrem Text Ja sagst.</translation>
   </message>
   <message>
    <source>daily human teach solve myself peer tally against</source>
-   <translation type="unfinished" />
+   <translation>täglich mensch lehren selbst lösen gegen stand</translation>
   </message>
   <message>
    <source>What others showed it</source>
@@ -1685,11 +1685,11 @@
   </message>
   <message>
    <source>About {watts} W now, {kwh} kWh this month.</source>
-   <translation type="unfinished" />
+   <translation>Etwa {watts} W im Moment, {kwh} kWh in diesem Monat.</translation>
   </message>
   <message>
    <source>About {watts} W now, {kwh} kWh this month ({money}).</source>
-   <translation type="unfinished" />
+   <translation>Etwa {watts} W im Moment, {kwh} kWh in diesem Monat ({money}).</translation>
   </message>
   <message>
    <source>{n} puzzle: {families}</source>
@@ -1877,6 +1877,14 @@
   <message>
    <source>reports bad answers</source>
    <translation>meldet schlechte Antworten</translation>
+  </message>
+  <message>
+   <source>says whose answers helped</source>
+   <translation>sagt, wessen Antworten geholfen haben</translation>
+  </message>
+  <message>
+   <source>a model learned from yours</source>
+   <translation>ein Modell hat aus deinen gelernt</translation>
   </message>
   <message>
    <source>a word from the relay</source>
@@ -2304,13 +2312,13 @@
    <translation>zuerst gesehen {ago}</translation>
   </message>
   <message>
-   <source>{n} answer</source>
-   <translation>{n} Antwort</translation>
+   <source>{n} puzzle</source>
+   <translation>{n} Rätsel</translation>
   </message>
   <message numerus="yes">
-   <source>{n} answers</source>
+   <source>{n} puzzles</source>
    <translation>
-    <numerusform>{n} Antworten</numerusform>
+    <numerusform>{n} Rätsel</numerusform>
    </translation>
   </message>
   <message>
@@ -2391,7 +2399,7 @@
   </message>
   <message>
    <source>puzzle of the day, the same for everyone</source>
-   <translation type="unfinished" />
+   <translation>Rätsel des Tages, für alle dasselbe</translation>
   </message>
   <message>
    <source>a puzzle it never trained on</source>
@@ -2399,7 +2407,7 @@
   </message>
   <message>
    <source>a puzzle of practice</source>
-   <translation type="unfinished" />
+   <translation>ein Übungsrätsel</translation>
   </message>
   <message>
    <source>Try it</source>
@@ -2431,11 +2439,11 @@
   </message>
   <message>
    <source>Teach it one</source>
-   <translation type="unfinished" />
+   <translation>Bring ihm eins bei</translation>
   </message>
   <message>
    <source>Puzzle of the day</source>
-   <translation type="unfinished" />
+   <translation>Rätsel des Tages</translation>
   </message>
   <message>
    <source>Stop</source>
@@ -2467,11 +2475,11 @@
   </message>
   <message>
    <source>Your working, such as 4-1=3</source>
-   <translation type="unfinished" />
+   <translation>Dein Rechenweg, etwa 4-1=3</translation>
   </message>
   <message>
    <source>Your working</source>
-   <translation type="unfinished" />
+   <translation>Dein Rechenweg</translation>
   </message>
   <message>
    <source>Its own level</source>
@@ -2503,15 +2511,15 @@
   </message>
   <message>
    <source>Puzzle of the day ✓</source>
-   <translation type="unfinished" />
+   <translation>Rätsel des Tages ✓</translation>
   </message>
   <message>
    <source>A puzzle of practice: your right answer with working may teach your model</source>
-   <translation type="unfinished" />
+   <translation>Ein Übungsrätsel: Deine richtige Antwort mit Rechenweg kann dein Modell etwas lehren</translation>
   </message>
   <message>
    <source>The same for everyone today (UTC)</source>
-   <translation type="unfinished" />
+   <translation>Heute für alle dasselbe (UTC)</translation>
   </message>
   <message>
    <source>Level {n}</source>
@@ -2910,15 +2918,15 @@
   </message>
   <message>
    <source>you {you}, model {model} of {n}</source>
-   <translation type="unfinished" />
+   <translation>du {you}, Modell {model} von {n}</translation>
   </message>
   <message>
    <source>The text that would teach: {text}</source>
-   <translation type="unfinished" />
+   <translation>Der Text, der lehren würde: {text}</translation>
   </message>
   <message>
    <source>Right! May your answer teach?</source>
-   <translation type="unfinished" />
+   <translation>Richtig! Darf deine Antwort lehren?</translation>
   </message>
   <message>
    <source>Handing it over …</source>
@@ -2926,51 +2934,53 @@
   </message>
   <message>
    <source>It stays with you.</source>
-   <translation type="unfinished" />
+   <translation>Sie bleibt bei dir.</translation>
   </message>
   <message>
    <source>Thank you. Your model looks at it in its next round; it learns if it failed that puzzle.</source>
-   <translation type="unfinished" />
+   <translation>Danke. Dein Modell sieht sie in der nächsten Runde an und lernt daraus, wenn es das Rätsel nicht konnte.</translation>
   </message>
   <message>
    <source>{n} puzzle: you {you}, your model {model}</source>
-   <translation type="unfinished" />
+   <translation>{n} Rätsel: du {you}, dein Modell {model}</translation>
   </message>
   <message numerus="yes">
    <source>{n} puzzles: you {you}, your model {model}</source>
-   <translation type="unfinished" />
+   <translation>
+    <numerusform>{n} Rätsel: du {you}, dein Modell {model}</numerusform>
+   </translation>
   </message>
   <message>
    <source>Word for word, nothing else. In the swarm it's marked as a person's answer.</source>
-   <translation type="unfinished" />
+   <translation>Wort für Wort, sonst nichts. Im Schwarm ist sie als Antwort eines Menschen markiert.</translation>
   </message>
   <message>
    <source>Word for word, nothing else. It stays on this computer.</source>
-   <translation type="unfinished" />
+   <translation>Wort für Wort, sonst nichts. Sie bleibt auf diesem Computer.</translation>
   </message>
   <message>
    <source>Teach my model</source>
-   <translation type="unfinished" />
+   <translation>Mein Modell lehren</translation>
   </message>
   <message>
    <source>You against your model</source>
-   <translation type="unfinished" />
+   <translation>Du gegen dein Modell</translation>
   </message>
   <message>
    <source>you, the upper bar</source>
-   <translation type="unfinished" />
+   <translation>du, der obere Balken</translation>
   </message>
   <message>
    <source>your model, the lower bar</source>
-   <translation type="unfinished" />
+   <translation>dein Modell, der untere Balken</translation>
   </message>
   <message>
    <source>Teach and share</source>
-   <translation type="unfinished" />
+   <translation>Lehren und teilen</translation>
   </message>
   <message>
    <source>Keep it to myself</source>
-   <translation type="unfinished" />
+   <translation>Für mich behalten</translation>
   </message>
   <message>
    <source>Go to a page</source>
@@ -4084,11 +4094,11 @@
   </message>
   <message>
    <source>This month's {cap} kWh are used up. Starts again {until}.</source>
-   <translation type="unfinished" />
+   <translation>Die {cap} kWh dieses Monats sind verbraucht. Weiter geht es am {until}.</translation>
   </message>
   <message>
    <source>the month's energy is used up</source>
-   <translation type="unfinished" />
+   <translation>die Energie des Monats ist verbraucht</translation>
   </message>
   <message>
    <source>Waiting until you plug the computer in.</source>
@@ -4760,99 +4770,99 @@
   </message>
   <message>
    <source>Power and cost</source>
-   <translation type="unfinished" />
+   <translation>Strom und Kosten</translation>
   </message>
   <message>
    <source>Energy a month</source>
-   <translation type="unfinished" />
+   <translation>Energie im Monat</translation>
   </message>
   <message>
    <source>When learning has used this much, it waits until the next month. 0 switches this off.</source>
-   <translation type="unfinished" />
+   <translation>Hat das Lernen so viel verbraucht, wartet es bis zum nächsten Monat. 0 schaltet das aus.</translation>
   </message>
   <message>
    <source>power electricity energy cap limit month kwh cost</source>
-   <translation type="unfinished" />
+   <translation>strom energie grenze limit monat kwh kosten</translation>
   </message>
   <message>
    <source>1 kWh</source>
-   <translation type="unfinished" />
+   <translation>1 kWh</translation>
   </message>
   <message>
    <source>2 kWh</source>
-   <translation type="unfinished" />
+   <translation>2 kWh</translation>
   </message>
   <message>
    <source>5 kWh</source>
-   <translation type="unfinished" />
+   <translation>5 kWh</translation>
   </message>
   <message>
    <source>10 kWh</source>
-   <translation type="unfinished" />
+   <translation>10 kWh</translation>
   </message>
   <message>
    <source>25 kWh</source>
-   <translation type="unfinished" />
+   <translation>25 kWh</translation>
   </message>
   <message>
    <source>Price of a kWh</source>
-   <translation type="unfinished" />
+   <translation>Preis einer kWh</translation>
   </message>
   <message>
    <source>In hundredths, from your electricity bill, to show what learning costs. 0 shows no money.</source>
-   <translation type="unfinished" />
+   <translation>In Hundertsteln, von deiner Stromrechnung, um die Kosten des Lernens zu zeigen. 0 zeigt kein Geld.</translation>
   </message>
   <message>
    <source>power electricity price money cents bill cost</source>
-   <translation type="unfinished" />
+   <translation>strom preis geld cent rechnung kosten</translation>
   </message>
   <message>
    <source>Show no money</source>
-   <translation type="unfinished" />
+   <translation>Kein Geld zeigen</translation>
   </message>
   <message>
    <source>15 ct</source>
-   <translation type="unfinished" />
+   <translation>15 ct</translation>
   </message>
   <message>
    <source>25 ct</source>
-   <translation type="unfinished" />
+   <translation>25 ct</translation>
   </message>
   <message>
    <source>30 ct</source>
-   <translation type="unfinished" />
+   <translation>30 ct</translation>
   </message>
   <message>
    <source>40 ct</source>
-   <translation type="unfinished" />
+   <translation>40 ct</translation>
   </message>
   <message>
    <source>Currency</source>
-   <translation type="unfinished" />
+   <translation>Währung</translation>
   </message>
   <message>
    <source>For the price of a kWh.</source>
-   <translation type="unfinished" />
+   <translation>Für den Preis einer kWh.</translation>
   </message>
   <message>
    <source>money euro dollar pound franc</source>
-   <translation type="unfinished" />
+   <translation>geld euro dollar pfund franken</translation>
   </message>
   <message>
    <source>€</source>
-   <translation type="unfinished" />
+   <translation>€</translation>
   </message>
   <message>
    <source>$</source>
-   <translation type="unfinished" />
+   <translation>$</translation>
   </message>
   <message>
    <source>£</source>
-   <translation type="unfinished" />
+   <translation>£</translation>
   </message>
   <message>
    <source>CHF</source>
-   <translation type="unfinished" />
+   <translation>CHF</translation>
   </message>
   <message>
    <source>Say thanks for answers</source>
@@ -4936,11 +4946,11 @@
   </message>
   <message>
    <source>There is no answer of yours to give:</source>
-   <translation type="unfinished" />
+   <translation>Es gibt noch keine Antwort von dir:</translation>
   </message>
   <message>
    <source>solve the puzzle with your working first.</source>
-   <translation type="unfinished" />
+   <translation>Löse das Rätsel erst mit Rechenweg.</translation>
   </message>
   <message>
    <source>That puzzle isn't known any more:</source>
@@ -5244,27 +5254,27 @@
   </message>
   <message>
    <source>Measured by the processor's own counter, shared out by processor time.</source>
-   <translation type="unfinished" />
+   <translation>Vom Zähler des Prozessors gemessen, nach Prozessorzeit aufgeteilt.</translation>
   </message>
   <message>
    <source>Measured by the counters of processor and graphics card; the processor's is shared out by time.</source>
-   <translation type="unfinished" />
+   <translation>Von den Zählern des Prozessors und der Grafikkarte gemessen; der des Prozessors ist nach Zeit aufgeteilt.</translation>
   </message>
   <message>
    <source>An estimate: {CORE_W} W for every core that Shoal keeps busy.</source>
-   <translation type="unfinished" />
+   <translation>Eine Schätzung: {CORE_W} W für jeden Kern, den Shoal beschäftigt.</translation>
   </message>
   <message>
    <source>It may be off by half.</source>
-   <translation type="unfinished" />
+   <translation>Sie kann um die Hälfte danebenliegen.</translation>
   </message>
   <message>
    <source>The graphics card is measured.</source>
-   <translation type="unfinished" />
+   <translation>Die Grafikkarte ist gemessen.</translation>
   </message>
   <message>
    <source>{CORE_W} W for every busy core are an estimate, off by up to half.</source>
-   <translation type="unfinished" />
+   <translation>{CORE_W} W je beschäftigtem Kern sind geschätzt und können um die Hälfte danebenliegen.</translation>
   </message>
   <message>
    <source>There is nothing to ask.</source>
@@ -5352,7 +5362,7 @@
   </message>
   <message>
    <source>Both must answer the same question.</source>
-   <translation type="unfinished" />
+   <translation>Beide müssen dieselbe Frage beantworten.</translation>
   </message>
   <message>
    <source>{family} at level {level} has no question to train on:</source>
@@ -5408,23 +5418,23 @@
   </message>
   <message>
    <source>That's too long: {COMPLETION} characters at most.</source>
-   <translation type="unfinished" />
+   <translation>Das ist zu lang: höchstens {COMPLETION} Zeichen.</translation>
   </message>
   <message>
    <source>It holds hidden characters:</source>
-   <translation type="unfinished" />
+   <translation>Darin sind versteckte Zeichen:</translation>
   </message>
   <message>
    <source>type it again instead of pasting it.</source>
-   <translation type="unfinished" />
+   <translation>Tippe es neu, statt es einzufügen.</translation>
   </message>
   <message>
    <source>Your model still has answers of yours to look at.</source>
-   <translation type="unfinished" />
+   <translation>Dein Modell hat noch Antworten von dir anzusehen.</translation>
   </message>
   <message>
    <source>Try again later.</source>
-   <translation type="unfinished" />
+   <translation>Versuch es später noch einmal.</translation>
   </message>
   <message>
    <source>{STATE} can't be read: {error}</source>
@@ -5856,7 +5866,7 @@
   </message>
   <message>
    <source>Your answer changed nothing:</source>
-   <translation type="unfinished" />
+   <translation>Deine Antwort hat nichts geändert:</translation>
   </message>
   <message>
    <source>your model solves that puzzle, or would never write it like that.</source>
@@ -5868,11 +5878,11 @@
   </message>
   <message>
    <source>Your answer taught your model:</source>
-   <translation type="unfinished" />
+   <translation>Deine Antwort hat dein Modell etwas gelehrt:</translation>
   </message>
   <message>
    <source>it had failed that puzzle.</source>
-   <translation type="unfinished" />
+   <translation>Es hatte dieses Rätsel nicht gekonnt.</translation>
   </message>
   <message>
    <source>Round {round} is safe.</source>

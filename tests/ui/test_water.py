@@ -75,7 +75,7 @@ def test_arrow_keys_go_from_peer_to_peer_and_say_who_it_is(
     page = SwarmPage(light, actions)
     qtbot.addWidget(page)
     page.show_view(swarm())
-    said = []
+    said: list[Peer | None] = []
     page._water.chosen.connect(said.append)
     for _ in range(MOST + 1):
         QTest.keyClick(page._water, Qt.Key.Key_Right)

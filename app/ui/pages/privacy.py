@@ -251,6 +251,8 @@ def meaning(message: Message) -> str:
         "batch": tr("others' puzzles and answers"),
         "stats": tr("asks how the swarm is doing") if message.outgoing else tr("how the swarm is doing"),
         "report": tr("reports bad answers"),
+        "receipts": tr("says whose answers helped"),
+        "thanks": tr("a model learned from yours"),
         "notice": tr("a word from the relay"),
         "err": tr("the relay says what was wrong"),
         "bye": tr("the relay says goodbye"),

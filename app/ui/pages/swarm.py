@@ -173,16 +173,16 @@ def words_of(peer: Peer, now: float) -> str:
 
     >>> peer = Peer(name="cosy-firefly-7467", model="starter", groups=3, families=("gcd",), since=40.0)
     >>> words_of(peer, 100.0)
-    'cosy-firefly-7467 · starter · Greatest common divisor · first seen 60 s ago · 3 answers'
+    'cosy-firefly-7467 · starter · first seen 60 s ago · 3 puzzles · Greatest common divisor'
     """
     titles = [tr(FAMILIES[name].title) if name in FAMILIES else name for name in reversed(peer.families)]
     return " · ".join(
         (
             safe_line(peer.name),
             safe_line(peer.model) or tr("unknown model"),
-            *([", ".join(titles[:4])] * bool(titles)),
             tr("first seen {ago}", ago=ago(peer.since, now)),
-            counted("{n} answer", "{n} answers", peer.groups),
+            counted("{n} puzzle", "{n} puzzles", peer.groups),
+            *([", ".join(titles[:4])] * bool(titles)),
         )
     )
 

@@ -37,7 +37,7 @@ from app.ui.widgets.fish import paint
 
 MOST = 18
 """Fish there is room for: those seen last."""
-_HIGH = 232
+_HIGH = 208
 _OWN, _LEAST, _LARGEST = 96, 40, 68
 """Lengths in pixels: of this model's own at its longest, of peers."""
 _STROKES = 8
@@ -204,7 +204,7 @@ class Water(Moving):
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(QPen(self._theme.colour("peer"), 1.5))
             painter.setBrush(self._theme.colour("peer_soft", 0.8))
-            painter.drawEllipse(middle, length * 0.72, length * 0.42)
+            painter.drawEllipse(middle - QPointF(0, 0.04 * length), length * 0.72, length * 0.36)
         self._draw_fish(painter, nose, length, Fish(length=1.0, fins=1), "peer", moves, left, pale)
         under = QPointF(middle.x(), nose.y() + length * 0.3)
         self._label(painter, one.peer.name, under, "text" if chosen else "text_soft", chosen)
@@ -345,7 +345,7 @@ def _long(peer: Peer) -> float:
     """Of a fish, by how many groups have come of its peer.
 
     >>> [_long(Peer(name="a", groups=groups)) for groups in (0, 1, 3, 100)]
-    [40, 48.0, 56.0, 68]
+    [40.0, 48.0, 56.0, 68]
     """
     return min(_LARGEST, _LEAST + 8 * math.log2(1 + peer.groups))
 
