@@ -30,11 +30,7 @@ _NAMES = {
     Kind.LEARNED: ("models", "kept", "swarm"),
     Kind.MODELS: ("hub", "models-cache"),
     Kind.CACHE: ("cache", "updates", "trials.json"),
-<<<<<<< HEAD
-    Kind.SWARM: ("answers", "relay", "relays.json", "outbox.sqlite", "outbox.sqlite-*"),
-=======
-    Kind.SWARM: ("relay", "relays.json", "outbox.sqlite", "outbox.sqlite-*", "thanks.json"),
->>>>>>> shoalview
+    Kind.SWARM: ("answers", "relay", "relays.json", "outbox.sqlite", "outbox.sqlite-*", "thanks.json"),
     Kind.LOGS: ("logs", "node.log"),
     Kind.OWN: (
         "identity",

@@ -40,11 +40,8 @@ FROM_RELAY = [
     protocol.Ok(id=ID, code=Code.ACCEPTED, time_ms=5),
     protocol.Batch(rid=1, items=(msgspec.Raw(b'{"id":1}'),), window=9, eligible=5, sources=3, age_p50_s=1.5),
     protocol.Stats(peers=2, relays=1, rollouts_min=2.5, window=9, families={"gcd": 9}),
-<<<<<<< HEAD
     protocol.Erased(groups=3),
-=======
     protocol.Thanks(id=ID, pk=ID, sig=SIG),
->>>>>>> shoalview
     protocol.Notice(msg="Maintenance at noon"),
     protocol.Bye(reason="restart", reconnect_after_ms=1000),
 ]
