@@ -174,7 +174,7 @@ def person(
     prepare(home)
     (home / "window-state.json").unlink()
     if held_back:
-        (home / "settings.json").unlink()
+        (home / "settings.json").write_text('{"memory_limit": 0}')  # others here may take what they like
     wanted = {"theme": theme, "language": language, **({} if held_back else {"probe_every": 2}), **choices}
     (home / "window.json").write_text(json.dumps(wanted))
     started: list[subprocess.Popen[Any]] = []

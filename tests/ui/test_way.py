@@ -60,8 +60,13 @@ def test_the_first_minute_beside_three_busy_processes(xvfb: str, tmp_path: Path)
         with person(xvfb, tmp_path / "home", "1280x720", "dark", "de", held_back=True) as one:
             first = time.monotonic()
             _answers(one)
-            states = set()
-            wait(lambda: states.add(one.sees("state")) or one.sees("points") >= 2, "the curve has two points")
+            states = set[str]()
+
+            def two_points() -> bool:
+                states.add(one.sees("state"))
+                return bool(one.sees("points") >= 2)
+
+            wait(two_points, "the curve has two points")
             print(f"\nTwo points {time.monotonic() - first:.1f} s after the first click, states {states}.")
             assert "WAITING" not in states, "no rule holds it back in its first ten minutes"
     finally:

@@ -48,6 +48,7 @@ class Teller(QObject):
             "page": window.page,
             "size": window.size().toTuple(),
             "state": view.state.name,
+            "reason": view.ruling.sentence if view.ruling is not None else view.reason,
             "round": view.safe_round,
             "ruled": view.ruling is not None,
             "points": len(view.curve),
