@@ -76,12 +76,14 @@ class Old(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Way:
-    """A task that is asked for, and the author from which on the next is looked for."""
+    """A task that is asked for: the author from which on the next is looked for, or the places of the groups
+    on a question that were not looked at yet."""
 
-    __slots__ = ("at", "wanted")
+    __slots__ = ("at", "same", "wanted")
 
     def __init__(self, wanted: Wanted, at: int) -> None:
         self.wanted, self.at = wanted, at
+        self.same: list[tuple[int]] | None = None
 
 
 class Archive:
@@ -231,10 +233,15 @@ class Archive:
         order = [_Way(one, self._rng.getrandbits(_BITS)) for one in wanted]
         self._rng.shuffle(order)
         while len(found) < k and cap <= k:
-            before = len(found)
+            before, dry = len(found), 0
+            for way in order:
+                way.same = None
             for _ in range(_TRIES * (k - before)):
                 one = self._any(order[turn % len(order)])
                 turn += 1
+                dry = dry + 1 if one is None else 0
+                if dry == len(order):
+                    break
                 if one is None or one.key == but or one.id in found:
                     continue
                 if keys[one.key] >= cap or sites[site(one.address)] >= 2 * cap:
@@ -250,15 +257,17 @@ class Archive:
         return list(found.values())
 
     def _any(self, way: _Way) -> Old | None:
-        """One group on this question, or any of the next author of this family and level."""
+        """The next group on this question, or any of the next author of this family and level."""
         wanted = way.wanted
         shelf = wanted.family, wanted.level
         if wanted.seed is not None:
-            same = self._db.execute(
-                "SELECT place FROM groups WHERE family = ? AND level = ? AND seed = ? AND nth = ? LIMIT ?",
-                (*shelf, wanted.seed, wanted.index or 0, _SAME),
-            ).fetchall()
-            return self._row("place = ?", self._rng.choice(same)) if same else None
+            if way.same is None:
+                way.same = self._db.execute(
+                    "SELECT place FROM groups WHERE family = ? AND level = ? AND seed = ? AND nth = ?"
+                    " ORDER BY random() LIMIT ?",
+                    (*shelf, wanted.seed, wanted.index or 0, _SAME),
+                ).fetchall()
+            return self._row("place = ?", way.same.pop()) if way.same else None
         who = self._next("who", "family = ? AND level = ?", shelf, way.at + 1)
         if who is None:
             return None

@@ -2334,6 +2334,14 @@
    <translation>Nichts verlässt diesen Computer. Im Schwarm lernt dein Modell auch von den Modellen anderer. Sie tauschen Rätselantworten, als Text.</translation>
   </message>
   <message>
+   <source>Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>Leave the class</source>
+   <translation>Klasse verlassen</translation>
+  </message>
+  <message>
    <source>Invite</source>
    <translation>Einladung</translation>
   </message>
@@ -2364,6 +2372,14 @@
   <message>
    <source>unknown model</source>
    <translation>unbekanntes Modell</translation>
+  </message>
+  <message>
+   <source>You're in a class. The teacher has paused everyone.</source>
+   <translation type="unfinished" />
+  </message>
+  <message>
+   <source>You're in a class.</source>
+   <translation>Du bist in einer Klasse.</translation>
   </message>
   <message>
    <source>Connected</source>
@@ -2929,8 +2945,8 @@
    <translation>Richtig! Darf deine Antwort lehren?</translation>
   </message>
   <message>
-   <source>Handing it over …</source>
-   <translation type="unfinished" />
+   <source>Saving it …</source>
+   <translation>Wird gespeichert …</translation>
   </message>
   <message>
    <source>It stays with you.</source>
@@ -4083,6 +4099,14 @@
   <message>
    <source>snoozed until {until}</source>
    <translation>Pause bis {until}</translation>
+  </message>
+  <message>
+   <source>Paused by the teacher of your class.</source>
+   <translation>Von der Lehrkraft deiner Klasse pausiert.</translation>
+  </message>
+  <message>
+   <source>paused by the class</source>
+   <translation>von der Klasse pausiert</translation>
   </message>
   <message>
    <source>Outside the hours you set. Starts {until}.</source>
@@ -5869,8 +5893,8 @@
    <translation>Deine Antwort hat nichts geändert:</translation>
   </message>
   <message>
-   <source>your model solves that puzzle, or would never write it like that.</source>
-   <translation type="unfinished" />
+   <source>your model can already solve that puzzle, or it's too long to read.</source>
+   <translation>Dein Modell kann das Rätsel schon, oder sie ist ihm zu lang.</translation>
   </message>
   <message>
    <source>It restarts and plays round {round} again.</source>
@@ -6015,6 +6039,14 @@
   <message>
    <source>The outbox can't be used ({error}).</source>
    <translation>Der Postausgang ist nicht brauchbar ({error}).</translation>
+  </message>
+  <message>
+   <source>You're in a class:</source>
+   <translation>Du bist in einer Klasse:</translation>
+  </message>
+  <message>
+   <source>its teacher sees your model's made-up name and skills, and can pause it.</source>
+   <translation>Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren.</translation>
   </message>
   <message>
    <source>Next try in {next_try_s} s.</source>
