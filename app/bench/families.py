@@ -217,7 +217,7 @@ def overview(figures: Figures) -> Iterator[str]:
         shortcut = max(levels, key=lambda one: one.shortcut)
         shares = sorted(one.sound for one in levels)
         bases = [rates.get((model, family.name)) for model in models]
-        waits = models and all(one is None or one.any_of_8 < LEAST_ANY for one in bases)
+        waits = models and all(one is not None and one.any_of_8 < LEAST_ANY for one in bases)
         cells = [
             family.name + (" (waiting)" if waits else ""),
             family.kind.lower(),

@@ -42,6 +42,8 @@ def test_who_cannot_begin_waits() -> None:
     ]
     waiting = families.Figures(levels=[level], bases=bases)
     assert list(families.overview(waiting))[-1].startswith("| gcd (waiting) |")
+    unknown = families.Figures(levels=[level, families.measure(FAMILIES["lcm"], 0, 20)], bases=bases)
+    assert list(families.overview(unknown))[-1].startswith("| lcm | "), "who was not asked is not waiting"
     one_right = msgspec.structs.replace(bases[0], pass_at_1=1 / 64, any_of_8=1 / 8)
     begun = families.Figures(levels=[level], bases=[one_right, bases[1]])
     assert list(families.overview(begun))[-1].startswith("| gcd | ")

@@ -48,7 +48,7 @@ def said(text: str) -> list[object]:
     """
     plain = re.sub(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))", "", text.strip(" \t\r\n$"))
     plain = re.sub(r"(^|(?<=[\s,'\"\[]))\+", "", plain)
-    plain = re.sub(r"^-(?=[0.]+$)", "", plain)
+    plain = re.sub(r"^-\s*(?=[0.]+$)", "", plain)
     return [Fraction(one) if one[-1].isdecimal() else one.lower() for one in TOKEN.findall(plain)]
 
 
@@ -174,11 +174,19 @@ def _complex(text: str, entry: Entry) -> bool:
 
 def _factors(text: str, entry: Entry) -> bool:
     """In any order."""
-    return sorted(map(int, text.split("×"))) == sorted(entry["metadata"]["factors"])
+    return sorted(map(int, re.split("[×x*]", text))) == sorted(entry["metadata"]["factors"])
 
 
 def _power(text: str, entry: Entry) -> bool:
     return float(text) == float(FAMILIES["power_function"].solution(entry))
+
+
+def _span(text: str, entry: Entry) -> bool:
+    """The same numbers between colons; or so many days, with the word or without."""
+    told, solution = text.strip(), FAMILIES["time_intervals"].solution(entry)
+    if ":" in solution:
+        return [int(part) for part in told.split(":")] == [int(part) for part in solution.split(":")]
+    return int(told.removesuffix("s").removesuffix(" day")) == int(solution.split()[0])
 
 
 def _roles(text: str, entry: Entry) -> bool:
@@ -206,6 +214,7 @@ MANY: dict[str, Callable[[str, Entry], bool]] = {
     "prime_factorization": _factors,
     "power_function": _power,
     "knights_knaves": _roles,
+    "time_intervals": _span,
     "number_format": _thousandth,
 }
 """Where more than one answer is right, or one in other forms than `said` reads."""

@@ -24,7 +24,7 @@ def coordinates(**changes: Any) -> Coordinates:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"family": "rubiks_cube"}, "no family called 'rubiks_cube'. Known families: arc_1d"),
+        ({"family": "rubiks_cube"}, "no family called 'rubiks_cube'. Known families: aiw, arc_1d"),
         ({"level": 5}, "gcd has levels 0 to 4, not 5"),
         ({"level": -1}, "gcd has levels 0 to 4, not -1"),
         ({"version": "0.1.0/1"}, "version 0.1.0/1; this node speaks"),
