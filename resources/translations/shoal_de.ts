@@ -400,16 +400,16 @@
    <translation>Mit anderen lernen, bei {relay}?</translation>
   </message>
   <message>
-   <source>This link invites you there. Only puzzle answers are shared, as plain text. Never your files, never what you type, never the model.</source>
-   <translation>Dieser Link lädt dich dorthin ein. Geteilt werden nur Rätselantworten, als Text. Nie deine Dateien, nie was du tippst, nie das Modell.</translation>
-  </message>
-  <message>
    <source>Join</source>
    <translation>Beitreten</translation>
   </message>
   <message>
    <source>Cancel</source>
    <translation>Abbrechen</translation>
+  </message>
+  <message>
+   <source>This link invites you there. Only puzzle answers are shared, as plain text. Never your files, never the model, and nothing you type without your yes.</source>
+   <translation>Dieser Link lädt dich dorthin ein. Geteilt werden nur Rätselantworten, als Text. Nie deine Dateien, nie das Modell, und nichts, was du tippst, ohne dein Ja.</translation>
   </message>
   <message>
    <source>This link doesn't lead to a swarm</source>
@@ -1739,8 +1739,8 @@
    <translation>Deine Dateien und was du tippst</translation>
   </message>
   <message>
-   <source>Shoal only reads its own folder. It practises on puzzles it makes up itself.</source>
-   <translation>Shoal liest nur seinen eigenen Ordner. Es übt an Rätseln, die es sich selbst ausdenkt.</translation>
+   <source>Shoal only reads its own folder. A puzzle answer of yours goes out only after you say yes to its very text.</source>
+   <translation>Shoal liest nur seinen eigenen Ordner. Eine Rätselantwort von dir geht erst hinaus, wenn du zu ihrem genauen Text Ja sagst.</translation>
   </message>
   <message>
    <source>The model's weights</source>
@@ -2131,6 +2131,10 @@
    <translation>Alles löschen …</translation>
   </message>
   <message>
+   <source>This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
+   <translation>Das ist eine Klasse. Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
+  </message>
+  <message>
    <source>Swarm</source>
    <translation>Schwarm</translation>
   </message>
@@ -2209,10 +2213,6 @@
    <translation>Nichts verlässt diesen Computer. Im Schwarm lernt dein Modell auch von den Modellen anderer. Sie tauschen Rätselantworten, als Text.</translation>
   </message>
   <message>
-   <source>Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
-   <translation>Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
-  </message>
-  <message>
    <source>Leave the class</source>
    <translation>Klasse verlassen</translation>
   </message>
@@ -2241,8 +2241,8 @@
    <translation>noch nicht gemessen</translation>
   </message>
   <message>
-   <source>You're in a class. The teacher has paused everyone.</source>
-   <translation>Du bist in einer Klasse. Die Lehrkraft hat alle pausiert.</translation>
+   <source>The teacher has paused everyone.</source>
+   <translation>Die Lehrkraft hat alle pausiert.</translation>
   </message>
   <message>
    <source>You're in a class.</source>
@@ -2263,6 +2263,10 @@
   <message>
    <source>Seen</source>
    <translation>Gesehen</translation>
+  </message>
+  <message>
+   <source>Press Join again to agree.</source>
+   <translation>Drück noch einmal auf Beitreten, um zuzustimmen.</translation>
   </message>
   <message>
    <source>puzzle of the day, the same for everyone</source>
@@ -2532,8 +2536,8 @@
    <translation>Sieh ihm zehn Minuten beim Lernen zu. Danach arbeitet es nur, wenn du weg bist. Pause geht jederzeit.</translation>
   </message>
   <message>
-   <source>On its own, Shoal doesn't open a single network connection. In a swarm, only puzzle answers are shared. Never your files, never what you type, never the model.</source>
-   <translation>Allein öffnet Shoal keine einzige Verbindung ins Netz. Im Schwarm werden nur Rätselantworten geteilt. Nie deine Dateien, nie was du tippst, nie das Modell.</translation>
+   <source>On its own, Shoal doesn't open a single network connection. In a swarm, only puzzle answers are shared. Never your files, never the model, nothing you type without your yes.</source>
+   <translation>Allein öffnet Shoal keine einzige Verbindung ins Netz. Im Schwarm werden nur Rätselantworten geteilt. Nie deine Dateien, nie das Modell, nichts, was du tippst, ohne dein Ja.</translation>
   </message>
   <message>
    <source>What it keeps</source>
@@ -5692,8 +5696,8 @@
    <translation>Deine Antwort hat nichts geändert:</translation>
   </message>
   <message>
-   <source>your model solves that puzzle, or would never write it like that.</source>
-   <translation>Dein Modell kann das Rätsel schon, oder würde es nie so schreiben.</translation>
+   <source>your model can already solve that puzzle, or it's too long to read.</source>
+   <translation>Dein Modell kann das Rätsel schon, oder sie ist ihm zu lang.</translation>
   </message>
   <message>
    <source>It restarts and plays round {round} again.</source>
