@@ -84,7 +84,7 @@ def render(room: Classroom, swarm: str, join: str, online: frozenset[bytes], now
             '<div class="pair"><section><h2>Skills over time</h2>',
             "<p>New puzzles that each model solves, since it joined</p>",
             _table(room, pupils, online),
-            "</section><div><section><h2>Who learned from whom</h2>",
+            "</section><div><section><h2>Whose answers went where</h2>",
             "<p>Answers that went from one to another; thicker is more</p>",
             _ring(room, pupils),
             "</section><section><h2>Discoveries</h2><p>The first puzzle of a kind, newest first</p>",

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox, QWidget
 
+from app.ui.pages.swarm import class_words
 from app.ui.spoken import spoken
 from app.ui.texts import tr
 
@@ -21,7 +22,8 @@ def follow(parent: QWidget, link: str, join: Callable[[str], None]) -> QMessageB
     box.setWindowTitle("Shoal")
     box.setTextFormat(Qt.TextFormat.PlainText)
     try:
-        relay = urlsplit(where(link).url).netloc
+        invite = where(link)
+        relay = urlsplit(invite.url).netloc
     except InviteError as error:
         box.setText(tr("This link doesn't lead to a swarm"))
         box.setInformativeText(spoken(str(error)))
@@ -32,8 +34,9 @@ def follow(parent: QWidget, link: str, join: Callable[[str], None]) -> QMessageB
     box.setInformativeText(
         tr(
             "This link invites you there. Only puzzle answers are shared, as plain text. Never your "
-            "files, never what you type, never the model."
+            "files, never the model, and nothing you type without your yes."
         )
+        + (f" {class_words()}" if invite.room else "")
     )
     yes = box.addButton(tr("Join"), QMessageBox.ButtonRole.AcceptRole)
     no = box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)

@@ -432,16 +432,16 @@
    <translation>Mit anderen lernen, bei {relay}?</translation>
   </message>
   <message>
-   <source>This link invites you there. Only puzzle answers are shared, as plain text. Never your files, never what you type, never the model.</source>
-   <translation>Dieser Link lädt dich dorthin ein. Geteilt werden nur Rätselantworten, als Text. Nie deine Dateien, nie was du tippst, nie das Modell.</translation>
-  </message>
-  <message>
    <source>Join</source>
    <translation>Beitreten</translation>
   </message>
   <message>
    <source>Cancel</source>
    <translation>Abbrechen</translation>
+  </message>
+  <message>
+   <source>This link invites you there. Only puzzle answers are shared, as plain text. Never your files, never the model, and nothing you type without your yes.</source>
+   <translation>Dieser Link lädt dich dorthin ein. Geteilt werden nur Rätselantworten, als Text. Nie deine Dateien, nie das Modell, und nichts, was du tippst, ohne dein Ja.</translation>
   </message>
   <message>
    <source>This link doesn't lead to a swarm</source>
@@ -1803,8 +1803,8 @@
    <translation>Deine Dateien und was du tippst</translation>
   </message>
   <message>
-   <source>Shoal only reads its own folder. It practises on puzzles it makes up itself.</source>
-   <translation>Shoal liest nur seinen eigenen Ordner. Es übt an Rätseln, die es sich selbst ausdenkt.</translation>
+   <source>Shoal only reads its own folder. A puzzle answer of yours goes out only after you say yes to its very text.</source>
+   <translation>Shoal liest nur seinen eigenen Ordner. Eine Rätselantwort von dir geht erst hinaus, wenn du zu ihrem genauen Text Ja sagst.</translation>
   </message>
   <message>
    <source>The model's weights</source>
@@ -2230,12 +2230,17 @@
    <translation>Alles löschen …</translation>
   </message>
   <message>
+<<<<<<< HEAD
    <source>Point at a fish, or use the arrow keys, to see who it is.</source>
    <translation>Zeig auf einen Fisch oder nimm die Pfeiltasten, um zu sehen, wer es ist.</translation>
   </message>
   <message>
    <source>The {n} peers seen last. The list has all of them.</source>
    <translation>Die {n} zuletzt gesehenen Peers. In der Liste stehen alle.</translation>
+=======
+   <source>This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
+   <translation>Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und kann es anhalten. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
+>>>>>>> human
   </message>
   <message>
    <source>Swarm</source>
@@ -2334,10 +2339,13 @@
    <translation>Nichts verlässt diesen Computer. Im Schwarm lernt dein Modell auch von den Modellen anderer. Sie tauschen Rätselantworten, als Text.</translation>
   </message>
   <message>
+<<<<<<< HEAD
    <source>Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
    <translation type="unfinished" />
   </message>
   <message>
+=======
+>>>>>>> human
    <source>Leave the class</source>
    <translation>Klasse verlassen</translation>
   </message>
@@ -2370,12 +2378,17 @@
    <translation>noch nicht gemessen</translation>
   </message>
   <message>
+<<<<<<< HEAD
    <source>unknown model</source>
    <translation>unbekanntes Modell</translation>
   </message>
   <message>
    <source>You're in a class. The teacher has paused everyone.</source>
-   <translation type="unfinished" />
+   <translation>Du bist in einer Klasse. Die Lehrkraft hat alle angehalten.</translation>
+=======
+   <source>The teacher has paused everyone.</source>
+   <translation>Die Lehrkraft hat alle pausiert.</translation>
+>>>>>>> human
   </message>
   <message>
    <source>You're in a class.</source>
@@ -2406,12 +2419,17 @@
    <translation>Gesehen</translation>
   </message>
   <message>
+<<<<<<< HEAD
    <source>Water</source>
    <translation>Wasser</translation>
   </message>
   <message>
    <source>List</source>
    <translation>Liste</translation>
+=======
+   <source>Press Join again to agree.</source>
+   <translation>Drück noch einmal auf Beitreten, um zuzustimmen.</translation>
+>>>>>>> human
   </message>
   <message>
    <source>puzzle of the day, the same for everyone</source>
@@ -2681,8 +2699,8 @@
    <translation>Sieh ihm zehn Minuten beim Lernen zu. Danach arbeitet es nur, wenn du weg bist. Pause geht jederzeit.</translation>
   </message>
   <message>
-   <source>On its own, Shoal doesn't open a single network connection. In a swarm, only puzzle answers are shared. Never your files, never what you type, never the model.</source>
-   <translation>Allein öffnet Shoal keine einzige Verbindung ins Netz. Im Schwarm werden nur Rätselantworten geteilt. Nie deine Dateien, nie was du tippst, nie das Modell.</translation>
+   <source>On its own, Shoal doesn't open a single network connection. In a swarm, only puzzle answers are shared. Never your files, never the model, nothing you type without your yes.</source>
+   <translation>Allein öffnet Shoal keine einzige Verbindung ins Netz. Im Schwarm werden nur Rätselantworten geteilt. Nie deine Dateien, nie das Modell, nichts, was du tippst, ohne dein Ja.</translation>
   </message>
   <message>
    <source>What it keeps</source>

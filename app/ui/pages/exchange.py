@@ -79,12 +79,13 @@ class Exchange(QFrame):
         self._own.say(answer, solved)
         self._own.show()
 
-    def offer(self, text: str, together: bool, give: Give) -> None:
-        """The person's right answer might teach."""
+    def offer(self, text: str, together: bool, give: Give) -> QWidget:
+        """The person's right answer might teach; what asks for it."""
         self._may = Offer(text, together, give)
         layout = self.layout()
         assert layout is not None
         layout.addWidget(self._may)
+        return self._may
 
     def given(self, sentence: str = "") -> None:
         """What became of a yes: it waits for the model, or a sentence why not."""

@@ -186,7 +186,10 @@ def _never() -> QFrame:
     for title, text in (
         (
             tr("Your files and what you type"),
-            tr("Shoal only reads its own folder. It practises on puzzles it makes up itself."),
+            tr(
+                "Shoal only reads its own folder. A puzzle answer of yours goes out only after you say "
+                "yes to its very text."
+            ),
         ),
         (
             tr("The model's weights"),

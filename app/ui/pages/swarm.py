@@ -7,10 +7,15 @@ import time
 
 from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
 
+<<<<<<< HEAD
 from app.common.text import safe_line
 from app.node.snapshot import Peer, SwarmView
 from app.sapo.families import FAMILIES
 from app.ui import growth
+=======
+from app.node.snapshot import SwarmView
+from app.swarm.invite import where
+>>>>>>> human
 from app.ui.model import View
 from app.ui.pages.aha import AhaCard
 from app.ui.pages.frame import Actions, Page
@@ -205,7 +210,12 @@ class Alone(QWidget):
         self._address.complaint.setFixedWidth(400)
         join = button(tr("Join"), self._join, "primary")
         find = button(tr("Find or start a swarm on this network"), lambda: actions.join(""), "flat")
-        ask = boxed(column(row(self._address, join, gap=8), self._address.complaint, row(1, find, 1), gap=10))
+        self._words = Label("", "soft", wrap=True)
+        self._words.setFixedWidth(400)
+        self._words.hide()
+        self._agreeing = ""
+        lines = (row(self._address, join, gap=8), self._address.complaint, self._words, row(1, find, 1))
+        ask = boxed(column(*lines, gap=10))
         empty = Empty(
             theme,
             "swarm",
@@ -219,8 +229,21 @@ class Alone(QWidget):
         self.setLayout(column(empty))
 
     def _join(self) -> None:
-        if (invite := self._address.checked()) is not None:
-            self._actions.join(invite)
+        if (invite := self._address.checked()) is None:
+            return
+        if where(invite).room and self._agreeing != invite:
+            self._agreeing = invite
+            self._words.tell(f"{class_words()} {tr('Press Join again to agree.')}")
+            return
+        self._actions.join(invite)
+
+
+def class_words() -> str:
+    """What whoever joins a class agrees to."""
+    return tr(
+        "This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files "
+        "and your own name stay with you."
+    )
 
 
 class ClassCard(QFrame):
@@ -230,14 +253,7 @@ class ClassCard(QFrame):
         super().__init__()
         self.setProperty("look", "card")
         self._state = Label("", "strong")
-        about = Label(
-            tr(
-                "Its teacher sees your model's made-up name and skills, and can pause it. Your files and your "
-                "own name stay with you."
-            ),
-            "soft",
-            wrap=True,
-        )
+        about = Label(class_words(), "soft", wrap=True)
         leave = button(tr("Leave the class"), lambda: actions.learn("alone"))
         self.setLayout(row(column(self._state, about, gap=4), leave, gap=16, margins=(20, 14, 16, 14), fill=0))
         self.hide()
@@ -245,9 +261,7 @@ class ClassCard(QFrame):
     def show_swarm(self, swarm: SwarmView) -> None:
         self.setVisible(swarm.in_class)
         self._state.say(
-            tr("You're in a class. The teacher has paused everyone.")
-            if swarm.class_paused
-            else tr("You're in a class.")
+            tr("The teacher has paused everyone.") if swarm.class_paused else tr("You're in a class.")
         )
 
 

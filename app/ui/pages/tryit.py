@@ -305,6 +305,7 @@ class TryIt(Page):
         if self._yours:
             exchange.wait(("after",))
         self._waiting[number] = exchange
+        self._question.setFocus()  # else a key that is still held would press Stop, which comes next
         self._show_stage()
 
     def _exchange(self, text: str, puzzle: Drawn | None) -> Exchange:
@@ -359,7 +360,8 @@ class TryIt(Page):
                 exchange.person(None, reply.solved)
                 if reply.offer and self._yours:
                     together = self.ask.choices["company"] == "others"
-                    exchange.offer(reply.offer, together, partial(self._give, exchange))
+                    may = exchange.offer(reply.offer, together, partial(self._give, exchange))
+                    QTimer.singleShot(0, lambda: self.ensureWidgetVisible(may, 0, 40))
             case messages.Given() if reply.number in self._giving:
                 self._giving.pop(reply.number).given()
             case messages.Solution() if exchange is not None:

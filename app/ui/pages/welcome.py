@@ -142,7 +142,7 @@ class What(QWidget):
                 tr("What leaves this computer"),
                 tr(
                     "On its own, Shoal doesn't open a single network connection. In a swarm, only puzzle "
-                    "answers are shared. Never your files, never what you type, never the model."
+                    "answers are shared. Never your files, never the model, nothing you type without your yes."
                 ),
             ),
             _point(
