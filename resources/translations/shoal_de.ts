@@ -2230,17 +2230,16 @@
    <translation>Alles löschen …</translation>
   </message>
   <message>
-<<<<<<< HEAD
    <source>Point at a fish, or use the arrow keys, to see who it is.</source>
    <translation>Zeig auf einen Fisch oder nimm die Pfeiltasten, um zu sehen, wer es ist.</translation>
   </message>
   <message>
+   <source>This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
+   <translation>Das ist eine Klasse. Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
+  </message>
+  <message>
    <source>The {n} peers seen last. The list has all of them.</source>
    <translation>Die {n} zuletzt gesehenen Peers. In der Liste stehen alle.</translation>
-=======
-   <source>This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
-   <translation>Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und kann es anhalten. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
->>>>>>> human
   </message>
   <message>
    <source>Swarm</source>
@@ -2339,13 +2338,6 @@
    <translation>Nichts verlässt diesen Computer. Im Schwarm lernt dein Modell auch von den Modellen anderer. Sie tauschen Rätselantworten, als Text.</translation>
   </message>
   <message>
-<<<<<<< HEAD
-   <source>Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
-   <translation type="unfinished" />
-  </message>
-  <message>
-=======
->>>>>>> human
    <source>Leave the class</source>
    <translation>Klasse verlassen</translation>
   </message>
@@ -2378,17 +2370,12 @@
    <translation>noch nicht gemessen</translation>
   </message>
   <message>
-<<<<<<< HEAD
    <source>unknown model</source>
    <translation>unbekanntes Modell</translation>
   </message>
   <message>
-   <source>You're in a class. The teacher has paused everyone.</source>
-   <translation>Du bist in einer Klasse. Die Lehrkraft hat alle angehalten.</translation>
-=======
    <source>The teacher has paused everyone.</source>
    <translation>Die Lehrkraft hat alle pausiert.</translation>
->>>>>>> human
   </message>
   <message>
    <source>You're in a class.</source>
@@ -2419,17 +2406,16 @@
    <translation>Gesehen</translation>
   </message>
   <message>
-<<<<<<< HEAD
    <source>Water</source>
    <translation>Wasser</translation>
   </message>
   <message>
    <source>List</source>
    <translation>Liste</translation>
-=======
+  </message>
+  <message>
    <source>Press Join again to agree.</source>
    <translation>Drück noch einmal auf Beitreten, um zuzustimmen.</translation>
->>>>>>> human
   </message>
   <message>
    <source>puzzle of the day, the same for everyone</source>

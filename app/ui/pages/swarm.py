@@ -7,15 +7,11 @@ import time
 
 from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
 
-<<<<<<< HEAD
 from app.common.text import safe_line
 from app.node.snapshot import Peer, SwarmView
 from app.sapo.families import FAMILIES
-from app.ui import growth
-=======
-from app.node.snapshot import SwarmView
 from app.swarm.invite import where
->>>>>>> human
+from app.ui import growth
 from app.ui.model import View
 from app.ui.pages.aha import AhaCard
 from app.ui.pages.frame import Actions, Page
