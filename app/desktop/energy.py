@@ -108,7 +108,7 @@ class Cards:
     def joules(self) -> float | None:
         """Since the last time; None where no card can be asked."""
         cards, library = self._nvml.opened() if self._nvml is not None else ([], None)
-        if not cards:
+        if not cards or library is None:
             self._last.clear()
             return None
         spent = 0.0

@@ -303,7 +303,7 @@ class TryIt(Page):
         exchange = self._exchange(safe(puzzle.text), puzzle)
         exchange.person(safe(answer), None)
         if self._yours:
-            exchange.wait(("after",))
+            exchange.wait(chosen("after"))
         self._waiting[number] = exchange
         self._question.setFocus()  # else a key that is still held would press Stop, which comes next
         self._show_stage()
