@@ -56,7 +56,7 @@ class Exchange(QFrame):
         self.setLayout(inside)
         self.setAccessibleName(text)
 
-    def wait(self, sides: Collection[Side]) -> None:
+    def wait(self, sides: Collection[Side] = ("after",)) -> None:
         """These sides are being asked."""
         self._complaint.hide()
         self._offer.hide()
