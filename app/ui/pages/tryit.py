@@ -361,9 +361,7 @@ class TryIt(Page):
                 exchange.person(None, reply.solved)
                 if reply.offer and self._yours:
                     together = self.ask.choices["company"] == "others"
-                    may = exchange.offer(reply.offer, together, partial(self._give, exchange))
-                    # when everything has its place
-                    QTimer.singleShot(SHOWN_MS, may, lambda: self.ensureWidgetVisible(may, 0, 40))
+                    exchange.offer(reply.offer, together, partial(self._give, exchange))
             case messages.Given() if reply.number in self._giving:
                 self._giving.pop(reply.number).given()
             case messages.Solution() if exchange is not None:
@@ -391,6 +389,8 @@ class TryIt(Page):
         if exchange is not None:
             exchange.done(sentence)
             self._show_tally()
+            if (may := exchange.may) is not None:  # once everything has its place
+                QTimer.singleShot(SHOWN_MS, may, lambda: self.ensureWidgetVisible(may, 0, 40))
         elif number in self._giving:
             self._giving.pop(number).given(sentence)
         elif number == self._racing and self._race is not None:
