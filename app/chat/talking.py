@@ -235,10 +235,14 @@ class Chat:
         if solved and name in self._days:
             scores = structs.replace(scores, daily=self._days[name])
         scorebook.write(self._home, scores)
-        for said in self._solved(request.number, puzzle, ("after",) if request.against else (), tell):
-            yield said
-            if said.solved is not None:
-                scorebook.write(self._home, scores.beside(puzzle.family, solved, said.solved))
+        try:
+            for said in self._solved(request.number, puzzle, ("after",) if request.against else (), tell):
+                yield said
+                if said.solved is not None:
+                    scorebook.write(self._home, scores.beside(puzzle.family, solved, said.solved))
+        except TooLongError:
+            sentence = "This puzzle is longer than your model can read, so it isn't compared."
+            yield messages.Noted(number=request.number, sentence=sentence)
         yield messages.Solution(number=request.number, text=safe(puzzle.solution))
 
     def _give(self, request: messages.Give) -> None:

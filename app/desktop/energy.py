@@ -1,7 +1,7 @@
 """How much energy our own processes take, in joules: measured where the system lets us, else estimated.
 
     measured   joules of all processor packages x our share of the processor's busy time,
-               and all of the graphics card that we have open
+               and all of an NVIDIA card that we compute on
     estimated  our processor seconds x CORE_W
 
 The share is of busy time, so what an idle computer takes anyway is divided among those who keep it awake.
@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 import psutil
 
-from app.desktop.gpu import Nvml
+from app.desktop.facts import SourceError
+from app.desktop.gpu import Nvml, Power, card_power
 from app.desktop.own import own_processes
 
 CORE_W = 8.0
@@ -99,25 +100,30 @@ def powermetrics() -> float | None:
 
 
 class Cards:
-    """The graphics cards' counters, while we have them open; opening one would keep it awake."""
+    """The NVIDIA cards' own counters, for those that our processes compute on. Nothing is opened where the
+    system lets cards sleep (laptops): that would keep them awake."""
 
-    def __init__(self, nvml: Nvml | None = None) -> None:
-        self._nvml = nvml
+    def __init__(self, nvml: Nvml | None = None, power: Callable[[], Power] = card_power) -> None:
+        self._nvml, self._power = nvml or Nvml(), power
         self._last: dict[int, float] = {}
 
-    def joules(self) -> float | None:
-        """Since the last time; None where no card can be asked."""
-        cards, library = self._nvml.opened() if self._nvml is not None else ([], None)
-        if not cards or library is None:
-            self._last.clear()
+    def joules(self, own: set[int]) -> float | None:
+        """Since the last time; None where none of ours computes on a card that can be asked."""
+        try:
+            cards, library = ([], None) if self._power().dynamic else self._nvml.cards()
+        except SourceError:  # a card, and no library to ask it by
             return None
-        spent = 0.0
+        if library is None:
+            return None
+        spent: float | None = None
         for place, card in enumerate(cards):
             try:
                 now = library.nvmlDeviceGetTotalEnergyConsumption(card) / 1000
+                users = {one.pid for one in library.nvmlDeviceGetComputeRunningProcesses(card)}
             except library.NVMLError:
-                return None
-            spent += max(0.0, now - self._last.get(place, now))
+                continue
+            if users & own:
+                spent = (spent or 0.0) + max(0.0, now - self._last.get(place, now))
             self._last[place] = now
         return spent
 
@@ -141,7 +147,7 @@ class Meter:
         ours_before, busy_before = self._last
         ours, busy = self._last = self._taken()
         ours_s, busy_s = max(0.0, ours - ours_before), max(0.0, busy - busy_before)
-        card = self._cards.joules() if ours_s else None
+        card = self._cards.joules(self._own()) if ours_s else None
         measured = self._measured(seconds)
         if measured is None:
             return Reading(estimate(ours_s) + (card or 0.0), ESTIMATED if card is None else ESTIMATED_WITH_CARD)

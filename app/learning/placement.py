@@ -55,8 +55,10 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     any: int = 0
     answers: int = 0
     solved: int = 0
-    guess: float = 0.0
-    """The family's guess rate."""
+    crossed: int = 0
+    """Answers that were also held against another question of the family, of which `lucky` were right there:
+    what guessing gives this very model."""
+    lucky: int = 0
 
     @property
     def any_share(self) -> float:
@@ -64,10 +66,11 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def merit(self) -> tuple[float, float]:
-        """What counts when only some may stay: the share of right answers, which say less where guessing gives
-        many of them, then of questions with one."""
+        """What counts when only some may stay: the share of right answers beyond those that guessing gives,
+        then of questions with one."""
         share = self.solved / self.answers if self.answers else 0.0
-        return share * (1.0 - self.guess), self.any_share
+        by_chance = self.lucky / self.crossed if self.crossed else 0.0
+        return share - by_chance, self.any_share
 
 
 class Taught(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,19 +151,23 @@ def next_stage(tried: Sequence[Tried], number: int) -> Stage | None:
     return Stage(tuple(chosen), first, until - first) if chosen else None
 
 
-def added(before: Tried, rewards_PG: Iterable[Sequence[int]]) -> Tried:
-    """A family after some more questions.
+def added(
+    before: Tried, rewards_PG: Iterable[Sequence[int]], elsewhere_PG: Iterable[Sequence[int]] = ()
+) -> Tried:
+    """A family after some more questions; `elsewhere` are rewards of answers held against another question.
 
-    >>> added(Tried(family="gcd", level=0), [(0, 1, 0), (0, 0, 0)]).merit
-    (0.16666666666666666, 0.5)
+    >>> added(Tried(family="gcd", level=0), [(0, 1, 1), (0, 1, 0)], [(0, 0, 0), (0, 1, 0)]).merit
+    (0.33333333333333337, 1.0)
     """
-    rewards_PG = list(rewards_PG)
+    rewards_PG, elsewhere_PG = list(rewards_PG), list(elsewhere_PG)
     return msgspec.structs.replace(
         before,
         questions=before.questions + len(rewards_PG),
         any=before.any + sum(map(any, rewards_PG)),
         answers=before.answers + sum(map(len, rewards_PG)),
         solved=before.solved + sum(map(sum, rewards_PG)),
+        crossed=before.crossed + sum(map(len, elsewhere_PG)),
+        lucky=before.lucky + sum(map(sum, elsewhere_PG)),
     )
 
 

@@ -136,9 +136,9 @@ class _Asking:
             patience = 0.0 if stage.first else _FIRST_S
             if time.monotonic() > self.until + patience:
                 break
-            rewards_PG = await self._rewards(way, part, examples, planned)
-            for (family, _), rewards_G in zip(part, rewards_PG, strict=True):
-                after[family] = placement.added(after[family], [rewards_G])
+            found_P = await self._rewards(way, part, examples, planned)
+            for (family, _), (rewards_G, *elsewhere_PG) in zip(part, found_P, strict=True):
+                after[family] = placement.added(after[family], [rewards_G], elsewhere_PG)
         return after
 
     async def more(self, way: Way, tried: Mapping[str, Tried]) -> None:
@@ -171,7 +171,9 @@ class _Asking:
         part: Sequence[tuple[str, Asked]],
         examples: Mapping[str, Sequence[Example]],
         planned: int,
-    ) -> list[tuple[int, ...]]:
+    ) -> list[list[tuple[int, ...]]]:
+        """Of each question the answers' rewards, and where there is a second one of its family their rewards
+        if it had been that one."""
         settings = self.tools.settings
         prompts = [
             messages(asked.text, way, _others(examples[family], asked, way.examples)) for family, asked in part
@@ -190,7 +192,14 @@ class _Asking:
                 for completion, reward in zip(completions_G, scored.rewards_G, strict=True)
                 if reward and shows_work(completion.text)
             ]
-        return [scored.rewards_G for scored in scored_P]
+        found_P = [[scored.rewards_G] for scored in scored_P]
+        others = elsewhere([family for family, _ in part])
+        crossed = await asyncio.to_thread(
+            score, self.tools, [asked_P[other] for other in others.values()], [groups[at] for at in others]
+        )
+        for at, scored in zip(others, crossed, strict=True):
+            found_P[at].append(scored.rewards_G)
+        return found_P
 
     async def _sample(
         self, prompts: list[Messages], n: int, max_tokens: int, planned: int
@@ -230,11 +239,26 @@ class _Asking:
 
 
 def _new(family: str, level: int) -> Tried:
-    return Tried(family=family, level=level, guess=FAMILIES[family].guess_rate)
+    return Tried(family=family, level=level)
 
 
 def _others(examples: Sequence[Example], asked: Asked, most: int) -> list[Example]:
     return [example for example in examples if example.question != asked.text][:most]
+
+
+def elsewhere(families: Sequence[str]) -> dict[int, int]:
+    """To each place another one of the same family, the next and behind the last the first; none where it is
+    alone.
+
+    >>> elsewhere(["gcd", "gcd", "lcm", "dice", "dice", "dice"])
+    {0: 1, 1: 0, 3: 4, 4: 5, 5: 3}
+    """
+    places = {family: [at for at, one in enumerate(families) if one == family] for family in families}
+    return {
+        at: own[(own.index(at) + 1) % len(own)]
+        for at, family in enumerate(families)
+        if len(own := places[family]) > 1
+    }
 
 
 def fitting(examples: Sequence[Example], most: int = _SHOWN_CHARACTERS) -> list[Example]:

@@ -4973,6 +4973,10 @@
    <translation>Lass dein Modell erst ein paar Runden lernen.</translation>
   </message>
   <message>
+   <source>This puzzle is longer than your model can read, so it isn't compared.</source>
+   <translation>Dieses Rätsel ist länger, als dein Modell lesen kann. Darum wird es nicht verglichen.</translation>
+  </message>
+  <message>
    <source>There is no answer of yours to give:</source>
    <translation>Es gibt noch keine Antwort von dir:</translation>
   </message>

@@ -12,7 +12,7 @@ import pytest
 
 from app.desktop import energy
 from app.desktop.energy import CORE_W, ESTIMATED, MEASURED, MEASURED_WITH_CARD, Cards, Meter, packages
-from app.desktop.gpu import Nvml
+from app.desktop.gpu import Nvml, Power
 
 
 def powercap(folder: Path, microjoules: dict[str, int]) -> Path:
@@ -71,15 +71,22 @@ def test_a_counter_that_is_taken_away_leaves_the_estimate(tmp_path: Path, busy: 
 
 
 def test_the_chips_own_word_and_the_card_that_is_open(tmp_path: Path, busy: dict[str, float]) -> None:
-    spent = {"mJ": 1_000_000.0}
-    library = SimpleNamespace(NVMLError=OSError, nvmlDeviceGetTotalEnergyConsumption=lambda card: spent["mJ"])
-    nvml = cast(Nvml, SimpleNamespace(opened=lambda: (["card"], library)))
-    made = meter(tmp_path, Cards(nvml), chip_w=12.0)
+    spent, users = {"mJ": 1_000_000.0}, [os.getpid()]
+    library = SimpleNamespace(
+        NVMLError=OSError,
+        nvmlDeviceGetTotalEnergyConsumption=lambda card: spent["mJ"],
+        nvmlDeviceGetComputeRunningProcesses=lambda card: [SimpleNamespace(pid=one) for one in users],
+    )
+    nvml = cast(Nvml, SimpleNamespace(cards=lambda: (["card"], library)))
+    made = meter(tmp_path, Cards(nvml, lambda: Power(dynamic=False, asleep=False)), chip_w=12.0)
     busy.update(all=101.0, ours=11.0)
     made.read(5.0)
     busy.update(all=103.0, ours=12.0)
     spent["mJ"] += 90_000.0
     assert made.read(5.0) == (pytest.approx(12.0 * 5.0 / 2 + 90.0), MEASURED_WITH_CARD)
+    users[:] = []
+    busy.update(all=105.0, ours=13.0)
+    assert made.read(5.0).about == MEASURED, "a card that others compute on is not ours to pay"
 
 
 def test_this_computer_gives_a_figure() -> None:

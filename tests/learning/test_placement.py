@@ -50,9 +50,10 @@ def test_a_family_begins_where_one_question_in_ten_is_answered() -> None:
 
 
 def test_what_can_be_guessed_counts_for_less() -> None:
-    guessed = msgspec.structs.replace(tried("coin_flip", 6, solved=20), guess=0.5)
-    known = [msgspec.structs.replace(tried(f"f{n}", 6, solved=12), guess=0.1) for n in range(4)]
+    guessed = msgspec.structs.replace(tried("coin_flip", 6, solved=20), crossed=48, lucky=19)
+    known = [msgspec.structs.replace(tried(f"f{n}", 6, solved=12), crossed=48, lucky=1) for n in range(4)]
     assert "coin_flip" not in placement.families([guessed, *known])
+    assert "coin_flip" in placement.families([guessed, *known[1:]])
 
 
 def test_a_lesson_deals_its_families_in_turn_and_takes_the_likeliest_answer_of_a_question() -> None:

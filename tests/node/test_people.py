@@ -24,6 +24,11 @@ from app.sapo.seeds import TRAINING_SEEDS
 from tests.node.bench import Bench, of
 
 
+@pytest.fixture(autouse=True)
+def awake(sandbox: Sandbox) -> None:
+    sandbox.wake()  # a paused node of another test lets it rest
+
+
 def question(held_out: bool = False, family: str = "chain_sum", level: int = 1) -> Question:
     for seed in range(TRAINING_SEEDS.start, TRAINING_SEEDS.start + 200):
         made = questions.draw(family, level, seed)

@@ -80,7 +80,9 @@ class Owner:
 OBSTACLES: list[tuple[Reason, Facts, RuleSettings]] = [
     (Reason.PAUSED, CALM, wishes(orders=Orders(paused=True))),
     (Reason.SNOOZED, CALM, wishes(orders=Orders(snooze=Snooze(WALL, WALL + 3600)))),
+    (Reason.CLASS, CALM, wishes(class_paused=True)),
     (Reason.OUTSIDE_HOURS, CALM, wishes(schedule=parse("mon-sun 22:00-07:00"))),
+    (Reason.ENERGY, CALM, wishes(energy_cap_kwh=2, energy_left_kwh=0.0)),
     (Reason.ON_BATTERY, facts(on_battery=True), ALL_RULES),
     (Reason.POWER_UNKNOWN, facts(on_battery=None), ALL_RULES),
     (Reason.SAVER, facts(saver=True), ALL_RULES),

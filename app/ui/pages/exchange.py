@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
-from app.chat.messages import SIDES, Drawn, Said, Side
+from app.chat.messages import SIDES, Drawn, Said, Side, chosen
 from app.common.text import safe
 from app.ui.pages.yours import Give, Offer
 from app.ui.texts import counted, number, tr
@@ -26,7 +26,7 @@ class Exchange(QFrame):
         """`sides` as they stand, from left to right."""
         super().__init__()
         self.puzzle = puzzle
-        self._may: Offer | None = None
+        self.may: Offer | None = None
         self.setProperty("look", "card")
         question = Label(breakable(text), wrap=True)
         question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -57,7 +57,7 @@ class Exchange(QFrame):
         self.put_below = inside.addWidget
         self.setAccessibleName(text)
 
-    def wait(self, sides: Collection[Side]) -> None:
+    def wait(self, sides: Collection[Side] = chosen("after")) -> None:
         """These sides are being asked."""
         self._complaint.hide()
         self._offer.hide()
@@ -79,18 +79,17 @@ class Exchange(QFrame):
         self._own.say(answer, solved)
         self._own.show()
 
-    def offer(self, text: str, together: bool, give: Give) -> QWidget:
-        """The person's right answer might teach; what asks for it."""
-        self._may = Offer(text, together, give)
+    def offer(self, text: str, together: bool, give: Give) -> None:
+        """The person's right answer might teach."""
+        self.may = Offer(text, together, give)
         layout = self.layout()
         assert layout is not None
-        layout.addWidget(self._may)
-        return self._may
+        layout.addWidget(self.may)
 
     def given(self, sentence: str = "") -> None:
         """What became of a yes: it waits for the model, or a sentence why not."""
-        if self._may is not None:
-            self._may.failed(sentence) if sentence else self._may.given()
+        if self.may is not None:
+            self.may.failed(sentence) if sentence else self.may.given()
 
     def solution(self, text: str) -> None:
         self._right.tell(tr("A right answer: {text}", text=breakable(text)))

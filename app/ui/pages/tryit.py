@@ -47,6 +47,7 @@ from app.ui.widgets.pieces import (
 
 MAX_WORK = 1000
 """Characters of a person's working."""
+SHOWN_MS = 300
 KEPT = 30
 """So many questions stay on the page."""
 _SECOND_MS = 500
@@ -303,7 +304,7 @@ class TryIt(Page):
         exchange = self._exchange(safe(puzzle.text), puzzle)
         exchange.person(safe(answer), None)
         if self._yours:
-            exchange.wait(chosen("after"))
+            exchange.wait()
         self._waiting[number] = exchange
         self._question.setFocus()  # else a key that is still held would press Stop, which comes next
         self._show_stage()
@@ -360,8 +361,7 @@ class TryIt(Page):
                 exchange.person(None, reply.solved)
                 if reply.offer and self._yours:
                     together = self.ask.choices["company"] == "others"
-                    may = exchange.offer(reply.offer, together, partial(self._give, exchange))
-                    QTimer.singleShot(0, lambda: self.ensureWidgetVisible(may, 0, 40))
+                    exchange.offer(reply.offer, together, partial(self._give, exchange))
             case messages.Given() if reply.number in self._giving:
                 self._giving.pop(reply.number).given()
             case messages.Solution() if exchange is not None:
@@ -389,6 +389,8 @@ class TryIt(Page):
         if exchange is not None:
             exchange.done(sentence)
             self._show_tally()
+            if (may := exchange.may) is not None:  # once everything has its place
+                QTimer.singleShot(SHOWN_MS, may, lambda: self.ensureWidgetVisible(may, 0, 40))
         elif number in self._giving:
             self._giving.pop(number).given(sentence)
         elif number == self._racing and self._race is not None:

@@ -1,0 +1,60 @@
+"""A person's group on its way: over a relay that takes it, and through a peer's checks."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+
+from app.relay import session as session_module
+from app.relay.desk import Desk
+from app.sapo.groups import HUMAN, lone
+from app.sapo.sandbox import Sandbox
+from app.swarm.intake import Intake
+from app.swarm.pool import Checked
+from app.swarm.protocol import PEOPLE, Hello, from_relay
+from tests.swarm.relays import ANN, BOB, Relay, group, running, until
+
+
+def person(number: int = 0) -> tuple[object, tuple[int, ...]]:
+    made = group(number)
+    return (
+        msgspec.structs.replace(made, completions_G=made.completions_G[:1], finished_G=(True,), model=HUMAN),
+        (1,),
+    )
+
+
+def test_a_persons_group_travels_and_passes_a_peers_checks(tmp_path: Path) -> None:
+    relay = Relay("--state", str(tmp_path / "relay"))
+    relay.start()
+
+    async def story() -> None:
+        async with (
+            running(tmp_path / "a", [relay.url], ANN) as (ann, _),
+            running(tmp_path / "b", [relay.url], BOB) as (bob, _),
+        ):
+            await until(lambda: ann.status.connected and bob.status.connected, "both are there")
+            assert ann.takes_people
+            found, rewards = person()
+            assert ann.publish(found, rewards)  # type: ignore[arg-type]
+            await until(lambda: ann.status.acknowledged == 1, "the relay took it")
+            assert ann.status.refused == 0
+            batch = await bob.sample(4)
+            assert batch is not None and len(batch.items) == 1
+            with Sandbox() as sandbox:
+                intake = Intake(sandbox, "shoal", {BOB.key})
+                sifted = await asyncio.to_thread(intake.sift, batch.items, bob.now_ms)
+            (checked,) = sifted.checked
+            assert isinstance(checked, Checked) and lone(checked.scored.rewards_G)
+            assert checked.scored.group.model == HUMAN and checked.name == ANN.name
+
+    try:
+        asyncio.run(story())
+    finally:
+        relay.kill()
+
+
+def test_a_relay_says_that_it_takes_people() -> None:
+    hello = from_relay(session_module.Session(Desk(bytes(32), "shoal", "e"), "127.0.0.1").hello())
+    assert isinstance(hello, Hello) and PEOPLE in hello.caps
