@@ -222,7 +222,7 @@ def _conduct(args: argparse.Namespace, plan: Plan, arms: list[Arm], folders_N: l
         print(f"shoal lab: {error}", file=sys.stderr)
         return 2
     except DealError as error:
-        print(f"shoal lab: {error} Finished runs are kept, the same command goes on.", file=sys.stderr)
+        print(f"shoal lab: {error} Finished runs are kept; the same command continues.", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\nshoal lab: Stopped. Finished runs are safe, and the same command continues.", file=sys.stderr)

@@ -20,6 +20,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from app import remedy
 from app.common.files import BusyError, alone, log_with_room, write
 from app.relay.backplane import BackplaneError
 from app.stopping import out_of_reach
@@ -45,7 +46,8 @@ class Embedded:
         found = program()
         if found is None:
             raise BackplaneError(
-                f"There is no nats-server here: ./shoal setup --nats installs one, or name yours in {VARIABLE}."
+                f"There is no nats-server here: {remedy.command('setup --nats')} installs one, or name yours "
+                f"in {VARIABLE}."
             )
         if sys.platform == "win32":
             raise BackplaneError("On Windows start nats-server yourself and give --backplane nats://HOST.")

@@ -554,6 +554,7 @@
    <source>Your answers helped {n} models today.</source>
    <translation>
     <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
+    <numerusform>Deine Antworten haben heute {n} Modellen geholfen.</numerusform>
    </translation>
   </message>
   <message>
@@ -1803,7 +1804,7 @@
    <translation>Deine Dateien und was du tippst</translation>
   </message>
   <message>
-   <source>Shoal only reads its own folder. A puzzle answer of yours goes out only after you say yes to its very text.</source>
+   <source>Shoal only reads its own folder. Your puzzle answers go out only after you say yes to the text.</source>
    <translation>Shoal liest nur seinen eigenen Ordner. Eine Rätselantwort von dir geht erst hinaus, wenn du zu ihrem genauen Text Ja sagst.</translation>
   </message>
   <message>
@@ -2322,6 +2323,7 @@
   <message numerus="yes">
    <source>{n} puzzles</source>
    <translation>
+    <numerusform>{n} Rätsel</numerusform>
     <numerusform>{n} Rätsel</numerusform>
    </translation>
   </message>
@@ -2967,6 +2969,7 @@
   <message numerus="yes">
    <source>{n} puzzles: you {you}, your model {model}</source>
    <translation>
+    <numerusform>{n} Rätsel: du {you}, dein Modell {model}</numerusform>
     <numerusform>{n} Rätsel: du {you}, dein Modell {model}</numerusform>
    </translation>
   </message>

@@ -71,6 +71,7 @@ def make_project(folder: Path) -> Path:
     requirements.mkdir(parents=True)
     for file, package in (("base.txt", "tinydep"), ("gym.txt", "tinygym"), ("test.txt", "tinytest")):
         (requirements / file).write_text(f"# a comment\n{package}==1.0\n")
+    (requirements / "nats.txt").write_text("# a server, which tests of the relay run\n")
     return folder
 
 

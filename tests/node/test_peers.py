@@ -14,7 +14,7 @@ from app.node import checkpoint, events, history, node
 from app.node.messages import Foreign, Read
 from app.node.peers import Judged, OwnGroup, PeerGroup, default_external, mixed
 from app.node.reading import PROMPT_TOKENS, encoded, read
-from app.node.records import Round
+from app.node.records import Probe, Round
 from app.node.snapshot import Phase, SwarmView
 from app.sapo.groups import Group, ScoredGroup
 from app.sapo.mixing import Offer, choose
@@ -55,6 +55,7 @@ class Shelf:
         self.diary: list[str] = []
         self.judged: list[Judged] = []
         self.practised: tuple[str, ...] = ()
+        self.shares: list[float] = []
 
     def open(
         self, sandbox: Sandbox, tell: Callable[[events.Event], None], show: Callable[[SwarmView], None]
@@ -89,6 +90,13 @@ class Shelf:
 
     def remember(self, used: Iterable[Coordinates]) -> None:
         self.remembered = list(used)
+
+    def measured(self, probe: Probe) -> None:
+        self.shares.append(probe.share)
+
+    def share(self, scored: ScoredGroup) -> bool:
+        self.published.append(scored)
+        return True
 
     async def flush(self) -> None:
         self.diary.append("flush")
@@ -259,7 +267,7 @@ def test_what_does_not_fit(group: Foreign) -> None:
 def test_mixed_keeps_the_pairs_together() -> None:
     one, two = peer_group(1), peer_group(2)
     reading = read(Letters(), Read(number=1, groups_P=[foreign("a")], max_tokens=3, logprobs=False))[0]
-    found = mixed([one, two], [None, reading])
+    found = mixed([(one, one.scored), (two, two.scored)], [None, reading])
     assert (found.groups_P, found.unfit) == ([two], 1)
     (pair,) = found.read_P
     assert reading is not None and (pair.scored, pair.sequences_G) == (two.scored, reading.sequences_G)

@@ -150,6 +150,9 @@ def test_the_first_of_several_obstacles_is_told() -> None:
             settings = wishes(
                 orders=chosen.orders if chosen.orders != Orders() else also_chosen.orders,
                 schedule=chosen.schedule if chosen.schedule.windows else also_chosen.schedule,
+                class_paused=chosen.class_paused or also_chosen.class_paused,
+                energy_cap_kwh=2,
+                energy_left_kwh=0.0 if Reason.ENERGY in (reason, other) else None,
             )
             if reason is Reason.PAUSED and other is Reason.SNOOZED:
                 settings = wishes(orders=Orders(paused=True, snooze=also_chosen.orders.snooze))
@@ -367,6 +370,7 @@ def test_every_wait_has_a_rule_that_can_be_changed() -> None:
     keys = {setting.key for setting in SETTINGS}
     assert set(RULE_OF.values()) <= keys
     own = {Reason.PAUSED, Reason.SNOOZED, Reason.SETTLING, Reason.FINISHING, Reason.ANYWAY, Reason.RUNNING}
+    own.add(Reason.CLASS)  # the teacher's
     assert set(Reason) - set(RULE_OF) == own
 
 

@@ -293,7 +293,7 @@ def test_the_order_of_groups_and_completions_does_not_matter(recipe, own, peer, 
     rng.shuffle(inner)
     turned = TrainGroup(
         **{
-            field: None if values is None else tuple(values[i] for i in inner)
+            field: tuple(values[i] for i in inner) if isinstance(values, tuple) else values
             for field, values in msgspec.structs.asdict(own[0]).items()
         }
     )

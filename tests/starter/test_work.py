@@ -13,6 +13,9 @@ from app.sapo.asking import extract_answer
 from app.sapo.questions import draw
 from app.sapo.seeds import held_out
 
+UNORDERED = ("gcd", "lcm")
+"""Held out by their numbers in any order, not by text (tests/sapo/test_families.py)."""
+
 
 @pytest.mark.parametrize("family", sorted(WORK))
 @pytest.mark.parametrize("level", [0, 1])
@@ -61,7 +64,7 @@ def test_the_corpus_is_reproducible_mixed_and_free_of_held_out_questions() -> No
     mix = Mix(worked_share=0.2)
     lines = list(islice(examples(mix, seed=11), 1500))
     assert lines[:200] == list(islice(examples(mix, seed=11), 200))
-    assert not any(held_out(line.question) for line in lines)
+    assert not any(held_out(line.question) for line in lines if line.family not in UNORDERED)
     assert {line.family for line in lines} == set(WORK)
     shown = sum(not line.completion.startswith("#") for line in lines) / len(lines)
     assert 0.14 < shown < 0.24

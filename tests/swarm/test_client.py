@@ -671,8 +671,8 @@ def test_an_address_that_is_none_is_said_at_once(tmp_path: Path) -> None:
 def test_what_is_no_relay_is_told_in_a_sentence(tmp_path: Path) -> None:
     async def story() -> None:
         answers = {
-            "/busy": web.Response(status=503, headers={"Retry-After": "40"}),
-            "/page": web.Response(text="hi"),
+            "/busy/v1/ws": web.Response(status=503, headers={"Retry-After": "40"}),
+            "/page/v1/ws": web.Response(text="hi"),
         }
 
         async def serve(request: web.Request) -> web.Response:
@@ -685,8 +685,8 @@ def test_what_is_no_relay_is_told_in_a_sentence(tmp_path: Path) -> None:
         await site.start()
         base = f"ws://127.0.0.1:{runner.addresses[0][1]}"
         for url, words, least in (
-            (f"{base}/busy", "lets no one in", 40),
-            (f"{base}/page", "There is no relay", 0),
+            (f"{base}/busy/v1/ws", "lets no one in", 40),
+            (f"{base}/page/v1/ws", "There is no relay", 0),
             ("ws://nobody.invalid/v1/ws", "no computer called nobody.invalid", 0),
         ):
             async with running(tmp_path, [url]) as (ann, links):

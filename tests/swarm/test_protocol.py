@@ -32,6 +32,7 @@ FROM_CLIENT = [
     protocol.Report(ids=(ID,), reason="bad_reward"),
     protocol.Receipts(items=(protocol.Receipt(id=ID, sig=SIG),)),
     protocol.AskStats(subscribe=True),
+    protocol.Progress(round=3, share=0.5, families={"gcd": 0.25}),
 ]
 FROM_RELAY = [
     HELLO,

@@ -187,8 +187,8 @@ def _never() -> QFrame:
         (
             tr("Your files and what you type"),
             tr(
-                "Shoal only reads its own folder. A puzzle answer of yours goes out only after you say "
-                "yes to its very text."
+                "Shoal only reads its own folder. Your puzzle answers go out only after you say yes to "
+                "the text."
             ),
         ),
         (
