@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
+from app.chat import scorebook
 from engines import opening
 from tests.e2e.shoal import PATIENCE_S, ROOT, Running, child, command, shoal
 
@@ -113,7 +114,7 @@ def test_a_question_a_puzzle_and_what_is_wrong(chatting: Chatting, tmp_path: Pat
     assert chatting.read()["type"] == "failed"
     chatting.ask("forget")
     assert chatting.ask("ask", text="2 + 2 =")[-1]["type"] == "done", "and it goes on"
-    assert not (tmp_path / "home").exists(), "it writes nothing"
+    assert [path.name for path in (tmp_path / "home").iterdir()] == [scorebook.FILE], "it keeps the tally alone"
     assert chatting.close() == 0
 
 
