@@ -152,6 +152,8 @@ def _show(window: Window, scene: str, page: str, view: View) -> None:
 def test_tab_into_a_page_from_beside_it_scrolls_there(window: Window, qtbot: QtBot) -> None:
     window.resize(1000, 560)
     window.go("settings")
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
     page = window._pages["settings"]
     QApplication.processEvents()
     page.verticalScrollBar().setValue(page.verticalScrollBar().maximum())
