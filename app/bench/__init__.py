@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 Tell = Callable[[str], None]
 """Takes lines for people."""
+
+TESTS = {"fuzz": "tests.bench.fuzz", "autobahn": "tests.bench.autobahn"}
+"""Long tests that are called like benchmarks; an installed app has none."""
 
 BENCHMARKS = {
     "sampler": "app.bench.sampler",
@@ -19,16 +23,16 @@ BENCHMARKS = {
     "gguf": "app.bench.gguf",
     "relay": "app.bench.relay",
     "window": "app.bench.window",
-    "fuzz": "app.bench.fuzz",
-    "autobahn": "app.bench.autobahn",
     "families": "app.bench.families",
     "soak": "app.bench.soak",
     "poison": "app.bench.poison",
     "aha": "app.bench.aha",
     "scale": "app.bench.scale",
+    **(TESTS if Path(__file__).parents[2].joinpath("tests").is_dir() else {}),
 }
-"""Name to module. A module has SUMMARY, add_arguments(parser) and run(args, tell) -> figures; `tell` takes
-lines for people while it runs, and `table(figures)` of the module gives those for the end."""
+"""Name to module, those of TESTS where the tests are. A module has SUMMARY, add_arguments(parser) and
+run(args, tell) -> figures; `tell` takes lines for people while it runs, and `table(figures)` of the module
+gives those for the end."""
 
 
 def busy(tell: Tell) -> float:

@@ -1,9 +1,7 @@
-"""The load: frames made beforehand, sent over open connections by a compiled program, or by Python where there
-is no compiler.
+"""The load: frames made beforehand, sent over open connections by a compiled program.
 
 A generator in Python costs more than the relay that it measures. `load.c` is compiled once into a folder and
-named by the hash of its source; without a compiler several processes of `slow_load.py` do the same from the
-same plan.
+named by the hash of its source.
 """
 
 from __future__ import annotations
@@ -30,7 +28,6 @@ from app.common.files import replace
 SOURCE = Path(__file__).with_name("load.c")
 HEAD = struct.Struct("=8sIIQdddQ")
 MAGIC = b"shoal-1\n"
-PYTHON_PROCESSES = 2
 
 Us = array.array  # of 32-bit microseconds
 
@@ -66,7 +63,6 @@ class Load(NamedTuple):
     publish_us: Us[int]
     sample_us: Us[int]
     late_us: Us[int]
-    generator: str
 
     def check(self, rounds: int, least_items: float) -> None:
         """Raises BenchError unless every publish was accepted and every sample brought a batch, with so many
@@ -105,16 +101,14 @@ def percentile_ms(times_us: Sequence[int], percent: float) -> float:
     )
 
 
-def generator(cache: Path) -> tuple[Path | None, str]:
-    """The compiled program, or None and why there is none."""
-    if not sys.platform.startswith("linux"):
-        return None, "the compiled one needs Linux"
+def generator(cache: Path) -> Path:
+    """The compiled program. Raises BenchError where it cannot be made."""
     compiler = os.environ.get("CC") or next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
-    if compiler is None:
-        return None, "there is no C compiler"
+    if compiler is None or not sys.platform.startswith("linux"):
+        raise BenchError("The load for the relay needs Linux and a C compiler: install one, for example gcc.")
     program = cache / f"load-{sha256(SOURCE.read_bytes()).hexdigest()[:16]}"
     if program.exists():
-        return program, "compiled"
+        return program
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         made = Path(folder, "load")
@@ -125,14 +119,12 @@ def generator(cache: Path) -> tuple[Path | None, str]:
                 text=True,
             )
         except OSError as error:
-            return None, f"{compiler} does not start: {error.strerror}"
+            raise BenchError(f"{compiler} does not start ({error.strerror}): name another by CC.") from error
         if done.returncode:
-            return (
-                None,
-                f"{compiler} says: {done.stderr.strip().splitlines()[0][:200] if done.stderr else 'no'}",
-            )
-        replace(Path(made), Path(program))
-    return program, "compiled"
+            words = (done.stderr.strip().splitlines() or ["nothing"])[0][:200]
+            raise BenchError(f"The load cannot be compiled, {compiler} says: {words}")
+        replace(made, program)
+    return program
 
 
 def write_plan(
@@ -168,7 +160,7 @@ def write_plan(
 
 def put_on(
     folder: Path,
-    program: Path | None,
+    program: Path,
     sockets: Sequence[socket.socket],
     rounds: Sequence[bytes],
     sample: bytes,
@@ -177,60 +169,20 @@ def put_on(
     seconds: float = 600.0,
 ) -> Load:
     """Runs one load over these sockets, which stay open, and returns what it met."""
-    shares = 1 if program is not None else min(PYTHON_PROCESSES, len(sockets))
-    running = []
-    for share in range(shares):
-        plan, times = folder / f"plan-{share}", folder / f"times-{share}"
-        mine = sockets[share::shares]
-        write_plan(
-            plan,
-            mine,
-            [frame for i, frame in enumerate(rounds) if i % len(sockets) % shares == share],
-            sample,
-            rate=rate * len(mine) / len(sockets),
-            seconds=seconds,
-        )
-        command = [str(program)] if program is not None else [sys.executable, "-m", "app.bench.slow_load"]
-        process = subprocess.Popen(
-            [*command, str(plan), str(times)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=[one.fileno() for one in mine],
-            cwd=SOURCE.parents[2],
-        )
-        running.append((process, plan, times))
-    counts, found = [], []
-    for process, plan, times in running:
-        out, err = process.communicate()
-        if process.returncode:
-            raise BenchError(f"The load generator failed: {err.decode(errors='replace').strip()[-300:]}")
-        counts.append(msgspec.json.decode(out, type=Counts))
-        found.append(_times(times, counts[-1]))
-        plan.unlink()
-        times.unlink()
-    published, sampled, late = (
-        array.array("I", b"".join(one.tobytes() for one in kind)) for kind in zip(*found, strict=True)
+    plan, times = folder / "plan", folder / "times"
+    write_plan(plan, sockets, rounds, sample, rate=rate, seconds=seconds)
+    done = subprocess.run(
+        [str(program), str(plan), str(times)],
+        capture_output=True,
+        pass_fds=[one.fileno() for one in sockets],
+        cwd=SOURCE.parents[2],
     )
-    how = "compiled" if program is not None else f"{shares} Python processes"
-    return Load(_sum(counts), published, sampled, late, how)
-
-
-def _times(path: Path, counts: Counts) -> list[Us[int]]:
+    if done.returncode:
+        raise BenchError(f"The load generator failed: {done.stderr.decode(errors='replace').strip()[-300:]}")
+    counts = msgspec.json.decode(done.stdout, type=Counts)
     us: Us[int] = array.array("I")
-    us.frombytes(path.read_bytes())
+    us.frombytes(times.read_bytes())
+    plan.unlink()
+    times.unlink()
     ends = counts.published, counts.published + counts.sampled
-    return [us[: ends[0]], us[ends[0] : ends[1]], us[ends[1] :]]
-
-
-def _sum(counts: Sequence[Counts]) -> Counts:
-    """Of processes that ran side by side."""
-    others: dict[str, int] = {}
-    for one in counts:
-        for name, n in one.others.items():
-            others[name] = others.get(name, 0) + n
-    figures = {
-        field: (max if field == "seconds" else sum)([getattr(one, field) for one in counts])
-        for field in Counts.__struct_fields__
-        if field != "others"
-    }
-    return Counts(**figures, others=others)
+    return Load(counts, us[: ends[0]], us[ends[0] : ends[1]], us[ends[1] :])

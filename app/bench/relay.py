@@ -72,7 +72,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N,N,..",
         help="swarms whose nodes' bytes are counted (default: 10,100,1000,5000)",
     )
-    add("--no-compiler", action="store_true", help="load from Python, as where there is no C compiler")
     add("--home", type=Path, metavar="DIR", help="where the compiled load generator is kept")
 
 
@@ -83,9 +82,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         tell(f"A process may have {files} descriptors here: {connections} connections, not {args.connections}.")
     if connections < 2:
         raise BenchError(f"A process may have {files} descriptors here, too few: raise it with ulimit -n.")
-    program, how = (None, "asked for") if args.no_compiler else generator(home(args.home) / "cache")
-    if program is None:
-        tell(f"The load comes from Python processes ({how}): it costs more than the relay and holds it up.")
+    program = generator(home(args.home) / "cache")
     load = busy(tell)
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as name:
         put = Putting(Path(name), program)
@@ -107,7 +104,6 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         "rate": args.rate,
         "repeats": args.repeats,
         **{name: _round(figure) for name, figure in figures.items()},
-        "load_generator": put.how,
         "machine": _machine(load),
         "budget": BUDGET,
     }
@@ -116,10 +112,9 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
 class Putting:
     """One load after another, checked to be what was meant."""
 
-    def __init__(self, folder: Path, program: Path | None) -> None:
+    def __init__(self, folder: Path, program: Path) -> None:
         self._folder = folder
         self._program = program
-        self.how = ""
 
     def __call__(
         self, wires: Sequence[Wire], rounds: Sequence[bytes], *, rate: float = 0.0, items: float = K - 0.5
@@ -128,7 +123,6 @@ class Putting:
             self._folder, self._program, [wire.bare() for wire in wires], rounds, to_frame(SAMPLE), rate=rate
         )
         load.check(len(rounds), items)
-        self.how = load.generator
         return load
 
 
@@ -302,7 +296,7 @@ def table(figures: dict[str, Any]) -> list[str]:
         f"{figures['cpu_ratio_to_least']:.2f} times that of one which also checks hash and signature.",
         f"{figures['connections']} connections ({figures['descriptor_limit']} descriptors a process), "
         f"{figures['rate']} rounds/s; {figures['saturated_connections']} when saturated; "
-        f"medians of {figures['repeats']}; load: {figures['load_generator']}.",
+        f"medians of {figures['repeats']}.",
     ]
     for size, one in figures["traffic"].items():
         lines.append(

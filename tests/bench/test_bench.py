@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from app.bench import BenchError, autobahn, fuzz, poison, scale, spoiling
+from app.bench import BenchError, poison, scale
 from app.bench.groups import SWARM, published
 from app.bench.loading import Counts, Load, generator
 from app.swarm.body import unseal
 from app.swarm.protocol import Pub, from_client
+from tests.bench import autobahn, fuzz, spoiling
 
 if sys.platform == "win32":
     pytest.skip("sockets are handed to another program", allow_module_level=True)
@@ -53,9 +54,8 @@ def test_a_relay_of_a_large_swarm_gives_no_more_of_a_key_that_publishes_more() -
 
 @compiled
 def test_the_load_generator_compiles_without_a_warning(tmp_path: Path) -> None:
-    program, how = generator(tmp_path)
-    assert program is not None and how == "compiled" and os.access(program, os.X_OK)
-    assert generator(tmp_path) == (program, how)
+    program = generator(tmp_path)
+    assert os.access(program, os.X_OK) and generator(tmp_path) == program
     source = ROOT / "app" / "bench" / "load.c"
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))))
     done = subprocess.run(
@@ -64,9 +64,16 @@ def test_the_load_generator_compiles_without_a_warning(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr.decode()
 
 
-@pytest.mark.parametrize("how", [pytest.param((), marks=compiled, id="compiled"), ("--no-compiler",)])
-def test_the_relay_is_measured(tmp_path: Path, how: tuple[str, ...]) -> None:
-    done = bench(tmp_path, "relay", "--json", *SMALL, *how)
+def test_without_a_compiler_it_is_said_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    done = bench(tmp_path, "relay", "--json", *SMALL)
+    assert (done.returncode, done.stdout) == (1, "") and "C compiler" in done.stderr
+
+
+@compiled
+def test_the_relay_is_measured(tmp_path: Path) -> None:
+    done = bench(tmp_path, "relay", "--json", *SMALL)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) == 1
@@ -80,7 +87,6 @@ def test_the_relay_is_measured(tmp_path: Path, how: tuple[str, ...]) -> None:
     ):
         assert isinstance(figures[key], int | float), key
     assert figures["connections"] == 12 and figures["sample_p99_ms"] >= figures["sample_p50_ms"] > 0
-    assert figures["load_generator"] == ("2 Python processes" if how else "compiled")
     assert set(figures["traffic"]) == {"10"}
     for size in figures["traffic"].values():
         # eight groups down and one up, of about 4.2 KB each
@@ -106,7 +112,7 @@ def load(**changed: Any) -> Load:
         seconds=1.0, cpu_s=0.1, published=10, sampled=10, late=0, others={},
     )  # fmt: skip
     none: Any = []
-    return Load(Counts(**(counts | changed)), none, none, none, "compiled")
+    return Load(Counts(**(counts | changed)), none, none, none)
 
 
 @pytest.mark.parametrize(

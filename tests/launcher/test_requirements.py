@@ -152,7 +152,6 @@ def test_the_tools_that_build_and_release_are_locked_at_the_pinned_versions(
 
 FREE = {
     "packaging/packs/release.py": "asks what pip would take, and installs nothing (--dry-run)",
-    "app/bench/autobahn.py": "the Autobahn suite, for Python 2.7, where who measures asks for it",
     "app/launcher/install.py": "hands on what it is told: stamp.listed and the orders of app.launcher.optional",
 }
 

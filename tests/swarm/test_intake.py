@@ -15,8 +15,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.bench import spoiling
-from app.bench.spoiling import Spoiler, payloads
 from app.lab.foes import KINDS, Foe, Published
 from app.sapo import sandbox as sandbox_
 from app.sapo.families import FAMILIES
@@ -31,6 +29,8 @@ from app.swarm.likeness import Likeness
 from app.swarm.pool import Checked
 from app.swarm.reasons import Reason
 from engines.contract import TokenSequence
+from tests.bench import spoiling
+from tests.bench.spoiling import Spoiler, payloads
 from tests.swarm.cases import (
     ANN,
     BOB,

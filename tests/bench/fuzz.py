@@ -24,7 +24,6 @@ import msgspec
 import psutil
 
 from app.bench import Tell
-from app.bench.spoiling import NOW_MS, SWARM, Spoiler, from_client, from_relay
 from app.sapo.families import FAMILIES
 from app.sapo.questions import VERSION
 from app.sapo.sandbox import Sandbox
@@ -34,6 +33,7 @@ from app.swarm.intake import Intake
 from app.swarm.limits import Limits, Quotas
 from app.swarm.reasons import Reason
 from app.swarm.refusals import Refused
+from tests.bench.spoiling import NOW_MS, SWARM, Spoiler, from_client, from_relay
 
 SUMMARY = "spoiled messages against all readers and a node's intake: only refusals may come out"
 MOST_GROWTH_MB = 64.0

@@ -1,6 +1,6 @@
 """Echo servers for the websocket conformance suite, each as a process of its own.
 
-    python -m app.bench.echo relay|aiohttp
+    python -m tests.bench.echo relay|aiohttp
 
 `relay` opens its websocket and reads from it as the relay does, with the relay's own functions; only the
 answer is another, as an echo is no part of its protocol. `aiohttp` is the library with its defaults, which the

@@ -150,7 +150,7 @@ def _fetch(python: str, suite: Path, tell: Tell) -> None:
 @contextmanager
 def _echo(kind: str) -> Iterator[int]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "app.bench.echo", kind],
+        [sys.executable, "-m", "tests.bench.echo", kind],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,  # aiohttp says there what the suite does to it on purpose
