@@ -91,7 +91,7 @@ def _frozen(own: Path, version: str) -> Path:
     if sys.platform == "win32":
         from windows import package
 
-        package.dress(own, version)
+        package.dress(version)
     environment = {**os.environ, "PYTHONHASHSEED": "0", "SOURCE_DATE_EPOCH": str(_epoch())}
     run(
         [

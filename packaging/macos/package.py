@@ -7,11 +7,13 @@ import shutil
 import sys
 from pathlib import Path
 
-from frozen.bundle import ROOT, WORK, Bundle, run
+from frozen.bundle import WORK, Bundle, run
 from macos import information, layout, signing
 
 HERE = Path(__file__).resolve().parent
-ICON = ROOT / "resources" / "icons" / "shoal.svg"
+PICTURES = HERE / "pictures"
+"""The icon, and the ground of the disk image's window for plain and for sharp screens: shoal.svg and the light
+theme's colours, drawn by what was drawing.py here."""
 
 
 def refusal(payload: Path | None, platform: str = sys.platform) -> str:
@@ -45,10 +47,8 @@ def package(made: Bundle, out: Path) -> list[Path]:
             "must allow it under System Settings > Privacy & Security.",
             file=sys.stderr,
         )
-    background = work / "background.png"
-    run([str(made.python), str(HERE / "drawing.py"), "background", str(background)])
     image = out / image_name(made.version)
-    for command in steps(app, image, background, made.python, work, keys):
+    for command in steps(app, image, PICTURES / "background.png", made.python, work, keys):
         run(command)
     return [image]
 
@@ -59,15 +59,7 @@ def application(made: Bundle, app: Path) -> Path:
     shutil.rmtree(app, ignore_errors=True)
     layout.lay_out(made.folder, contents)
     information.write(contents, made.version, made.date)
-    run(
-        [
-            str(made.python),
-            str(HERE / "drawing.py"),
-            "icon",
-            str(ICON),
-            str(contents / "Resources" / "shoal.icns"),
-        ]
-    )
+    shutil.copyfile(PICTURES / "shoal.icns", contents / "Resources" / "shoal.icns")
     return app
 
 

@@ -9,10 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from frozen.bundle import ROOT, WORK, BuildError, Bundle
+from frozen.bundle import WORK, BuildError, Bundle
 from windows.sign import VARIABLE, SignError, sign
 
 HERE = Path(__file__).resolve().parent
+PICTURES = HERE / "pictures"
+"""shoal.ico (16 to 256 pixels), side-*.bmp beside the first and last page, header-*.bmp on the others, for
+screens that show 100, 150 and 200 %: shoal.svg and Inter, drawn by what was pictures.py here."""
 PROGRAMS = ("shoal.exe", "shoal-cli.exe")
 """The window's, which has no console, and the one for terminals. Both are signed where a command is given."""
 SPARE_KB = 20 * 1024
@@ -65,7 +68,7 @@ def package(made: Bundle, out: Path, target: str | None = None, needed_kb: int |
         "VERSION4": four(made.version),
         "FILES": str(made.folder.resolve() / "*"),
         "NEEDED_KB": str(needed_kb or kilobytes(made.folder) + SPARE_KB),
-        "PICTURES": str(draw(made.python)),
+        "PICTURES": str(PICTURES),
         "OUT": str(to),
         "TARGET": chosen,
         **({"FINISH": f'"{sys.executable}" "{HERE / "sign.py"}"'} if signs else {}),
@@ -86,9 +89,8 @@ def package(made: Bundle, out: Path, target: str | None = None, needed_kb: int |
     return [to]
 
 
-def dress(python: Path, version: str) -> None:
-    """What PyInstaller puts into the programs themselves: the icon, and what their properties say."""
-    draw(python)
+def dress(version: str) -> None:
+    """What PyInstaller puts into the programs themselves beside the icon: what their properties say."""
     name = "The Shoal authors"
     said = {
         "CompanyName": name,
@@ -102,20 +104,13 @@ def dress(python: Path, version: str) -> None:
     }
     numbers = tuple(map(int, four(version).split(".")))
     table = ", ".join(f"StringStruct({key!r}, {value!r})" for key, value in said.items())
+    (WORK / "windows").mkdir(parents=True, exist_ok=True)
     (WORK / "windows" / "version.txt").write_text(
         f"VSVersionInfo(ffi=FixedFileInfo(filevers={numbers}, prodvers={numbers}), kids=["
         f"StringFileInfo([StringTable('040904B0', [{table}])]), "
         "VarFileInfo([VarStruct('Translation', [1033, 1200])])])\n",
         encoding="utf-8",
     )
-
-
-def draw(python: Path) -> Path:
-    """The folder with icon and pictures. Raises BuildError."""
-    to = WORK / "windows"
-    icon, font = ROOT / "resources/icons/shoal.svg", ROOT / "resources/fonts/InterDisplay-SemiBold.otf"
-    _run([str(python), str(HERE / "pictures.py"), str(icon), str(font), str(to)])
-    return to
 
 
 def compiler() -> tuple[str, Path]:

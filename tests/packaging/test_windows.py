@@ -109,7 +109,7 @@ def test_a_version_as_windows_writes_it(rooms: SimpleNamespace) -> None:
 
 
 def test_the_icon_holds_every_size(rooms: SimpleNamespace) -> None:
-    content = (rooms.package.draw(Path(sys.executable)) / "shoal.ico").read_bytes()
+    content = (rooms.package.PICTURES / "shoal.ico").read_bytes()
     count = struct.unpack_from("<HHH", content)[2]
     entries = [struct.unpack_from("<BBBBHHII", content, 6 + 16 * at) for at in range(count)]
     assert [entry[0] or 256 for entry in entries] == [16, 20, 24, 32, 40, 48, 64, 128, 256]
