@@ -132,7 +132,7 @@ def _form(program: Path | None) -> str:
         return installed.form()
     if not program.is_file():
         raise UpdateError(f"{program} is not there: name the file of the Shoal that is to be updated.")
-    return "appimage" if program.suffix == ".AppImage" else "elf"
+    return "elf"
 
 
 def _checked(offer: Offer | None) -> dict[str, object]:

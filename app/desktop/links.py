@@ -1,7 +1,7 @@
 """Who opens shoal:// links. Installers say so to the system; what stays to be done is told here, one class
 per system.
 
-A single file (ELF, AppImage) has no installer: it says so itself, in a desktop entry of its owner's, with its
+A single file has no installer: it says so itself, in a desktop entry of its owner's, with its
 icon. On Windows the program follows when its folder was moved. macOS reads the app's own property list."""
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def links(platform: str = sys.platform, environment: Mapping[str, str] = os.envi
     if platform == "win32":
         return WindowsClass()
     if platform.startswith("linux"):
-        return DesktopEntry(register=bool(environment.get("SHOAL_ONEFILE") or environment.get("APPIMAGE")))
+        return DesktopEntry(register=bool(environment.get("SHOAL_ONEFILE")))
     return NoLinks()
 
 

@@ -28,9 +28,9 @@ FILE = 2**33
 AHEAD = timedelta(days=1)
 """So much later than this computer's clock a list may have been made: zones and clocks differ."""
 
-Form = Literal["deb", "elf", "appimage", "nsis", "dmg"]
-"""What the owner has installed: a Debian package, one file, an AppImage, a Windows installer, a disk image."""
-_ENDS = {"deb": ".deb", "appimage": ".AppImage", "nsis": ".exe", "dmg": ".dmg"}
+Form = Literal["deb", "elf", "nsis", "dmg"]
+"""What the owner has installed: a Debian package, one file, a Windows installer, a disk image."""
+_ENDS = {"deb": ".deb", "nsis": ".exe", "dmg": ".dmg"}
 _FILE = r"^[A-Za-z0-9][A-Za-z0-9._+~-]{0,120}\Z"
 _VERSION = r"^[0-9]{1,6}(\.[0-9]{1,6}){0,3}((a|b|rc)[0-9]{1,4})?\Z"
 

@@ -90,7 +90,7 @@ def hand(path: Path, file: File, program: Path, say: Say, system: Installer | No
         match file.form:
             case "deb":
                 return _debian(path, file, say, system)
-            case "elf" | "appimage":
+            case "elf":
                 return _replaced(path, file, program, say)
             case "nsis":
                 return _windows(path)

@@ -21,13 +21,12 @@ ONE_FILE = "onefile"
 """Lies beside the program where a single file has unpacked it."""
 _STEPS = {"a": 0, "b": 1, "rc": 2, "": 3}
 
-Installed = Literal["checkout", "folder", "deb", "elf", "appimage", "nsis", "dmg"]
+Installed = Literal["checkout", "folder", "deb", "elf", "nsis", "dmg"]
 """A folder is what a package holds, unpacked by hand; its owner replaces it."""
 
 
-def form(environment: Mapping[str, str] = os.environ, system: str = sys.platform) -> Installed:
-    """Which one runs. The variable APPIMAGE is believed only by a program that lies in one: a terminal that was
-    itself started from an AppImage hands it on."""
+def form(system: str = sys.platform) -> Installed:
+    """Which one runs."""
     if not getattr(sys, "frozen", False):
         return "checkout"
     if system == "win32":
@@ -35,8 +34,6 @@ def form(environment: Mapping[str, str] = os.environ, system: str = sys.platform
     if system == "darwin":
         return "dmg"
     here = Path(sys.executable).resolve()
-    if environment.get("APPIMAGE") and Path(environment.get("APPDIR") or "/nowhere").resolve() in here.parents:
-        return "appimage"
     if here.with_name(ONE_FILE).exists():
         return "elf"
     return "deb" if DEBIANS.resolve() == here else "folder"
@@ -44,12 +41,10 @@ def form(environment: Mapping[str, str] = os.environ, system: str = sys.platform
 
 def program(environment: Mapping[str, str] = os.environ) -> list[str]:
     """The words that start this installation, full path first; a command and its options follow."""
-    match form(environment):
+    match form():
         case "checkout":
             launcher = str(SOURCE / "shoal")
             return [sys.executable, launcher] if os.name == "nt" else [launcher]
-        case "appimage":
-            return [environment["APPIMAGE"]]
         case "elf" if Path(environment.get("SHOAL_ONEFILE") or "/nowhere").is_file():
             return [environment["SHOAL_ONEFILE"]]  # what its owner has; it unpacks itself elsewhere
         case "deb":
@@ -67,7 +62,7 @@ def again() -> list[str]:
 
 def typed(environment: Mapping[str, str] = os.environ) -> str:
     """What its owner types in a terminal to start it; a command and its options follow."""
-    match form(environment):
+    match form():
         case "checkout":
             return "./shoal"
         case "deb":
@@ -82,7 +77,7 @@ def typed(environment: Mapping[str, str] = os.environ) -> str:
 def removal(environment: Mapping[str, str] = os.environ) -> str:
     """How its owner gets rid of the program itself, in the middle of a sentence."""
     own = seen(environment)
-    match form(environment):
+    match form():
         case "checkout":
             return f"delete the folder {own}"
         case "deb":
@@ -100,9 +95,9 @@ def removal(environment: Mapping[str, str] = os.environ) -> str:
 def seen(environment: Mapping[str, str] = os.environ) -> str:
     """What its owner sees of the program: a folder, a file, or macOS's bundle."""
     own = program(environment)[-1]
-    if form(environment) == "checkout":
+    if form() == "checkout":
         return str(SOURCE)
-    if form(environment) == "folder":
+    if form() == "folder":
         return str(Path(own).parent)
     return next((str(path) for path in Path(own).parents if path.suffix == ".app"), own)
 

@@ -1,4 +1,4 @@
-"""For Linux: a Debian package, one file for other distributions, an AppImage where that can be made."""
+"""For Linux: a Debian package, and one file for other distributions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from frozen.bundle import WORK, BuildError, Bundle
-from linux import appimage, debian, onefile, tree
+from linux import debian, onefile, tree
 
 
 def package(made: Bundle, out: Path) -> list[Path]:
@@ -15,9 +15,8 @@ def package(made: Bundle, out: Path) -> list[Path]:
     out.mkdir(parents=True, exist_ok=True)
     laid_out = tree.lay_out(made, WORK / "linux")
     done = [debian.package(laid_out, made, out)]
-    for further in (onefile.package, appimage.package):
-        try:
-            done.append(further(laid_out, made, out))
-        except BuildError as error:
-            print(f"packaging/build: {error}", file=sys.stderr)
+    try:
+        done.append(onefile.package(laid_out, made, out))
+    except BuildError as error:
+        print(f"packaging/build: {error}", file=sys.stderr)
     return done
