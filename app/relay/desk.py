@@ -182,7 +182,7 @@ class Desk:
 
     async def _tell(self) -> None:
         while True:
-            self.backplane.presence(crowd.words(self.presence.keys, self.presence.here().connections))
+            self.backplane.presence(crowd.words(self.presence.keys))
             await asyncio.sleep(crowd.EVERY_S)
 
     def now_ms(self) -> int:
