@@ -35,8 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what",
         nargs="*",
         metavar="report DIR ...",
-        help="instead of arms: report DIR ... writes app/lab/REPORT.md from these studies; experts trains an "
-        "adapter for each family",
+        help="instead of arms: report DIR ... writes app/lab/REPORT.md from these studies",
     )
     add("--out", type=Path, help="folder of the results; the same command continues where it stopped")
     add("--regime", help="settings from app/lab/regimes: " + ", ".join(regimes()) + "; or a .toml file")
@@ -85,13 +84,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     from engines.contract import EngineError
 
-    if args.what and args.what != ["experts"]:
+    if args.what:
         return _report(args)
     try:
         if args.out is None:
             raise UsageError("A study needs a folder: give --out.")
-        if args.what:
-            args.arms, args.nodes = "8/0", 1
         starters = _settle(args)
         _check_numbers(args)
         arms = _arms(args)
@@ -101,33 +98,7 @@ def main(args: argparse.Namespace) -> int:
     except (UsageError, ArmError, RegimeError, QuestionError, EngineError) as error:
         print(f"shoal lab: {error}", file=sys.stderr)
         return 2
-    return _experts(args, plan, folder) if args.what else _conduct(args, plan, arms, folders_N)
-
-
-def _experts(args: argparse.Namespace, plan: Plan, folder: Path) -> int:
-    """`./shoal lab experts`: an adapter for each family instead of one for all. --rounds is their budget."""
-    from functools import partial
-
-    from app.common import files
-    from app.lab import archive
-    from app.lab.experts import conduct, table
-    from app.sapo.sandbox import Sandbox
-    from app.sapo.scoring import score_group
-
-    seeds = range(args.first_seed, args.first_seed + args.seeds)
-    with Sandbox() as sandbox:
-        made = conduct(
-            plan,
-            folder,
-            seeds,
-            args.out,
-            partial(score_group, sandbox),
-            args.threads,
-            lambda sentence: print(sentence, file=sys.stderr, flush=True),
-        )
-    files.write_json(args.out / archive.SUMMARY, {"command": _command(args, plan, "experts")})
-    print(table(made))
-    return 0
+    return _conduct(args, plan, arms, folders_N)
 
 
 def _settle(args: argparse.Namespace) -> tuple[str, ...]:
@@ -316,7 +287,7 @@ def _levels(families: str | None, levels: str | None, own: dict[str, int]) -> di
 
 def _command(args: argparse.Namespace, plan: Plan, what: str) -> str:
     """The command line that gives this very study, spelling out what a model's settings could change. `what`:
-    the arms and their recipe, or that it is about experts."""
+    the arms and their recipe."""
     window = "" if plan.window is None else f" --window {plan.window}"
     rank = "" if plan.rank is None else f" --rank {plan.rank}"
     first = f" --first-seed {args.first_seed}" if args.first_seed else ""

@@ -25,26 +25,20 @@ class _Summary(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
-    """What lies in a folder of results, whatever was studied: the plan, the command that made it, and what
-    people wrote about it."""
+class Study:
+    """A study as it lies in its folder: the plan, the command that made it, and what people wrote about it.
+    `runs` holds finished runs only, by the arm's key and the seed."""
 
     folder: Path
     plan: Plan
     command: str
     about: str
+    arms: list[Arm]
+    runs: dict[str, dict[int, list[Round]]]
 
     @property
     def name(self) -> str:
         return self.folder.name
-
-
-@dataclass(frozen=True, kw_only=True)
-class Study(Kept):
-    """A study as it lies in its folder. `runs` holds finished runs only, by the arm's key and the seed."""
-
-    arms: list[Arm]
-    runs: dict[str, dict[int, list[Round]]]
 
     @property
     def finished(self) -> int:

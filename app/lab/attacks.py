@@ -13,7 +13,7 @@ from app.lab.archive import Study
 from app.lab.arms import Arm
 from app.lab.plan import Round
 from app.lab.results import probes
-from app.lab.statistics import Estimate, estimate, paired
+from app.lab.statistics import Estimate, estimate
 from app.lab.wording import percent, share, table
 
 LATE = 25
@@ -84,29 +84,6 @@ def lines(study: Study) -> list[str]:
         for one in (attacked(study, arm) for arm in study.arms)
     ]
     return [*table(head, rows), ""]
-
-
-def find(study: Study, foes: str | None, guard: str | None, *, alone: bool = False) -> Arm | None:
-    """The arm of the default recipe with just these attackers and defences (`+guard`'s value, None: the
-    recipe's); `alone`: without peers. With the app's number of steps if that was run, else with one."""
-    wanted = {name: value for name, value in (("foes", foes), ("guard", guard)) if value is not None}
-    fitting = [
-        arm
-        for arm in study.arms
-        if arm.recipe == "default" and (arm.peer == 0) == alone and not arm.dynamic
-        if {name: value for name, value in arm.extras if name != "steps"} == wanted
-    ]
-    return min(fitting, key=lambda arm: "steps" in dict(arm.extras), default=None)
-
-
-def difference(study: Study, arm: Arm, other: Arm) -> Estimate:
-    """Of held-out pass@1 at the last round, paired by seed and node. ValueError without a shared seed."""
-    ours, theirs = study.runs[arm.key], study.runs[other.key]
-    shared = sorted(set(ours) & set(theirs))
-    return paired(
-        [probes(ours[seed])[-1][1].pass_at_1_N for seed in shared],
-        [probes(theirs[seed])[-1][1].pass_at_1_N for seed in shared],
-    )
 
 
 def _marked(run: Sequence[Round], nodes: int) -> tuple[float, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from app.common import files
-from app.lab import attacks, effects, ensemble, goals, who
+from app.lab import attacks, effects, who
 from app.lab.archive import Study, read_study
 from app.lab.plan import named
 from app.lab.plot import draw
@@ -22,6 +22,10 @@ from app.lab.wording import NOTHING, growth, points, share, table
 
 REPORT = Path(__file__).parent / "REPORT.md"
 CURVES, EFFECTS = "curves.png", "effects.png"
+GOALS = "goals.md"
+"""Beside the studies: what they were to show, and whether it holds."""
+CLOSED = "section.md"
+"""What the report says of a study whose code is gone."""
 
 _METHOD = """\
 Each run is a whole swarm in one process: its nodes share a frozen model and have an adapter and an
@@ -66,40 +70,31 @@ def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
     """Writes the pictures and curves.csv of all runs into the studies' folders and the report to `out`, by
     default app/lab/REPORT.md. Raises JournalError for a folder without a finished run."""
     to = out or REPORT
-    ensembles = [ensemble.read_ensemble(folder) for folder in folders if ensemble.is_ensemble(folder)]
-    studies = [read_study(folder) for folder in folders if not ensemble.is_ensemble(folder)]
-    parts = [_head(studies, to)]
+    closed = [folder / CLOSED for folder in folders if (folder / CLOSED).is_file()]
+    studies = [read_study(folder) for folder in folders if not (folder / CLOSED).is_file()]
+    parts = [_head(folders)]
     for study in studies:
         results = summarise(study.arms, study.runs)
         files.write(study.folder / CSV, as_csv(study.arms, study.runs).encode())
         files.write(study.folder / CURVES, draw(study.arms, study.runs))
         files.write(study.folder / EFFECTS, effects.draw(results))
         parts.append(_section(study, results, to))
-    for experts in ensembles:
-        files.write(experts.folder / ensemble.CSV, ensemble.as_csv(experts).encode())
-        parts.append(ensemble.section(experts))
-    commands = [*map(_command, studies), *(experts.command for experts in ensembles)]
-    parts += ["## Limits\n", _LIMITS, _commands(commands, folders, to)]
+    parts += [section.read_text(encoding="utf-8") for section in closed]
+    parts += ["## Limits\n", _LIMITS, _commands([*map(_command, studies)], folders, to)]
     files.write(to, "\n".join(parts).encode())
     return to
 
 
-def _head(studies: Sequence[Study], to: Path) -> str:
-    found = [goal({study.name: study for study in studies}) for goal in goals.GOALS]
+def _head(folders: Sequence[Path]) -> str:
+    goals = folders[0].parent / GOALS
     lines = [
         "# Does the swarm teach?",
         "",
         "Models that learn in a swarm train on answers of others as well as on their own. Does that make them "
         "better, at what cost, and compared with what? This page is written by `./shoal lab report` from the "
-        "records of every run, which lie beside it; nothing in it is copied by hand but the remarks.",
+        "records of every run, which lie beside it; remarks, goals and what is closed stand there as text.",
         "",
-        "## What it was to show",
-        "",
-        *goals.rows(found),
-        "",
-        "Met, not met: the whole interval lies on that side. Open: it does not, one seed is too few, or "
-        "nothing was measured.",
-        "",
+        *([goals.read_text(encoding="utf-8")] if goals.is_file() else []),
         "## Method",
         "",
         _METHOD,

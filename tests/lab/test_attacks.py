@@ -9,7 +9,6 @@ import pytest
 from app.lab import attacks
 from app.lab.archive import Study
 from app.lab.arms import parse_arms
-from app.lab.goals import liars_change_nothing, poison_stays_out
 from app.lab.plan import Probe, Round
 from tests.lab.test_experiment import PLAN
 
@@ -43,22 +42,22 @@ def run(height: float, marked: float, extra: dict[str, float] | None = None) -> 
     ]
 
 
-def study(rounds: int = 200, guarded: float = 0.0, guarded_height: float = 0.4, seeds: int = 2) -> Study:
+def study() -> Study:
     foes = {"foe_chosen": 3.0, "marked": 0.5}
     kept_out = {"honest_taken": 9.0, "honest_kept_out": 1.0, "foe_taken": 0.0, "foe_kept_out": 4.0}
     alone, clean, lied_to, bare, defended = ARMS
     return Study(
         folder=Path("poison"),
-        plan=msgspec.structs.replace(PLAN, rounds=rounds),
+        plan=msgspec.structs.replace(PLAN, rounds=200),
         arms=ARMS,
         runs={
-            key: dict.fromkeys(range(seeds), one)
+            key: dict.fromkeys(range(2), one)
             for key, one in {
                 alone.key: run(0.3, 0.0),
                 clean.key: run(0.4, 0.0),
                 lied_to.key: run(0.4, 0.0, {"foe_chosen": 0.0, "marked": 0.0}),
                 bare.key: run(0.2, 0.6, foes),
-                defended.key: run(guarded_height, guarded, foes | kept_out | {"marked": 0.0}),
+                defended.key: run(0.4, 0.0, foes | kept_out | {"marked": 0.0}),
             }.items()
         },
         command="",
@@ -80,19 +79,3 @@ def test_the_table_has_a_row_for_every_arm_and_is_left_out_without_attackers() -
     whole = study()
     plain = replace(whole, arms=ARMS[:2], runs={arm.key: whole.runs[arm.key] for arm in ARMS[:2]})
     assert attacks.lines(plain) == []
-
-
-def test_the_goal_of_the_poison_is_met_missed_or_open() -> None:
-    met = poison_stays_out({"poison": study()})
-    assert met.met is True and "60.0 %" in met.measured and "+10.0 points" in met.measured
-    assert poison_stays_out({"poison": study(guarded=0.05)}).met is False
-    assert poison_stays_out({"poison": study(guarded_height=0.1)}).met is False
-    assert poison_stays_out({"poison": study(rounds=100)}).met is None
-    assert poison_stays_out({"poison": study(seeds=1)}).met is None
-    assert poison_stays_out({}).met is None
-
-
-def test_the_goal_of_the_liars() -> None:
-    found = liars_change_nothing({"poison": study()})
-    assert found.met is True and "+0.0 points [+0.0, +0.0]" in found.measured
-    assert liars_change_nothing({"poison": study(seeds=1)}).met is None

@@ -6,7 +6,6 @@ import json
 from itertools import islice
 from pathlib import Path
 
-import msgspec
 import pytest
 
 pytest.importorskip("torch")
@@ -72,32 +71,6 @@ def test_they_are_made_once_and_begin_with_a_new_optimiser(tmp_path: Path) -> No
     swarm.load(0, made)
     assert not torch.equal(plain, adapter.values)
     assert adapter.steps == 0 and not adapter.moments_2.any()
-
-
-def test_the_goal_counts_the_families_that_a_node_was_not_taught() -> None:
-    from app.lab.archive import Study
-    from app.lab.arms import parse_arms
-    from app.lab.goals import neighbours_knowledge_arrives
-    from app.lab.plan import Probe, Round
-    from tests.lab.test_experiment import PLAN
-
-    arms = parse_arms("8/0,4/4@default", "faithful")
-    starters = ("gcd+lcm", "chain_sum")
-
-    def probe(foreign: float) -> Probe:
-        nodes = {"chain_sum": (foreign, 0.9), "gcd": (0.9, foreign), "lcm": (0.9, foreign)}
-        return Probe(pass_at_1_N=(0.5, 0.5), families={}, finished=1.0, worked=1.0, nodes=nodes)
-
-    def study(start: float, end: float) -> Study:
-        plan = msgspec.structs.replace(PLAN, levels=LEVELS, nodes=2, starters=starters)
-        run = [Round(round=0, probe=probe(start)), Round(round=1, probe=probe(end))]
-        runs = {arm.key: {0: run, 1: run} for arm in arms}
-        return Study(folder=Path("specialists"), plan=plan, arms=arms, runs=runs, command="", about="")
-
-    assert neighbours_knowledge_arrives({"one": study(0.01, 0.3)}).met is True
-    assert neighbours_knowledge_arrives({"one": study(0.05, 0.3)}).met is False
-    assert neighbours_knowledge_arrives({"one": study(0.01, 0.2)}).met is False
-    assert neighbours_knowledge_arrives({}).met is None
 
 
 def test_what_a_specialist_can_do_is_measured_over_the_starter(
