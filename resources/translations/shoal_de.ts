@@ -4908,6 +4908,18 @@
    <translation>dank quittung geholfen teilen datenschutz</translation>
   </message>
   <message>
+   <source>Learn from people too</source>
+   <translation>Auch von Menschen lernen</translation>
+  </message>
+  <message>
+   <source>Puzzle answers that people typed and shared. Off: your model learns from models and you alone.</source>
+   <translation>Antworten, die Leute selbst getippt und geteilt haben. Aus: Dein Modell lernt nur von Modellen und von dir.</translation>
+  </message>
+  <message>
+   <source>human people answers teacher swarm peers</source>
+   <translation>Mensch Leute Antworten Lehrer Schwarm Peers</translation>
+  </message>
+  <message>
    <source>This is a fault in Shoal ({name}: {said}):</source>
    <translation>Das ist ein Fehler in Shoal ({name}: {said}):</translation>
   </message>
