@@ -2235,10 +2235,6 @@
    <translation>Zeig auf einen Fisch oder nimm die Pfeiltasten, um zu sehen, wer es ist.</translation>
   </message>
   <message>
-   <source>This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
-   <translation>Das ist eine Klasse. Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
-  </message>
-  <message>
    <source>The {n} peers seen last. The list has all of them.</source>
    <translation>Die {n} zuletzt gesehenen Peers. In der Liste stehen alle.</translation>
   </message>
@@ -2414,10 +2410,6 @@
   <message>
    <source>List</source>
    <translation>Liste</translation>
-  </message>
-  <message>
-   <source>Press Join again to agree.</source>
-   <translation>Drück noch einmal auf Beitreten, um zuzustimmen.</translation>
   </message>
   <message>
    <source>puzzle of the day, the same for everyone</source>
@@ -3415,6 +3407,14 @@
   <message>
    <source>Removing the engine</source>
    <translation>Engine wird entfernt</translation>
+  </message>
+  <message>
+   <source>This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
+   <translation>Das ist eine Klasse. Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
+  </message>
+  <message>
+   <source>Press {button} again to agree.</source>
+   <translation>Drück noch einmal auf „{button}“, um zuzustimmen.</translation>
   </message>
   <message>
    <source>Invite link or address</source>

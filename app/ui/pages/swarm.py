@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
 from app.common.text import safe_line
 from app.node.snapshot import Peer, SwarmView
 from app.sapo.families import FAMILIES
-from app.swarm.invite import where
 from app.ui import growth
 from app.ui.model import View
 from app.ui.pages.aha import AhaCard
@@ -20,7 +19,7 @@ from app.ui.texts import ago, counted, number, size, tr
 from app.ui.theme import Theme
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.copying import CopyButton
-from app.ui.widgets.invite import InviteField
+from app.ui.widgets.invite import InviteField, class_words
 from app.ui.widgets.pieces import (
     Elided,
     Empty,
@@ -200,17 +199,14 @@ class Alone(QWidget):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__()
         self._actions = actions
-        self._address = InviteField()
+        self._address = InviteField(tr("Join"))
         self._address.setFixedWidth(300)
         self._address.returnPressed.connect(self._join)
         self._address.complaint.setFixedWidth(400)
         join = button(tr("Join"), self._join, "primary")
         find = button(tr("Find or start a swarm on this network"), lambda: actions.join(""), "flat")
-        self._words = Label("", "soft", wrap=True)
-        self._words.setFixedWidth(400)
-        self._words.hide()
-        self._agreeing = ""
-        lines = (row(self._address, join, gap=8), self._address.complaint, self._words, row(1, find, 1))
+        self._address.words.setFixedWidth(400)
+        lines = (row(self._address, join, gap=8), self._address.complaint, self._address.words, row(1, find, 1))
         ask = boxed(column(*lines, gap=10))
         empty = Empty(
             theme,
@@ -225,21 +221,8 @@ class Alone(QWidget):
         self.setLayout(column(empty))
 
     def _join(self) -> None:
-        if (invite := self._address.checked()) is None:
-            return
-        if where(invite).room and self._agreeing != invite:
-            self._agreeing = invite
-            self._words.tell(f"{class_words()} {tr('Press Join again to agree.')}")
-            return
-        self._actions.join(invite)
-
-
-def class_words() -> str:
-    """What whoever joins a class agrees to."""
-    return tr(
-        "This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files "
-        "and your own name stay with you."
-    )
+        if (invite := self._address.checked()) is not None:
+            self._actions.join(invite)
 
 
 class ClassCard(QFrame):
