@@ -5912,6 +5912,14 @@
    <translation>Der Datenordner bleibt, wo er war.</translation>
   </message>
   <message>
+   <source>This computer is very busy, so starting takes longer than usual.</source>
+   <translation>Dieser Computer ist sehr ausgelastet, deshalb dauert der Start länger als sonst.</translation>
+  </message>
+  <message>
+   <source>Learning begins by itself.</source>
+   <translation>Das Lernen beginnt von selbst.</translation>
+  </message>
+  <message>
    <source>Your answer changed nothing:</source>
    <translation>Deine Antwort hat nichts geändert:</translation>
   </message>
@@ -8466,6 +8474,46 @@
   <message>
    <source>{name} has no linear layers that LoRA could train:</source>
    <translation>{name} hat keine linearen Schichten, die LoRA trainieren könnte:</translation>
+  </message>
+  <message>
+   <source>These coordinates cannot be a question's: {error}</source>
+   <translation>Diese Koordinaten gehören zu keiner Frage: {error}</translation>
+  </message>
+  <message>
+   <source>{family} at level {level}, seed {seed} was not made within {LOAD_SECONDS} seconds:</source>
+   <translation>{family} auf Stufe {level}, Startwert {seed}, war nach {LOAD_SECONDS} Sekunden nicht fertig:</translation>
+  </message>
+  <message>
+   <source>leave this question out.</source>
+   <translation>Lass diese Frage aus.</translation>
+  </message>
+  <message>
+   <source>The scoring process does not start ({reason}): {how}.</source>
+   <translation>Die Prüfung der Antworten startet nicht ({reason}): {how}.</translation>
+  </message>
+  <message>
+   <source>The scoring process was closed:</source>
+   <translation>Die Prüfung der Antworten wurde beendet:</translation>
+  </message>
+  <message>
+   <source>open a new Sandbox.</source>
+   <translation>Öffne eine neue Sandbox.</translation>
+  </message>
+  <message>
+   <source>The scoring process rests:</source>
+   <translation>Die Prüfung der Antworten ruht:</translation>
+  </message>
+  <message>
+   <source>wake it first.</source>
+   <translation>Weck sie zuerst.</translation>
+  </message>
+  <message>
+   <source>The scoring process didn't start within {minutes} minutes, as this computer is too busy.</source>
+   <translation>Die Prüfung der Antworten ist nach {minutes} Minuten nicht gestartet, weil dieser Computer zu ausgelastet ist.</translation>
+  </message>
+  <message>
+   <source>Close busy apps, then start again.</source>
+   <translation>Schließ Apps, die viel rechnen, und starte dann neu.</translation>
   </message>
   <message>
    <source>name another folder with SHOAL_PACKS</source>
