@@ -2231,8 +2231,27 @@
    <translation>Alles löschen …</translation>
   </message>
   <message>
+   <source>No one else is here yet</source>
+   <translation>Noch ist niemand sonst da</translation>
+  </message>
+  <message>
    <source>Point at a fish, or use the arrow keys, to see who it is.</source>
    <translation>Zeig auf einen Fisch oder nimm die Pfeiltasten, um zu sehen, wer es ist.</translation>
+  </message>
+  <message>
+   <source>{n} other is online</source>
+   <translation>{n} anderes Modell ist online</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} others are online</source>
+   <translation>
+    <numerusform>{n} anderes Modell ist online</numerusform>
+    <numerusform>{n} andere Modelle sind online</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Everyone who joins appears here.</source>
+   <translation>Wer beitritt, erscheint hier.</translation>
   </message>
   <message>
    <source>The {n} peers seen last. The list has all of them.</source>
@@ -2257,10 +2276,6 @@
   <message>
    <source>Search peers</source>
    <translation>Andere suchen</translation>
-  </message>
-  <message>
-   <source>No one else is here yet</source>
-   <translation>Noch ist niemand sonst da</translation>
   </message>
   <message>
    <source>{n} peer</source>
@@ -2309,6 +2324,14 @@
    <translation>Datenverbrauch</translation>
   </message>
   <message>
+   <source>They appear here with the first answer they share.</source>
+   <translation>Sie erscheinen hier mit der ersten Antwort, die sie teilen.</translation>
+  </message>
+  <message>
+   <source>Share the invite above. Everyone who joins appears here.</source>
+   <translation>Gib die Einladung oben weiter. Wer beitritt, erscheint hier.</translation>
+  </message>
+  <message>
    <source>first seen {ago}</source>
    <translation>zuerst gesehen {ago}</translation>
   </message>
@@ -2350,14 +2373,6 @@
   <message>
    <source>Leaves the swarm. What it learned stays.</source>
    <translation>Verlässt den Schwarm. Das Gelernte bleibt.</translation>
-  </message>
-  <message>
-   <source>Share the invite above. Everyone who joins appears here.</source>
-   <translation>Gib die Einladung oben weiter. Wer beitritt, erscheint hier.</translation>
-  </message>
-  <message>
-   <source>Everyone who joins appears here.</source>
-   <translation>Wer beitritt, erscheint hier.</translation>
   </message>
   <message>
    <source>an hour</source>
@@ -3545,10 +3560,6 @@
    <translation>Download unterbrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
   </message>
   <message>
-   <source>Learning now</source>
-   <translation>Lernt gerade</translation>
-  </message>
-  <message>
    <source>Download of {title}</source>
    <translation>Herunterladen von {title}</translation>
   </message>
@@ -3595,6 +3606,14 @@
   <message>
    <source>Choose another model to learn with first.</source>
    <translation>Wähle erst ein anderes Modell zum Lernen.</translation>
+  </message>
+  <message>
+   <source>Learning now</source>
+   <translation>Lernt gerade</translation>
+  </message>
+  <message>
+   <source>Chosen</source>
+   <translation>Ausgewählt</translation>
   </message>
   <message>
    <source>Next in line.</source>

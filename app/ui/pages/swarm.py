@@ -76,12 +76,7 @@ class SwarmPage(Page):
         self._view, self._flown = View(), 0
         self._find = search(tr("Search peers"), rows.search, width=220)
         self._count = Label("", "heading")
-        self._nobody = Empty(
-            theme,
-            "swarm",
-            tr("No one else is here yet"),
-            "",
-        )
+        self._nobody = Empty(theme, "swarm", "", "")
         head = row(self._count, 1, self._find, self._as, margins=(18, 14, 14, 4))
         water = boxed(column(self._water, self._who, gap=6, margins=(14, 0, 14, 2), fill=0))
         self._peers = stack(self._nobody, self._table, water)
@@ -102,11 +97,9 @@ class SwarmPage(Page):
         if swarm is None:
             return
         self._relay.show_swarm(swarm)
-        self._nobody.sentence.say(
-            tr("Share the invite above. Everyone who joins appears here.")
-            if swarm.invite
-            else tr("Everyone who joins appears here.")
-        )
+        title, sentence = waiting_for(swarm)
+        self._nobody.title.say(title)
+        self._nobody.sentence.say(sentence)
         self._class.show_swarm(swarm)
         peers = swarm.peers
         self._count.say(counted("{n} peer", "{n} peers", len(peers)))
@@ -166,6 +159,17 @@ class SwarmPage(Page):
             said = here(len(self._water.peers), len(swarm.peers)) if swarm is not None else ""
         self._who.say(said)
         self._water.say(said)
+
+
+def waiting_for(swarm: SwarmView) -> tuple[str, str]:
+    """What is said while no peer has sent anything: whether anyone is there, and what comes next."""
+    if swarm.online:
+        online = counted("{n} other is online", "{n} others are online", swarm.online)
+        return online, tr("They appear here with the first answer they share.")
+    nobody = tr("No one else is here yet")
+    if swarm.invite:
+        return nobody, tr("Share the invite above. Everyone who joins appears here.")
+    return nobody, tr("Everyone who joins appears here.")
 
 
 def words_of(peer: Peer, now: float) -> str:
