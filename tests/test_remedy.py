@@ -138,7 +138,7 @@ def test_the_scoring_process_is_a_part_of_the_engine(kind: str, monkeypatch: pyt
         def __init__(self) -> None:
             pass
 
-        def wait_until_ready(self) -> None:
+        def wait_until_ready(self, late: object) -> None:
             raise sandbox._Lost("it is lost")
 
         def end(self) -> None:

@@ -12,6 +12,9 @@ from app.sapo.seeds import TRAINING_SEEDS, hashed
 
 _LEVELS = 2
 """From the easiest ones: it should take a minute, not an evening."""
+_LONGEST = 120
+"""Bytes of its text, so that every model can read it: no tokenizer makes more tokens than that, and the starter
+has room for 128."""
 _TRIES = 64
 
 
@@ -20,14 +23,14 @@ def today() -> date:
 
 
 def puzzle_of(day: date) -> Puzzle:
-    """One in seven or so is a text of the tests; those are passed over, so that an answer may teach. Families
-    are those whose work a person can write down."""
+    """One in seven or so is a text of the tests; those are passed over, so that an answer may teach, and so are
+    long ones. Families are those whose work a person can write down."""
     for attempt in range(_TRIES):
         number = hashed("daily", day.isoformat(), VERSION, attempt)
         names = sorted(name for name, family in FAMILIES.items() if family.work)
         family = FAMILIES[names[number % len(names)]]
         level = number // len(names) % min(_LEVELS, len(family.levels))
         made = questions.draw(family.name, level, TRAINING_SEEDS.start + hashed("daily seed", number))
-        if not made.held_out:
+        if not made.held_out and len(made.text.encode()) <= _LONGEST:
             break
     return Puzzle(question=made, unseen=False)

@@ -407,6 +407,7 @@ def _swarm(plan: settings.Settings, home: Path, joins: Joins) -> Swarm:
         families=tuple(plan.families),
         passphrase=os.environ.get(PASSPHRASE),
         receipts=lambda: bool(Preferences(home).values["receipts"]),
+        people=lambda: bool(Preferences(home).values["people"]),
     )
 
 

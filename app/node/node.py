@@ -61,6 +61,8 @@ _LEAST_SHARE = 1 / 16
 """Of the measured budget; a trainer that still dies for want of memory with this much is helped by nothing."""
 _SAVING_S = 2.0
 """How long a pause waits for a round that is being saved; one that is not yet so far is abandoned."""
+_STARVED = "This computer is very busy, so starting takes longer than usual. Learning begins by itself."
+"""Said when what checks answers needs minutes to start."""
 
 
 class Node:
@@ -155,7 +157,10 @@ class Node:
         with room_on_disk(self._home):
             self._store, self._news = open_history(self._folder)
         starting = asyncio.create_task(self._start_early())  # its imports take seconds, so it comes first
-        self._sandbox = Sandbox(resting=not self._gate.open)
+        loop = asyncio.get_running_loop()
+        self._sandbox = Sandbox(
+            resting=not self._gate.open, late=lambda: loop.call_soon_threadsafe(self._note, _STARVED)
+        )
         if self._swarm is not None:
             self._swarm.open(self._sandbox, self.hear, self._show_swarm)
         reason, sentence = "failed", ""

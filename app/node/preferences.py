@@ -267,6 +267,15 @@ SETTINGS: tuple[Setting, ...] = (
         help="Tells a peer that your model learned from its answers. Never what it learned.",
         words="receipts helped thanks share privacy",
     ),
+    Setting(
+        key="people",
+        kind="switch",
+        default=True,
+        group=EXTRAS,
+        label="Learn from people too",
+        help="Puzzle answers that people typed and shared. Off: your model learns from models and you alone.",
+        words="human people answers teacher swarm peers",
+    ),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 DEFAULTS: dict[str, Any] = {setting.key: setting.default for setting in SETTINGS}

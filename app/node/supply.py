@@ -16,6 +16,7 @@ from app.common.retry import wait_s
 from app.learning.choosing import Records
 from app.node.peers import Judged, OwnGroup, PeerGroup
 from app.node.snapshot import Peer
+from app.sapo.groups import lone
 from app.sapo.mixing import Offer
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
@@ -80,9 +81,12 @@ class Supply:
         external: int,
         families: Sequence[str],
         used: set[Coordinates],
+        people: Callable[[], bool] = lambda: True,
     ) -> None:
         """`open_intake` makes the check for a swarm, whose id is known with the first connection. `used` are
-        questions of groups that were trained on before this start; of later ones the check knows the ids."""
+        questions of groups that were trained on before this start; of later ones the check knows the ids.
+        `people`: whether the owner likes to learn from people's answers."""
+        self._people = people
         self._client, self._open_intake, self._pool = client, open_intake, Pool()
         self._recipe, self._external, self.families = recipe, external, tuple(families)
         self._used = used
@@ -108,10 +112,11 @@ class Supply:
 
     @property
     def ready(self) -> int:
-        """Groups that the next round may choose from. Those of doubted peers are none: they would lie there and
-        keep others' from being fetched."""
+        """Groups that the next round may choose from. Those of doubted peers are none, nor are people's, of
+        which a round takes one on top: they would lie there and keep others' from being fetched."""
         oldest = math.inf if self._recipe.max_age is None else self._recipe.max_age
-        fresh = (offer.peer for offer in self._offers() if offer.age <= oldest)
+        offers = (offer for offer in self._offers() if not lone(offer.rewards_G))
+        fresh = (offer.peer for offer in offers if offer.age <= oldest)
         return sum(not self._records.doubts(self._recipe, peer) for peer in fresh)
 
     async def run(self) -> None:
@@ -210,6 +215,8 @@ class Supply:
     def take(self, recipe: Recipe, most: int, rng: Random) -> list[PeerGroup]:
         offers, returned = self._offers(), self._returned
         chosen = self._records.choose(recipe, offers, most, rng)
+        if not self._people():
+            chosen = [at for at in chosen if not lone(offers[at].rewards_G)]
         of_pool = len(offers) - len(returned)
         pooled = iter(self._pool.take([at for at in chosen if at < of_pool]))
         self._out = [next(pooled) if at < of_pool else returned[at - of_pool] for at in chosen]

@@ -70,8 +70,10 @@ class Swarming:
         families: Sequence[str],
         passphrase: str | None = None,
         receipts: Callable[[], bool] = lambda: True,
+        people: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`receipts`: whether the owner likes to say, and to hear, that somebody learned from a group."""
+        """Whether the owner likes, `receipts`: to say, and to hear, that somebody learned from a group;
+        `people`: to learn from people's answers."""
         self._folder, self._find, self._passphrase = folder, find, passphrase
         self._recipe, self._external, self._families = recipe, external, tuple(families)
         self._view = SwarmView(sentence="Looking for a swarm.")
@@ -88,7 +90,7 @@ class Swarming:
         self._round_s: float | None = None
         self._settled_at: float | None = None
         self._rng = Random()
-        self._receipts = receipts
+        self._receipts, self._people = receipts, people
         self._thanked = Thanked(folder)
 
     def open(
@@ -211,6 +213,7 @@ class Swarming:
             self._external,
             self._families,
             self._used,
+            self._people,
         )
         if self._round_s is not None:
             supply.round_s = self._round_s

@@ -12,7 +12,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -45,7 +45,9 @@ from app.sapo.questions import Asked, Coordinates, QuestionError, UnmadeQuestion
 
 JUDGE_SECONDS = 0.25
 LOAD_SECONDS = 5.0
-START_SECONDS = 120.0
+START_SECONDS, LONGEST_START_SECONDS = 120.0, 1800.0
+"""A start usually takes seconds. On a starved computer it takes minutes, and so would another one: whoever
+waits hears so after the first of these, and waits for the same child until the second."""
 AT_ONCE = 32
 """Questions that the child is asked for in one breath; in between others get their turn."""
 
@@ -64,13 +66,18 @@ class SandboxResting(SandboxError):
 class Sandbox:
     """A scoring child, started at once and again whenever it was lost. Safe to share between threads.
 
-    `judge_seconds` is the wall limit for one answer; one that begins `resting` has no child until `wake`. From
-    asyncio call `score` and `questions` through `asyncio.to_thread`; `rest` and `close` may be called while
-    another thread waits for them.
+    `judge_seconds` is the wall limit for one answer; one that begins `resting` has no child until `wake`.
+    `late` is called, in the thread that waits, when a child needs long to start. From asyncio call `score` and
+    `questions` through `asyncio.to_thread`; `rest` and `close` may be called while another thread waits.
     """
 
-    def __init__(self, judge_seconds: float = JUDGE_SECONDS, resting: bool = False) -> None:
-        self._judge_seconds = judge_seconds
+    def __init__(
+        self,
+        judge_seconds: float = JUDGE_SECONDS,
+        resting: bool = False,
+        late: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._judge_seconds, self._late = judge_seconds, late
         self._asking = Lock()
         self._starting = Lock()
         self._closed = False
@@ -200,8 +207,15 @@ class Sandbox:
                 self._allow()
                 child = self._child = self._child or _Child()
             try:
-                child.wait_until_ready()
+                child.wait_until_ready(self._late)
                 return child
+            except _TooLate:
+                self._drop(child)
+                minutes = LONGEST_START_SECONDS / 60
+                raise SandboxError(
+                    f"The scoring process didn't start within {minutes:.0f} minutes, as this computer is too "
+                    "busy. Close busy apps, then start again."
+                ) from None
             except _Lost as lost:
                 reason = str(lost)
             self._drop(child)
@@ -229,6 +243,10 @@ class Sandbox:
 
 class _Lost(Exception):
     """The child is dead, silent for too long, or says what it should not."""
+
+
+class _TooLate(_Lost):
+    """The child lives and has not answered in time."""
 
 
 def _made(place: Coordinates, reply: Reply) -> Asked | QuestionError:
@@ -289,11 +307,15 @@ class _Child:
             target=_read, args=(self.process.stdout, self._replies), name="scoring replies", daemon=True
         ).start()
 
-    def wait_until_ready(self) -> None:
+    def wait_until_ready(self, late: Callable[[], object]) -> None:
         """Raises _Lost with the reason."""
         if self._ready:
             return
-        reply = self._receive(START_SECONDS)
+        try:
+            reply = self._receive(START_SECONDS)
+        except _TooLate:
+            late()
+            reply = self._receive(LONGEST_START_SECONDS - START_SECONDS)
         if not isinstance(reply, Ready):
             raise _Lost(reply.reason if isinstance(reply, Failed) else "it speaks another language")
         self._ready = True
@@ -329,7 +351,7 @@ class _Child:
         try:
             reply = self._replies.get(timeout=seconds)
         except Empty:
-            raise _Lost(f"it did not answer within {seconds:g} seconds") from None
+            raise _TooLate(f"it did not answer within {seconds:g} seconds") from None
         if reply is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 raise _Lost(f"it ended with code {self.process.wait(timeout=1)}")

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from app.ui.pages.swarm import class_words
 from app.ui.spoken import spoken
 from app.ui.texts import tr
+from app.ui.widgets.invite import class_words
 
 
 def follow(parent: QWidget, link: str, join: Callable[[str], None]) -> QMessageBox:

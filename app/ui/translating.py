@@ -31,6 +31,7 @@ _LEARNER = (
         for room in ("chat", "common", "desktop", "learning", "models", "node", "packs", "swarm", "updates")
     ),
     "engines",
+    "app/sapo/sandbox.py",
 )
 _UNSEEN = {
     "app/chat/solving.py": "the terminal's",
@@ -98,7 +99,7 @@ def sentences() -> list[str]:
     """Every sentence of the learner that a window can show, with the places of its values, once."""
     found = dict[str, None]()
     for room in _LEARNER:
-        for path in sorted((_ROOT / room).rglob("*.py")):
+        for path in sorted((_ROOT / room).rglob("*.py")) or [_ROOT / room]:
             if str(path.relative_to(_ROOT)) not in _UNSEEN:
                 found |= dict.fromkeys(said_in(path.read_text(encoding="utf-8")))
     return list(found)

@@ -2231,12 +2231,27 @@
    <translation>Alles löschen …</translation>
   </message>
   <message>
+   <source>No one else is here yet</source>
+   <translation>Noch ist niemand sonst da</translation>
+  </message>
+  <message>
    <source>Point at a fish, or use the arrow keys, to see who it is.</source>
    <translation>Zeig auf einen Fisch oder nimm die Pfeiltasten, um zu sehen, wer es ist.</translation>
   </message>
   <message>
-   <source>This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
-   <translation>Das ist eine Klasse. Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
+   <source>{n} other is online</source>
+   <translation>{n} anderes Modell ist online</translation>
+  </message>
+  <message numerus="yes">
+   <source>{n} others are online</source>
+   <translation>
+    <numerusform>{n} anderes Modell ist online</numerusform>
+    <numerusform>{n} andere Modelle sind online</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>Everyone who joins appears here.</source>
+   <translation>Wer beitritt, erscheint hier.</translation>
   </message>
   <message>
    <source>The {n} peers seen last. The list has all of them.</source>
@@ -2261,10 +2276,6 @@
   <message>
    <source>Search peers</source>
    <translation>Andere suchen</translation>
-  </message>
-  <message>
-   <source>No one else is here yet</source>
-   <translation>Noch ist niemand sonst da</translation>
   </message>
   <message>
    <source>{n} peer</source>
@@ -2313,6 +2324,14 @@
    <translation>Datenverbrauch</translation>
   </message>
   <message>
+   <source>They appear here with the first answer they share.</source>
+   <translation>Sie erscheinen hier mit der ersten Antwort, die sie teilen.</translation>
+  </message>
+  <message>
+   <source>Share the invite above. Everyone who joins appears here.</source>
+   <translation>Gib die Einladung oben weiter. Wer beitritt, erscheint hier.</translation>
+  </message>
+  <message>
    <source>first seen {ago}</source>
    <translation>zuerst gesehen {ago}</translation>
   </message>
@@ -2354,14 +2373,6 @@
   <message>
    <source>Leaves the swarm. What it learned stays.</source>
    <translation>Verlässt den Schwarm. Das Gelernte bleibt.</translation>
-  </message>
-  <message>
-   <source>Share the invite above. Everyone who joins appears here.</source>
-   <translation>Gib die Einladung oben weiter. Wer beitritt, erscheint hier.</translation>
-  </message>
-  <message>
-   <source>Everyone who joins appears here.</source>
-   <translation>Wer beitritt, erscheint hier.</translation>
   </message>
   <message>
    <source>an hour</source>
@@ -2414,10 +2425,6 @@
   <message>
    <source>List</source>
    <translation>Liste</translation>
-  </message>
-  <message>
-   <source>Press Join again to agree.</source>
-   <translation>Drück noch einmal auf Beitreten, um zuzustimmen.</translation>
   </message>
   <message>
    <source>puzzle of the day, the same for everyone</source>
@@ -3417,6 +3424,14 @@
    <translation>Engine wird entfernt</translation>
   </message>
   <message>
+   <source>This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
+   <translation>Das ist eine Klasse. Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
+  </message>
+  <message>
+   <source>Press {button} again to agree.</source>
+   <translation>Drück noch einmal auf „{button}“, um zuzustimmen.</translation>
+  </message>
+  <message>
    <source>Invite link or address</source>
    <translation>Einladung oder Adresse</translation>
   </message>
@@ -3545,10 +3560,6 @@
    <translation>Download unterbrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
   </message>
   <message>
-   <source>Learning now</source>
-   <translation>Lernt gerade</translation>
-  </message>
-  <message>
    <source>Download of {title}</source>
    <translation>Herunterladen von {title}</translation>
   </message>
@@ -3595,6 +3606,14 @@
   <message>
    <source>Choose another model to learn with first.</source>
    <translation>Wähle erst ein anderes Modell zum Lernen.</translation>
+  </message>
+  <message>
+   <source>Learning now</source>
+   <translation>Lernt gerade</translation>
+  </message>
+  <message>
+   <source>Chosen</source>
+   <translation>Ausgewählt</translation>
   </message>
   <message>
    <source>Next in line.</source>
@@ -4908,6 +4927,18 @@
    <translation>dank quittung geholfen teilen datenschutz</translation>
   </message>
   <message>
+   <source>Learn from people too</source>
+   <translation>Auch von Menschen lernen</translation>
+  </message>
+  <message>
+   <source>Puzzle answers that people typed and shared. Off: your model learns from models and you alone.</source>
+   <translation>Antworten, die Leute selbst getippt und geteilt haben. Aus: Dein Modell lernt nur von Modellen und von dir.</translation>
+  </message>
+  <message>
+   <source>human people answers teacher swarm peers</source>
+   <translation>Mensch Leute Antworten Lehrer Schwarm Peers</translation>
+  </message>
+  <message>
    <source>This is a fault in Shoal ({name}: {said}):</source>
    <translation>Das ist ein Fehler in Shoal ({name}: {said}):</translation>
   </message>
@@ -5898,6 +5929,14 @@
   <message>
    <source>the data folder stays where it was.</source>
    <translation>Der Datenordner bleibt, wo er war.</translation>
+  </message>
+  <message>
+   <source>This computer is very busy, so starting takes longer than usual.</source>
+   <translation>Dieser Computer ist sehr ausgelastet, deshalb dauert der Start länger als sonst.</translation>
+  </message>
+  <message>
+   <source>Learning begins by itself.</source>
+   <translation>Das Lernen beginnt von selbst.</translation>
   </message>
   <message>
    <source>Your answer changed nothing:</source>
@@ -8454,6 +8493,46 @@
   <message>
    <source>{name} has no linear layers that LoRA could train:</source>
    <translation>{name} hat keine linearen Schichten, die LoRA trainieren könnte:</translation>
+  </message>
+  <message>
+   <source>These coordinates cannot be a question's: {error}</source>
+   <translation>Diese Koordinaten gehören zu keiner Frage: {error}</translation>
+  </message>
+  <message>
+   <source>{family} at level {level}, seed {seed} was not made within {LOAD_SECONDS} seconds:</source>
+   <translation>{family} auf Stufe {level}, Startwert {seed}, war nach {LOAD_SECONDS} Sekunden nicht fertig:</translation>
+  </message>
+  <message>
+   <source>leave this question out.</source>
+   <translation>Lass diese Frage aus.</translation>
+  </message>
+  <message>
+   <source>The scoring process does not start ({reason}): {how}.</source>
+   <translation>Die Prüfung der Antworten startet nicht ({reason}): {how}.</translation>
+  </message>
+  <message>
+   <source>The scoring process was closed:</source>
+   <translation>Die Prüfung der Antworten wurde beendet:</translation>
+  </message>
+  <message>
+   <source>open a new Sandbox.</source>
+   <translation>Öffne eine neue Sandbox.</translation>
+  </message>
+  <message>
+   <source>The scoring process rests:</source>
+   <translation>Die Prüfung der Antworten ruht:</translation>
+  </message>
+  <message>
+   <source>wake it first.</source>
+   <translation>Weck sie zuerst.</translation>
+  </message>
+  <message>
+   <source>The scoring process didn't start within {minutes} minutes, as this computer is too busy.</source>
+   <translation>Die Prüfung der Antworten ist nach {minutes} Minuten nicht gestartet, weil dieser Computer zu ausgelastet ist.</translation>
+  </message>
+  <message>
+   <source>Close busy apps, then start again.</source>
+   <translation>Schließ Apps, die viel rechnen, und starte dann neu.</translation>
   </message>
   <message>
    <source>name another folder with SHOAL_PACKS</source>

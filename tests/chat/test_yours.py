@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
@@ -13,8 +14,12 @@ from app.chat import daily, messages, scorebook
 from app.chat.messages import Drawn, Failed, Given, Judged, Reply
 from app.chat.talking import Chat, OpenEngine
 from app.node.answers import FOLDER, Answer
+from app.sapo import asking
 from app.sapo.questions import VERSION
 from engines.files import read_json
+from engines.models import locate, read_settings
+from engines.models.folder import open_folder
+from engines.models.tokens import ChatTokenizer
 from tests.chat import test_talking
 from tests.chat.test_talking import Echo
 
@@ -58,6 +63,19 @@ def test_the_puzzle_of_the_day_follows_from_the_day_and_the_ladder(monkeypatch: 
     assert not any(one.question.held_out for one in puzzles), "an answer to it may teach"
     monkeypatch.setattr(daily, "VERSION", VERSION + "0")
     assert [daily.puzzle_of(day).text for day in days] != [one.text for one in puzzles]
+
+
+def test_the_smallest_model_can_read_the_puzzle_of_every_day() -> None:
+    """Another tokenizer than the starter's makes one token of each byte at most."""
+    starter = locate("starter")
+    text = ChatTokenizer(open_folder(starter))
+    room = json.loads((starter / "config.json").read_text())["max_position_embeddings"]
+    room -= read_settings(starter).max_tokens or 0
+    puzzles = [daily.puzzle_of(date(2026, 11, 23) + timedelta(days=n)) for n in range(400)]
+    assert max(len(text.prompt(asking.messages(one.text, asking.TAGGED))) for one in puzzles) <= room
+    assert max(len(one.text.encode()) for one in puzzles) < room
+    assert not any(one.question.held_out for one in puzzles)
+    assert len({one.family for one in puzzles}) > 15 and len({one.text for one in puzzles}) > 360
 
 
 def test_a_right_answer_with_working_is_offered_and_kept_only_after_a_yes(chat: Chat, tmp_path: Path) -> None:

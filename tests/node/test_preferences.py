@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from app.cli import run
 from app.common import files
+from app.node import settings
 from app.node.causes import RuleSettings
 from app.node.effort import Dial
 from app.node.orders import Orders
 from app.node.preferences import DEFAULTS, SETTINGS, PreferenceError, Preferences, check, lenient
 from app.node.schedule import parse
+from app.node.swarming import Swarming
+from app.node.whereabouts import Joins
 
 
 def test_every_setting_has_all_that_a_person_needs() -> None:
@@ -119,3 +124,27 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(OSError, match="No space"):
         files.write_json(path, {"new": 2})
     assert files.kept_json(path, dict) == ({"old": 1}, "") and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_swarm_follows_its_switches_without_a_restart(tmp_path: Path) -> None:
+    plan = settings.Settings(
+        model="starter",
+        families={"gcd": 0},
+        groups=8,
+        external=4,
+        max_tokens=64,
+        learning_rate=1e-4,
+        rank=16,
+        recipe="default",
+        probe_every=10,
+        probe_questions=64,
+        solo=False,
+        rounds=None,
+        seed=None,
+        shuffled_rewards=False,
+    )
+    swarm = cast(Swarming, run._swarm(plan, tmp_path, Joins.named((), None)))
+    switches = (swarm._people, swarm._receipts)
+    assert [like() for like in switches] == [True, True]
+    Preferences(tmp_path).change({"people": False, "receipts": False})
+    assert [like() for like in switches] == [False, False]

@@ -17,7 +17,7 @@ from app.node import supply as supply_module
 from app.node.peers import Judged, OwnGroup
 from app.node.supply import Supply, oldest_s, wanted
 from app.node.swarming import Swarming
-from app.sapo.groups import Group, ScoredGroup
+from app.sapo.groups import HUMAN, Group, ScoredGroup, lone
 from app.sapo.questions import Asked, Coordinates
 from app.sapo.recipes import RECIPES, Recipe
 from app.swarm.intake import Sifted
@@ -102,6 +102,7 @@ def made(
     external: int = 4,
     used: Sequence[Checked] = (),
     recipe: Recipe = RECIPES["default"],
+    people: Callable[[], bool] = lambda: True,
 ) -> Supply:
     return Supply(
         relay,  # type: ignore[arg-type]
@@ -110,6 +111,7 @@ def made(
         external,
         ("gcd",),
         {one.scored.group.coordinates for one in used},
+        people,
     )
 
 
@@ -201,6 +203,29 @@ def test_what_doubted_peers_left_keeps_nobody_elses_from_being_fetched() -> None
     assert (supply.ready, len(supply._pool)) == (0, 8)
     fetch(supply, lambda: supply.ready == 4)
     assert len(relay.asked) >= 2
+
+
+def human(number: int) -> Checked:
+    """A person's group: one right answer."""
+    one = checked(number)
+    group = msgspec.structs.replace(
+        one.scored.group, completions_G=("1+1=2 #2",), finished_G=(True,), model=HUMAN
+    )
+    return msgspec.structs.replace(one, scored=ScoredGroup(group=group, scores_G=(1.0,), rewards_G=(1,)))
+
+
+def test_peoples_answers_come_on_top_and_only_to_whoever_likes_them() -> None:
+    welcome = False
+    relay = Relay([[*(human(number) for number in range(9, 15)), *map(checked, range(3))]])
+    supply = made(relay, people=lambda: welcome)
+    fetch(supply, lambda: supply.accepted == 9)
+    assert supply.ready == 3, "people's keep no others from being fetched"
+    taken = supply.take(RECIPES["default"], 2, Random(1))
+    assert [lone(one.scored.rewards_G) for one in taken] == [False, False]
+    supply.settle(60.0)
+    welcome = True
+    taken = supply.take(RECIPES["default"], 2, Random(1))
+    assert sorted(lone(one.scored.rewards_G) for one in taken) == [False, True], "one as soon as it is on"
 
 
 def test_groups_that_were_not_read_leave_no_record() -> None:

@@ -52,6 +52,8 @@ def main(memory: Path, start: str) -> None:
     if start == "fails":
         send(Failed("ModuleNotFoundError: No module named 'reasoning_gym'"))
         return
+    while start == "slow" and not (memory / "go").exists():
+        time.sleep(0.01)
     send(Ready())
     while (body := read_frame(sys.stdin.buffer)) is not None:
         request = decode_request(body)

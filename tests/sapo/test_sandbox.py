@@ -308,6 +308,38 @@ def test_a_child_that_does_not_start_is_explained(
         sandbox.score(anywhere(), ["right"])
 
 
+@pytest.fixture
+def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A child that is ready when the file `go` lies in this folder."""
+    monkeypatch.setattr(module, "COMMAND", (sys.executable, "-P", str(STAND_IN), str(tmp_path), "slow"))
+    monkeypatch.setattr(module, "START_SECONDS", 0.1)
+    return tmp_path
+
+
+def test_a_child_that_starts_slowly_is_waited_for_and_its_owner_hears_so_once(slow: Path) -> None:
+    calls: list[Path] = []
+
+    def late() -> None:
+        calls.append(slow)
+        (slow / "go").touch()
+
+    with Sandbox(late=late) as sandbox:
+        begun = sandbox.pid
+        assert sandbox.score(anywhere(), ["right"]) == [1.0]
+        assert sandbox.pid == begun, "the same one: a new one would start as slowly"
+        assert sandbox.score(anywhere(), ["right"]) == [1.0]
+    assert len(calls) == 1
+
+
+def test_a_child_that_never_starts_is_no_reason_to_blame_the_set_up(
+    slow: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LONGEST_START_SECONDS", 0.2)
+    with Sandbox() as sandbox, pytest.raises(SandboxError) as refused:
+        sandbox.score(anywhere(), ["right"])
+    assert "Close busy apps" in str(refused.value) and "set-up" not in str(refused.value)
+
+
 @pytest.mark.usefixtures("stand_in")
 def test_closing_ends_the_child_also_under_a_waiting_thread() -> None:
     sandbox = Sandbox(judge_seconds=60.0)

@@ -28,7 +28,7 @@ from app.ui.control import Control
 from app.ui.fetching import Fetching
 from app.ui.holdings import Holdings
 from app.ui.link import Link
-from app.ui.model import View
+from app.ui.model import State, View
 from app.ui.pages.frame import Actions
 from app.ui.pages.models import Models
 from app.ui.theme import Theme
@@ -115,6 +115,12 @@ def test_everything_is_said(page: Models) -> None:
     assert "Cancel: Qwen2.5 0.5B" in names and "Retry: SmolLM2 360M" in names
     assert "Delete: Starter" not in names and "Learn with this: Starter" not in names
     assert names["Delete: SmolLM2 135M"].isEnabled()
+
+
+def test_what_rests_is_not_said_to_learn(page: Models) -> None:
+    page.show_view(views.learning(models=views.holdings(), state=State.PAUSED))
+    QApplication.processEvents()
+    assert "Learning now" not in texts(page) and "Chosen" in texts(page)
 
 
 def test_nothing_is_fetched_without_a_yes(qtbot: QtBot, page: Models, asked: list[object]) -> None:

@@ -60,6 +60,10 @@ SCENES: dict[str, tuple[View, dict[str, tuple[str, ...]]]] = {
         views.learning(solo=False, swarm=views.swarm(0, invite="shoal://join/x")),
         {"swarm": ("No one else is here yet",), "privacy": ("shoal.example.org",)},
     ),
+    "peers that sent nothing": (
+        views.learning(solo=False, swarm=views.swarm(0, online=3)),
+        {"swarm": ("3 others are online",)},
+    ),
     "5,000 peers": (views.together(5000), {"swarm": ("5\u2009000 peers",)}),
     "no relay": (
         views.learning(solo=False, swarm=SwarmView(sentence="No relay answers. Next try in 40 s.")),

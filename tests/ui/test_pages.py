@@ -45,9 +45,11 @@ from app.ui.pages.privacy import Privacy
 from app.ui.pages.settings import SettingRow, SettingsPage
 from app.ui.pages.skills import Skills, since
 from app.ui.pages.swarm import SwarmPage
+from app.ui.pages.welcome import Company
 from app.ui.theme import Theme
 from app.ui.widgets.board import Board
 from app.ui.widgets.curve import Curve
+from app.ui.widgets.option import Option
 from app.ui.widgets.pieces import Segments, Switch
 from app.ui.widgets.tile import Tile
 from app.ui.window import Window, pages
@@ -370,6 +372,36 @@ def test_alone_one_joins_by_an_invite_and_a_wrong_one_is_refused(
     address.setText("ws://192.168.1.7:8777")
     qtbot.keyClick(address, Qt.Key.Key_Return)
     assert asked == [("join", "ws://192.168.1.7:8777")]
+
+
+CLASS = "shoal://join/ws/192.168.1.7:8777?room=class"
+
+
+@pytest.mark.parametrize("welcome", [False, True], ids=["swarm page", "welcome"])
+def test_nobody_joins_a_class_before_they_have_read_what_it_means(
+    welcome: bool, qtbot: QtBot, light: Theme, actions: Actions, asked: list[object]
+) -> None:
+    page = (
+        Company(light, lambda _, invite: actions.join(invite), lambda: None)
+        if welcome
+        else SwarmPage(light, actions)
+    )
+    qtbot.addWidget(page)
+    page.show()
+    if isinstance(page, Company):
+        page.findChildren(Option)[-1].radio.click()
+    else:
+        page.show_view(views.learning())
+    address = next(one for one in page.findChildren(QLineEdit) if one.isVisible())
+    address.setText(CLASS)
+    qtbot.keyClick(address, Qt.Key.Key_Return)
+    assert asked == [] and "Its teacher sees" in texts(page)
+    address.setText(CLASS.replace(".7:", ".8:"))
+    assert "Its teacher sees" not in texts(page)
+    qtbot.keyClick(address, Qt.Key.Key_Return)
+    assert asked == [] and "Its teacher sees" in texts(page), "another class is another question"
+    qtbot.keyClick(address, Qt.Key.Key_Return)
+    assert asked == [("join", CLASS.replace(".7:", ".8:"))]
 
 
 def test_history_is_searched_and_exported(qtbot: QtBot, light: Theme, actions: Actions) -> None:

@@ -110,7 +110,7 @@ class Models(Page):
         memory.say(tr("Memory for a model"), size(library.memory.free), most)
 
     def _show_rows(self, holdings: Holdings, library: Library) -> None:
-        running = self._view.state in _RUNS
+        running, learning = self._view.state in _RUNS, self._view.state is State.LEARNING
         names = {model.name for model in library.models}
         for name in [name for name in self._rows if name not in names]:
             self._rows.pop(name).deleteLater()
@@ -126,7 +126,7 @@ class Models(Page):
             group.place([self._row(model) for model in models])
             group.setVisible(bool(models))
             for model in models:
-                self._rows[model.name].show_model(model, holdings, running)
+                self._rows[model.name].show_model(model, holdings, running, learning)
 
     def _row(self, model: Model) -> ModelRow:
         if model.name not in self._rows:

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
 from app.common.text import safe_line
 from app.node.snapshot import Peer, SwarmView
 from app.sapo.families import FAMILIES
-from app.swarm.invite import where
 from app.ui import growth
 from app.ui.model import View
 from app.ui.pages.aha import AhaCard
@@ -20,7 +19,7 @@ from app.ui.texts import ago, counted, number, size, tr
 from app.ui.theme import Theme
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.copying import CopyButton
-from app.ui.widgets.invite import InviteField
+from app.ui.widgets.invite import InviteField, class_words
 from app.ui.widgets.pieces import (
     Elided,
     Empty,
@@ -77,12 +76,7 @@ class SwarmPage(Page):
         self._view, self._flown = View(), 0
         self._find = search(tr("Search peers"), rows.search, width=220)
         self._count = Label("", "heading")
-        self._nobody = Empty(
-            theme,
-            "swarm",
-            tr("No one else is here yet"),
-            "",
-        )
+        self._nobody = Empty(theme, "swarm", "", "")
         head = row(self._count, 1, self._find, self._as, margins=(18, 14, 14, 4))
         water = boxed(column(self._water, self._who, gap=6, margins=(14, 0, 14, 2), fill=0))
         self._peers = stack(self._nobody, self._table, water)
@@ -103,11 +97,9 @@ class SwarmPage(Page):
         if swarm is None:
             return
         self._relay.show_swarm(swarm)
-        self._nobody.sentence.say(
-            tr("Share the invite above. Everyone who joins appears here.")
-            if swarm.invite
-            else tr("Everyone who joins appears here.")
-        )
+        title, sentence = waiting_for(swarm)
+        self._nobody.title.say(title)
+        self._nobody.sentence.say(sentence)
         self._class.show_swarm(swarm)
         peers = swarm.peers
         self._count.say(counted("{n} peer", "{n} peers", len(peers)))
@@ -169,6 +161,17 @@ class SwarmPage(Page):
         self._water.say(said)
 
 
+def waiting_for(swarm: SwarmView) -> tuple[str, str]:
+    """What is said while no peer has sent anything: whether anyone is there, and what comes next."""
+    if swarm.online:
+        online = counted("{n} other is online", "{n} others are online", swarm.online)
+        return online, tr("They appear here with the first answer they share.")
+    nobody = tr("No one else is here yet")
+    if swarm.invite:
+        return nobody, tr("Share the invite above. Everyone who joins appears here.")
+    return nobody, tr("Everyone who joins appears here.")
+
+
 def words_of(peer: Peer, now: float) -> str:
     """Who, with what model, which families, since when.
 
@@ -200,17 +203,14 @@ class Alone(QWidget):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__()
         self._actions = actions
-        self._address = InviteField()
+        self._address = InviteField(tr("Join"))
         self._address.setFixedWidth(300)
         self._address.returnPressed.connect(self._join)
         self._address.complaint.setFixedWidth(400)
         join = button(tr("Join"), self._join, "primary")
         find = button(tr("Find or start a swarm on this network"), lambda: actions.join(""), "flat")
-        self._words = Label("", "soft", wrap=True)
-        self._words.setFixedWidth(400)
-        self._words.hide()
-        self._agreeing = ""
-        lines = (row(self._address, join, gap=8), self._address.complaint, self._words, row(1, find, 1))
+        self._address.words.setFixedWidth(400)
+        lines = (row(self._address, join, gap=8), self._address.complaint, self._address.words, row(1, find, 1))
         ask = boxed(column(*lines, gap=10))
         empty = Empty(
             theme,
@@ -225,21 +225,8 @@ class Alone(QWidget):
         self.setLayout(column(empty))
 
     def _join(self) -> None:
-        if (invite := self._address.checked()) is None:
-            return
-        if where(invite).room and self._agreeing != invite:
-            self._agreeing = invite
-            self._words.tell(f"{class_words()} {tr('Press Join again to agree.')}")
-            return
-        self._actions.join(invite)
-
-
-def class_words() -> str:
-    """What whoever joins a class agrees to."""
-    return tr(
-        "This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files "
-        "and your own name stay with you."
-    )
+        if (invite := self._address.checked()) is not None:
+            self._actions.join(invite)
 
 
 class ClassCard(QFrame):

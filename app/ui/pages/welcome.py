@@ -360,14 +360,16 @@ class Company(QWidget):
             tr("With an invite"),
             tr("Joins the swarm you were invited to. Only puzzle answers are shared, as plain text."),
         )
-        self._invite = InviteField()
+        go = tr("Start learning")
+        self._invite = InviteField(go)
         self._invite.returnPressed.connect(self._go)
         invited.inside.addSpacing(4)
         invited.inside.addWidget(self._invite)
         invited.inside.addWidget(self._invite.complaint)
+        invited.inside.addWidget(self._invite.words)
         self._options.add(INVITE, invited)
         self._options.chosen.connect(self._chosen)
-        self._start = button(tr("Start learning"), self._go, "large")
+        self._start = button(go, self._go, "large")
         self.where = Label(_where(3, 3), "faint")
         self.setLayout(
             _step(
@@ -388,6 +390,7 @@ class Company(QWidget):
     def _chosen(self, value: object) -> None:
         self._invite.setVisible(value == INVITE)
         self._invite.complaint.hide()
+        self._invite.words.hide()
         if value == INVITE:
             self._invite.setFocus()
 

@@ -95,8 +95,8 @@ class ModelRow(QFrame):
         self.setLayout(column(top, *below, gap=12, margins=(20, 16, 18, 16)))
         self._close()
 
-    def show_model(self, model: Model, holdings: Holdings, running: bool) -> None:
-        """`running`: a node learns at this moment."""
+    def show_model(self, model: Model, holdings: Holdings, running: bool, learning: bool) -> None:
+        """`running`: a node learns, or will as soon as it may; `learning`: at this moment."""
         assert holdings.library is not None
         self._model, self._holdings, self._running = model, holdings, running
         chosen = holdings.chosen == model.name
@@ -109,7 +109,7 @@ class ModelRow(QFrame):
         called = model.training.called if model.training is not None else ""
         self._title.say(tr("{called} ({title})", called=called, title=model.title) if called else model.title)
         self._title.setToolTip(model.name)
-        self._say_chip(chosen)
+        self._say_chip(chosen, learning)
         self._about.say(words.about(model))
         self._facts.say(words.facts(model))
         self._begins.tell(words.begins(model))
@@ -144,11 +144,11 @@ class ModelRow(QFrame):
         self._delete.setToolTip(tr("Choose another model to learn with first.") if chosen else "")
         self._name_buttons()
 
-    def _say_chip(self, chosen: bool) -> None:
+    def _say_chip(self, chosen: bool, learning: bool) -> None:
         model = self._model
         text = ""
         if chosen:
-            text = tr("Learning now")
+            text = tr("Learning now") if learning else tr("Chosen")
         elif model.recommended:
             text = tr("Recommended")
         elif model.gated and not model.installed:
