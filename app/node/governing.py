@@ -23,11 +23,11 @@ from app.node.effort import EFFORTS, Dial
 from app.node.energy import PERIOD_S as METER_S
 from app.node.energy import SAVE_S, Purse
 from app.node.orders import Moment, Orders, snooze_for, snooze_until_tomorrow
-from app.node.preferences import GB, Preferences
+from app.node.preferences import Preferences
 from app.node.reasons import Reason
 from app.node.rules import Decision, decide
 from app.node.snapshot import Energy, Ruling
-from app.node.thinning import thin
+from app.node.thinning import GB, thin
 
 ORDERS = "orders.json"
 PERIOD_S = 1.0

@@ -21,7 +21,6 @@ ONE_APP = 1.5
 """Cores that an ordinary app keeps busy, with what belongs to it; at low priority nobody minds us beside it."""
 
 WHEN, MUCH, COST, EXTRAS = "When to learn", "How much of the computer", "Power and cost", "Extras"
-GB = 10**9
 
 RULE_OF = {
     Reason.OUTSIDE_HOURS: "hours",

@@ -16,10 +16,11 @@ import msgspec
 
 from app.common.text import in_bytes
 from app.node import belongings
-from app.node.preferences import GB
 from app.node.versions import KEPT
 from app.transaction import transaction
 
+GB = 10**9
+"""Bytes of the unit that the owner's limit is given in."""
 ROUNDS_KEPT = 20
 """Of the latest rounds the answers stay: the window shows them."""
 LOG_KEPT = 64 * 1024
