@@ -15,10 +15,10 @@ from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 from app.ui.model import State, View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions
+from app.ui.pauses import pauses
 from app.ui.texts import tr
 from app.ui.widgets.icons import picture_icon
 
-HOUR_S = 3600.0
 LATE_MS, LATE_TRIES = 3000, 20
 """At login a tray may come later than we do."""
 
@@ -30,16 +30,6 @@ def icon_name(state: State) -> str:
     if state is State.FAILED:
         return "tray-problem"
     return "tray-waiting" if state in (State.WAITING, State.STOPPING) else "tray-paused"
-
-
-def pauses(menu: QMenu, snooze: Callable[[float | None], None]) -> None:
-    """Fills a menu with how long a pause can be that ends by itself."""
-    for text, seconds in (
-        (tr("For 1 hour"), HOUR_S),
-        (tr("For 3 hours"), 3 * HOUR_S),
-        (tr("Until tomorrow morning"), None),
-    ):
-        menu.addAction(text).triggered.connect(lambda _=False, seconds=seconds: snooze(seconds))
 
 
 class Tray(QObject):

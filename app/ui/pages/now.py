@@ -13,9 +13,9 @@ from app.node.preferences import RULE_OF
 from app.ui.model import State, Step, View
 from app.ui.pages import words
 from app.ui.pages.frame import Actions
+from app.ui.pauses import pauses
 from app.ui.texts import tr
 from app.ui.theme import Theme
-from app.ui.tray import pauses
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import (
     Elided,
