@@ -6,10 +6,9 @@ peft is imported for them (that would triple the start-up time). Every other arc
 
 from __future__ import annotations
 
-import os
+from engines import waiting
 
-# Waiting OpenMP threads spin by default, which slows a busy machine five-fold. Read when torch is imported.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+waiting.settle()
 
 from engines.torch_lora.engine import TorchEngine, open_engine
 from engines.torch_lora.swarm import TorchSwarm, open_swarm
