@@ -6,10 +6,7 @@ differ by rounding, so `EngineInfo.sampler` is set, and rows should carry the sa
 
 from __future__ import annotations
 
-from engines import waiting
-
-waiting.settle()
-
+from engines import waiting  # noqa: F401 - before torch is imported
 from engines.llamacpp.engine import LlamaEngine, open_engine
 from engines.llamacpp.library import available
 
