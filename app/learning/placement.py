@@ -36,8 +36,8 @@ JOIN_QUESTIONS = 4
 MOST_IN_PLAY = 8
 TOO_EASY = 0.9
 """Share of right answers from which on the next level is tried."""
-MOST_FAMILIES = 4
-"""More would spread a round's few questions too thin."""
+MOST_FAMILIES = 3
+"""More would spread a lesson and a round's few questions too thin; others join once it has learned."""
 FOLLOWS = 0.5
 """A model answers as it is told where this share of answers has the mark asked for."""
 ENOUGH = 64

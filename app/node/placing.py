@@ -39,7 +39,7 @@ FIRST_S = 30.0
 after some rounds: reading a grid costs a small model as much as answering ten sums, and it seldom can."""
 FIRST_FAMILIES = 24
 """So many are tried however long it takes: without them nothing can be told apart."""
-LESSON_S, PATIENT_LESSON_S = 30.0, 120.0
+LESSON_S, PATIENT_LESSON_S = 45.0, 120.0
 """So much longer for what the first lesson is made of, where there is not enough by then, and where there is
 hardly anything."""
 _MORE, _MOST = 8, 96
