@@ -183,7 +183,7 @@ def needs_mb(way: str, facts: Facts, size: Size) -> int:
     return round(size.parameters * (bytes_each + sampling) / MB)
 
 
-SAMPLER_BYTES: Mapping[Kind, float] = {"f32": 4.0, "f16": 2.0, "q8_0": 34 / 32}
+SAMPLER_BYTES: Mapping[Kind, float] = {"f32": 4.0, "f16": 2.0, "bf16": 2.0, "q8_0": 34 / 32}
 """Of one weight; q8_0 keeps a scale for every 32."""
 
 

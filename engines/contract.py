@@ -19,7 +19,7 @@ Heard = Callable[[str], bool]
 """Is told an answer's text so far; False ends the answer there."""
 
 
-Kind = Literal["f32", "f16", "q8_0"]
+Kind = Literal["f32", "f16", "bf16", "q8_0"]
 """Number formats of the GGUF files that are written here."""
 
 

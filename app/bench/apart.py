@@ -25,6 +25,7 @@ import psutil
 from app.arguments import whole
 from app.bench import BenchError, Tell, busy
 from app.bench.shapes import SHAPES
+from engines import waiting
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 3600
@@ -217,7 +218,7 @@ def surroundings(threads: int, home: Path) -> dict[str, str]:
     """Variables of every child: the same threads, which sleep while they wait, and no network."""
     return {
         **os.environ,
-        "OMP_WAIT_POLICY": "PASSIVE",
+        **waiting.VARIABLES,
         "OMP_NUM_THREADS": str(threads),
         "SHOAL_HOME": str(home),
         "HF_HUB_OFFLINE": "1",

@@ -133,7 +133,5 @@ def variables(root: str) -> dict[str, str]:
     wanted["PYTHONPATH"] = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
     wanted["PYTHONSAFEPATH"] = "1"
     wanted["PYTHONUTF8"] = "1"
-    # Spinning worker threads made a busy machine five times slower; this must be set before torch is loaded.
-    wanted.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     wanted.setdefault("TOKENIZERS_PARALLELISM", "false")
     return wanted

@@ -36,12 +36,14 @@ JOIN_QUESTIONS = 4
 MOST_IN_PLAY = 8
 TOO_EASY = 0.9
 """Share of right answers from which on the next level is tried."""
-MOST_FAMILIES = 4
-"""More would spread a round's few questions too thin."""
+MOST_FAMILIES = 3
+"""More would spread a lesson and a round's few questions too thin; others join once it has learned."""
 FOLLOWS = 0.5
 """A model answers as it is told where this share of answers has the mark asked for."""
 ENOUGH = 64
 """Right answers that a lesson needs no more than."""
+SOME = 24
+"""So many are looked for even where it takes long."""
 FEW = 8
 """With fewer that count right, those that count wrong are taught too: the form is in all of them."""
 
@@ -147,7 +149,8 @@ def next_stage(tried: Sequence[Tried], number: int) -> Stage | None:
     first = STAGES[number - 1][1] if number else 0
     ranked = sorted(tried, key=lambda one: one.merit, reverse=True)
     # Two questions that nobody answered say little: half of what can be begun with fails them.
-    chosen = [one.family for one in ranked if number < 2 or one.any][:stay]
+    asked = [one for one in ranked if one.questions or not number]
+    chosen = [one.family for one in asked if number < 2 or one.any][:stay]
     return Stage(tuple(chosen), first, until - first) if chosen else None
 
 
@@ -233,13 +236,13 @@ def lesson(found: Sequence[Taught], placed: Iterable[str], most: int = ENOUGH) -
     return tuple((true if len(true) >= FEW else dealt)[:most])
 
 
-def short_of(found: Sequence[Taught], placed: Sequence[str]) -> tuple[str, ...]:
-    """Families that have less than their share of a whole lesson, answers that miscount left aside."""
+def short_of(found: Sequence[Taught], placed: Sequence[str], enough: int = ENOUGH) -> tuple[str, ...]:
+    """Families that have less than their share of `enough` answers, those that miscount left aside."""
     known = {family: set[str]() for family in placed}
     for one in found:
         if one.coordinates.family in known and not miscounts(one.completion):
             known[one.coordinates.family].add(one.question)
-    return tuple(family for family, texts in known.items() if len(texts) * len(placed) < ENOUGH)
+    return tuple(family for family, texts in known.items() if len(texts) * len(placed) < enough)
 
 
 def miscounts(work: str) -> bool:

@@ -25,6 +25,7 @@ from app.node.effort import Effort
 from app.node.errors import DiskFullError
 from app.node.trainer import EFFORT, ENGINE, HOME, MEMORY, SHARE, SOLO
 from app.stopping import out_of_reach
+from engines import waiting
 from engines.contract import AdapterError, Batch, EngineError, EngineInfo, StepStats
 from engines.opening import AUTO
 
@@ -99,8 +100,7 @@ class Link:
             ENGINE: engine,
             SHARE: str(share),
             MEMORY: str(memory),
-            # Read when torch is imported: waiting threads that spin made a busy machine five times slower.
-            "OMP_WAIT_POLICY": "PASSIVE",
+            **waiting.VARIABLES,
             # One for every length of a row: the many that are kept by itself held 300 MB after thirty steps.
             "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "16",
             "TOKENIZERS_PARALLELISM": "false",

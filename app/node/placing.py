@@ -34,10 +34,14 @@ PATIENCE_S = 180.0
 """No further questions are asked after so long; what is known by then decides. A model of 135 million
 parameters needs half of it on two idle cores. A busy computer gets its time: half a placement is a poor
 beginning."""
-_FIRST_S = PATIENCE_S
-"""So much longer for the first questions of every family: without them nothing can be told apart."""
-LESSON_S = 120.0
-"""So much longer for what the first lesson is made of, where there is not enough by then."""
+FIRST_S = 30.0
+"""For the first questions of all families, those with short ones first. What is left then waits, and is tried
+after some rounds: reading a grid costs a small model as much as answering ten sums, and it seldom can."""
+FIRST_FAMILIES = 24
+"""So many are tried however long it takes: without them nothing can be told apart."""
+LESSON_S, PATIENT_LESSON_S = 45.0, 120.0
+"""So much longer for what the first lesson is made of, where there is not enough by then, and where there is
+hardly anything."""
 _MORE, _MOST = 8, 96
 """Questions of each family between two looks at what has been gathered for the lesson, and in all. The
 examples of a family are read anew at each of them."""
@@ -130,11 +134,16 @@ class _Asking:
             for family, one in tried.items()
         }
         examples = {family: await self._examples(way, one) for family, one in tried.items()}
+        if not stage.first:
+            questions = dict(sorted(questions.items(), key=lambda one: _characters(one[1], examples[one[0]])))
         turns = [(family, one) for family, asked in questions.items() for one in asked]
         planned = self.done + len(turns) * placement.ANSWERS
+        started, first = time.monotonic(), not stage.first and len(tried) > FIRST_FAMILIES
         for part in _parts(turns):
-            patience = 0.0 if stage.first else _FIRST_S
-            if time.monotonic() > self.until + patience:
+            if first and time.monotonic() > started + FIRST_S:
+                if sum(one.questions > 0 for one in after.values()) >= FIRST_FAMILIES:
+                    break
+            elif not first and time.monotonic() > self.until:
                 break
             found_P = await self._rewards(way, part, examples, planned)
             for (family, _), (rewards_G, *elsewhere_PG) in zip(part, found_P, strict=True):
@@ -143,10 +152,11 @@ class _Asking:
 
     async def more(self, way: Way, tried: Mapping[str, Tried]) -> None:
         """Asks on in the families that were placed, until there is enough for a lesson or time runs out."""
-        self.until = time.monotonic() + LESSON_S
-        first = placement.STAGES[-1][1]
+        started, first = time.monotonic(), placement.STAGES[-1][1]
+        self.until = started + PATIENT_LESSON_S
         while first < _MOST and time.monotonic() < self.until:
-            short = placement.short_of(self.right, tuple(tried))
+            late = time.monotonic() > started + LESSON_S
+            short = placement.short_of(self.right, tuple(tried), placement.SOME if late else placement.ENOUGH)
             if not short:
                 break
             await self.stage(way, {family: tried[family] for family in short}, Stage(short, first, _MORE))
@@ -259,6 +269,10 @@ def elsewhere(families: Sequence[str]) -> dict[int, int]:
         for at, family in enumerate(families)
         if len(own := places[family]) > 1
     }
+
+
+def _characters(asked: Sequence[Asked], examples: Sequence[Example]) -> int:
+    return sum(len(one.text) for one in asked) + sum(len(one.question) + len(one.answer) for one in examples)
 
 
 def fitting(examples: Sequence[Example], most: int = _SHOWN_CHARACTERS) -> list[Example]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import msgspec
 
@@ -16,16 +16,18 @@ held out, and no fewer than a child makes in one breath. The questions found do 
 
 
 def probe_questions(levels: Mapping[str, int], items: int, make: Maker = make) -> list[Asked]:
-    """`items` questions spread evenly over the families, distinct in text, the same for everyone and every
-    time.
+    """`items` questions spread evenly over the families, the same for everyone and every time.
 
-    Levels with very few different questions yield fewer items.
+    Where a level has fewer different held-out questions than its share, each comes several times, one after
+    the other: a family weighs what any other weighs, however many questions it has.
     """
     questions: list[Asked] = []
     families = sorted(levels)
     for number, family in enumerate(families):
         wanted = (items + len(families) - 1 - number) // len(families)
-        questions += _distinct(family, levels[family], wanted, make)
+        distinct = _distinct(family, levels[family], wanted, make)
+        times = [(wanted + len(distinct) - 1 - place) // len(distinct) for place in range(len(distinct))]
+        questions += [one for one, many in zip(distinct, times, strict=True) for _ in range(many)]
     return questions
 
 
@@ -56,13 +58,21 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
         return f"{100 * self.share:.1f} % ± {100 * self.stderr:.1f}"
 
 
-def score(solved_S: Sequence[int]) -> Score:
-    """The standard error is sqrt(p (1-p) / n), one sample per question.
+def score(solved_S: Sequence[int], questions_S: Sequence[Hashable] = ()) -> Score:
+    """The standard error is sqrt(p (1-p) / n) with one sample per question. Samples of the same question say
+    less than as many of others: the error is then that of the sum of each question's deviations.
 
     >>> score([1, 0, 0, 0]), str(score([1, 0, 0, 0]))
     (Score(share=0.25, stderr=0.21650635094610965), '25.0 % ± 21.7')
+    >>> str(score([1, 1, 0, 0], "abcd")), str(score([1, 1, 0, 0], "aabb"))
+    ('50.0 % ± 25.0', '50.0 % ± 35.4')
     """
     if not solved_S:
         raise ValueError("A probe without questions has no pass@1.")
     p = sum(solved_S) / len(solved_S)
-    return Score(share=p, stderr=math.sqrt(p * (1.0 - p) / len(solved_S)))
+    if len(set(questions_S)) in (0, len(solved_S)):
+        return Score(share=p, stderr=math.sqrt(p * (1.0 - p) / len(solved_S)))
+    apart: dict[Hashable, float] = {}
+    for solved, question in zip(solved_S, questions_S, strict=True):
+        apart[question] = apart.get(question, 0.0) + solved - p
+    return Score(share=p, stderr=math.sqrt(sum(value * value for value in apart.values())) / len(solved_S))

@@ -6,11 +6,7 @@ differ by rounding, so `EngineInfo.sampler` is set, and rows should carry the sa
 
 from __future__ import annotations
 
-import os
-
-# Waiting OpenMP threads spin by default, in llama.cpp as in torch. Read when either is loaded.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-
+from engines import waiting  # noqa: F401 - before torch is imported
 from engines.llamacpp.engine import LlamaEngine, open_engine
 from engines.llamacpp.library import available
 

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Unpack
 
 import msgspec
+import torch
 
 from engines.choice import SAMPLER_BYTES, sampler_kind
 from engines.contract import Completion, EngineError, Heard, Kind, Messages, Options
 from engines.llamacpp.follower import Follower, follow
-from engines.llamacpp.library import available
+from engines.llamacpp.library import available, computes_bf16
 from engines.llamacpp.model import MOST_SEQUENCES
 from engines.llamacpp.sampler import sample
 from engines.models import gguf, gguf_tensors, locate
@@ -99,4 +100,6 @@ def open_engine(
     parameters = count_parameters(folder)
     chosen: Kind = kind or sampler_kind(parameters)
     base = Base(folder.path, sampler_bytes=int(parameters * SAMPLER_BYTES[chosen]), **options)
+    if kind is None and chosen == "f16" and base.network.dtype is torch.bfloat16 and computes_bf16():
+        chosen = "bf16"  # the learner's own weights, a third faster than f16 (LOG.md)
     return LlamaEngine(base, follow(base, shape, chosen), chosen, seed)

@@ -8,6 +8,7 @@ is not known well enough, the adapter goes beside the weights.
 
 from __future__ import annotations
 
+import functools
 import tempfile
 from pathlib import Path
 from typing import Protocol
@@ -25,6 +26,12 @@ from engines.torch_lora.adapter import Adapter
 from engines.torch_lora.engine import Base
 from engines.torch_lora.native import NativeNetwork
 
+_WHOLE = {
+    format.GGMLQuantizationType.F32: torch.float32,
+    format.GGMLQuantizationType.F16: torch.float16,
+    format.GGMLQuantizationType.BF16: torch.bfloat16,
+}
+"""Formats whose every number stands by itself."""
 QUANTISED_ROWS = 512
 """Rows of a matrix that are brought into 8 bits at a time: they stay in the processor's caches."""
 
@@ -144,8 +151,8 @@ class Merged:
         return self._room.context(rows, tokens)
 
 
-def store(weight_oi: torch.Tensor, bytes_B: torch.Tensor) -> None:
-    """Writes an fp32 matrix into a tensor's own bytes, in the format that they have room for.
+def store(weight_oi: torch.Tensor, held_V: torch.Tensor) -> None:
+    """Writes an fp32 matrix into a tensor of llama.cpp's, in its own format.
 
     q8_0 is blocks of 32: a scale in fp16, the largest magnitude / 127, and 32 signed bytes (ggml-quants.c).
 
@@ -154,11 +161,13 @@ def store(weight_oi: torch.Tensor, bytes_B: torch.Tensor) -> None:
     >>> round(held[:2].view(torch.float16).item(), 3), held[2:5].view(torch.int8).tolist()
     (0.02, [0, -127, 64])
     """
-    whole_format = {4: torch.float32, 2: torch.float16}.get(bytes_B.numel() // weight_oi.numel())
-    if whole_format is not None:  # also in 8-bit files, where rows are no multiple of 32
-        bytes_B.view(whole_format).view(weight_oi.shape).copy_(weight_oi)
+    if held_V.dtype is torch.bfloat16:
+        held_V.view(weight_oi.shape).copy_(dithered(weight_oi))
         return
-    blocks = bytes_B.view(weight_oi.shape[0], -1, 34)
+    if held_V.dtype is not torch.uint8:  # also in 8-bit files, where rows are no multiple of 32
+        held_V.view(weight_oi.shape).copy_(weight_oi)
+        return
+    blocks = held_V.view(weight_oi.shape[0], -1, 34)
     for first in range(0, weight_oi.shape[0], QUANTISED_ROWS):
         part = weight_oi[first : first + QUANTISED_ROWS]
         part = part.reshape(len(part), -1, 32)
@@ -167,6 +176,24 @@ def store(weight_oi: torch.Tensor, bytes_B: torch.Tensor) -> None:
         held = blocks[first : first + QUANTISED_ROWS]
         held[..., :2] = scale.half().view(torch.uint8)
         held[..., 2:] = whole.to(torch.int8).view(torch.uint8)
+
+
+def dithered(weight: torch.Tensor) -> torch.Tensor:
+    """fp32 rounded to bf16, up as often as the part that is lost is large: what an adapter adds in its first
+    rounds is less than the last of bf16's eight bits, and rounding to the nearest would lose all of it. What
+    is bf16 already stays as it is, and equal weights are rounded in the same way every time.
+
+    >>> one = dithered(torch.full((1000,), 1 + 2**-9))
+    >>> sorted(set(one.tolist())), 200 < (one > 1).sum() < 300
+    ([1.0, 1.0078125], tensor(True))
+    """
+    bits = weight.view(torch.int32) + _dither(weight.numel()).view(weight.shape)
+    return bits.bitwise_right_shift_(16).to(torch.int16).view(torch.bfloat16)
+
+
+@functools.lru_cache(maxsize=8)  # a model has few sizes of matrices
+def _dither(size: int) -> torch.Tensor:
+    return torch.randint(2**16, (size,), dtype=torch.int32, generator=torch.Generator().manual_seed(size))
 
 
 def follow(base: Base, shape: Architecture, kind: Kind) -> Follower:
@@ -193,9 +220,10 @@ def follow(base: Base, shape: Architecture, kind: Kind) -> Follower:
 
 def _weights(model: Model, path: Path, threads: int) -> dict[str, torch.Tensor] | None:
     """The bytes of every matrix that an adapter can change, or None where some were not found."""
+    header = gguf_header.read(path).tensors
     wanted = {
         name: size // block * block_bytes
-        for name, (dimensions, kind) in gguf_header.read(path).tensors.items()
+        for name, (dimensions, kind) in header.items()
         if name.startswith("blk.") and len(dimensions) == 2
         for size in (dimensions[0] * dimensions[1],)
         for block, block_bytes in (format.GGML_QUANT_SIZES[kind],)
@@ -207,7 +235,10 @@ def _weights(model: Model, path: Path, threads: int) -> dict[str, torch.Tensor] 
     context.close()
     if not tensors.complete(found, wanted):
         return None
-    return {name: torch.from_numpy(values) for name, values in found.items()}
+    return {
+        name: torch.from_numpy(values).view(_WHOLE.get(header[name][1], torch.uint8))
+        for name, values in found.items()
+    }
 
 
 def _current(follows: tuple[Adapter, int] | None, adapter: Adapter) -> bool:

@@ -46,6 +46,11 @@ def available() -> str:
     return ""
 
 
+def computes_bf16() -> bool:
+    """Whether this llama.cpp was built with the processor's own bf16 products; without them it is slow."""
+    return b"AVX512_BF16 = 1" in library().llama_print_system_info()
+
+
 def _built_for() -> set[str]:
     """Abilities that a build of this checkout may use."""
     try:

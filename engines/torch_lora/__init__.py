@@ -6,11 +6,7 @@ peft is imported for them (that would triple the start-up time). Every other arc
 
 from __future__ import annotations
 
-import os
-
-# Waiting OpenMP threads spin by default, which slows a busy machine five-fold. Read when torch is imported.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-
+from engines import waiting  # noqa: F401 - before torch is imported
 from engines.torch_lora.engine import TorchEngine, open_engine
 from engines.torch_lora.swarm import TorchSwarm, open_swarm
 

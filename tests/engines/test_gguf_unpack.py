@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from gguf import GGMLQuantizationType, GGUFReader
 
 from engines.contract import EngineError, Kind
@@ -48,7 +49,7 @@ def weights(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("family", ["qwen2", "qwen3", "llama"])
-@pytest.mark.parametrize("kind", ["f32", "f16"])
+@pytest.mark.parametrize("kind", ["f32", "f16", "bf16"])
 def test_there_and_back(family: str, kind: Kind, make_model: MakeModel, tmp_path: Path) -> None:
     folder = tmp_path / "from"
     make_speaking(make_model, folder, "qwen2", family)
@@ -57,7 +58,8 @@ def test_there_and_back(family: str, kind: Kind, make_model: MakeModel, tmp_path
     was, found = weights(folder), weights(back)
     assert set(found) == set(was) - ({"lm_head.weight"} if "lm_head.weight" not in found else set())
     for name, tensor in found.items():
-        stored = was[name].half() if kind == "f16" and tensor.ndim == 2 else was[name]
+        halves = {"f16": torch.float16, "bf16": torch.bfloat16}
+        stored = was[name].to(halves[kind]) if kind in halves and tensor.ndim == 2 else was[name]
         assert tensor.dtype == stored.dtype and bool((tensor == stored).all()), name
     assert gguf.architecture(open_folder(back)) == gguf.architecture(open_folder(folder))
     again = tmp_path / "again.gguf"

@@ -107,7 +107,7 @@ def test_what_prompts_begin_with_alike_is_read_once(tiny: Path, monkeypatch: pyt
     assert [[c.tokens_T for c in group] for group in shared] == [[c.tokens_T for c in group] for group in whole]
 
 
-@pytest.mark.parametrize("kind", ["f16", "q8_0"])
+@pytest.mark.parametrize("kind", ["f16", "bf16", "q8_0"])
 def test_fewer_bits_are_near(kind: str, way: str, tiny: Path) -> None:
     engine = open_engine(tiny, kind=kind)  # type: ignore[arg-type]
     assert engine.info.sampler == f"llama.cpp {kind}"

@@ -188,7 +188,8 @@ def test_both_spellings_of_rotary_settings() -> None:
 def test_opening_the_usual_models_imports_neither_transformers_nor_peft(tiny: Path) -> None:
     """Nor torch's compiler: together they would take most of the ten seconds until the first round is done."""
     code = (
-        "import os, sys; os.environ.pop('OMP_WAIT_POLICY', None)\n"
+        "import os, sys\n"
+        "for name in ('OMP_WAIT_POLICY', 'GOMP_SPINCOUNT'): os.environ.pop(name, None)\n"
         "from engines.torch_lora import open_engine\n"
         "from engines.contract import Batch, Row\n"
         f"engine = open_engine({str(tiny)!r})\n"
@@ -197,10 +198,10 @@ def test_opening_the_usual_models_imports_neither_transformers_nor_peft(tiny: Pa
         "row = Row(prompt_T=engine.prompt_tokens(prompt), completion_T=tokens, weights_T=[1.0] * len(tokens))\n"
         "engine.step(Batch(rows_S=[row], learning_rate=1e-3))\n"
         "print([name for name in ('transformers', 'peft', 'torch._dynamo') if name in sys.modules])\n"
-        "print(os.environ['OMP_WAIT_POLICY'])\n"
+        "print(os.environ['OMP_WAIT_POLICY'], os.environ['GOMP_SPINCOUNT'])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.stdout.splitlines() == ["[]", "PASSIVE"], done.stderr
+    assert done.stdout.splitlines() == ["[]", "PASSIVE 2000"], done.stderr
 
 
 def test_the_contract_alone_imports_no_torch() -> None:

@@ -26,7 +26,7 @@ LIMIT = 180
 TELLS = """
 import importlib.util, json, os, sys
 packages = ("tinydep", "tinygym", "tinytest")
-names = ("OMP_WAIT_POLICY", "TOKENIZERS_PARALLELISM")
+names = ("TOKENIZERS_PARALLELISM",)
 print(json.dumps({
     "arguments": sys.argv[1:],
     "prefix": sys.prefix,

@@ -32,7 +32,7 @@ def test_a_fresh_folder_is_set_up_and_standard_output_belongs_to_the_command(fir
     assert told["arguments"] == ["run", "--json"]
     assert Path(told["prefix"]) == first_start.project / ".venv"
     assert told["packages"] == ["tinydep", "tinygym"]
-    assert told["environment"] == {"OMP_WAIT_POLICY": "PASSIVE", "TOKENIZERS_PARALLELISM": "false"}
+    assert told["environment"] == {"TOKENIZERS_PARALLELISM": "false"}
     assert "tinydep 1.0" in err and "of 2" in err and "done" in err
     assert not (first_start.project / ".venv" / UNFINISHED).exists()
 

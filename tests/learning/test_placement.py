@@ -42,6 +42,12 @@ def test_only_what_looks_best_is_asked_further() -> None:
     assert placement.next_stage([tried("gcd", 0)], 2) is None
 
 
+def test_what_time_did_not_suffice_for_is_not_asked_further() -> None:
+    left = [Tried(family=f"late{n}", level=0) for n in range(20)]
+    second = placement.next_stage([*left, tried("gcd", 0, questions=2)], 1)
+    assert second is not None and second.families == ("gcd",)
+
+
 def test_a_family_begins_where_one_question_in_ten_is_answered() -> None:
     found = placement.families([tried("gcd", 1, 10), tried("lcm", 1, 11), tried("chain_sum", 5, 10)])
     assert found == {"chain_sum": 0, "gcd": 0}
@@ -51,7 +57,10 @@ def test_a_family_begins_where_one_question_in_ten_is_answered() -> None:
 
 def test_what_can_be_guessed_counts_for_less() -> None:
     guessed = msgspec.structs.replace(tried("coin_flip", 6, solved=20), crossed=48, lucky=19)
-    known = [msgspec.structs.replace(tried(f"f{n}", 6, solved=12), crossed=48, lucky=1) for n in range(4)]
+    known = [
+        msgspec.structs.replace(tried(f"f{n}", 6, solved=12), crossed=48, lucky=1)
+        for n in range(placement.MOST_FAMILIES)
+    ]
     assert "coin_flip" not in placement.families([guessed, *known])
     assert "coin_flip" in placement.families([guessed, *known[1:]])
 

@@ -97,3 +97,12 @@ def test_nodes_with_other_families_meet_wherever_they_can() -> None:
         family, level = met(all_three, deck, slot)
         assert met(two, deck, slot) == (family, level) or family == "chain_sum"
     assert {met(all_three, deck, slot)[0] for slot in range(40)} == {"chain_sum", "gcd", "lcm"}
+
+
+def test_a_family_weighs_the_same_in_a_probe_however_few_questions_it_has() -> None:
+    questions = probe_questions({"products": 0, "chain_sum": 0}, 120)
+    products = [one.text for one in questions if one.coordinates.family == "products"]
+    assert len(products) == 60 == len(questions) - len(products)
+    times = [products.count(text) for text in set(products)]
+    assert len(times) < 60 and max(times) - min(times) <= 1
+    assert products == sorted(products, key=products.index)  # the same ones stand together

@@ -47,6 +47,16 @@ def test_a_model_that_needs_examples_is_placed_taught_and_learns_without(bench: 
     assert sentence.startswith("It can begin with sums.") and "greatest common divisor" in sentence
 
 
+def test_short_questions_come_first_and_the_rest_waits_when_time_is_over(
+    bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(placing, "FIRST_S", -1.0)
+    monkeypatch.setattr(placing, "FIRST_FAMILIES", 1)
+    monkeypatch.setattr(placing, "AT_ONCE", 2)
+    bench.run(rounds=1, place=True, families={"needle_haystack": 0, "chain_sum": 0})
+    assert kept(bench).families == {"chain_sum": 0} and kept(bench).unasked == ("needle_haystack",)
+
+
 def test_a_swarm_is_asked_for_the_families_it_begins_with(bench: Bench, pupil: None) -> None:
     swarm = Shelf([])
     bench.run(rounds=1, place=True, families=CANDIDATES, swarm=swarm)
