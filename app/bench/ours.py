@@ -26,7 +26,8 @@ def opened(task: Task) -> tuple[Engine, float]:
         if reason := available(kind):
             raise EngineError(reason)
         package: Any = importlib.import_module("engines.llamacpp")
-        engine: Engine = package.open_engine(task.folder, rank=RANK, threads=task.threads, kind=next(iter(more), None))
+        number_format = more[0] if more else None
+        engine: Engine = package.open_engine(task.folder, rank=RANK, threads=task.threads, kind=number_format)
     else:
         engine = open_engine(kind, task.folder, rank=RANK, threads=task.threads, device="cpu")
     engine.load(Path(task.adapter))
