@@ -19,14 +19,15 @@ RATE = 1e-5
 
 def opened(task: Task) -> tuple[Engine, float]:
     """An engine under the task's adapter, and the seconds that took. A second word names the file type of
-    llama.cpp's sampler."""
+    llama.cpp's sampler, which else is what the app would take."""
     kind, *more = task.candidate.split()
     start = time.perf_counter()
     if kind == "llamacpp":
         if reason := available(kind):
             raise EngineError(reason)
         package: Any = importlib.import_module("engines.llamacpp")
-        engine: Engine = package.open_engine(task.folder, rank=RANK, threads=task.threads, kind=more[0])
+        number_format = more[0] if more else None
+        engine: Engine = package.open_engine(task.folder, rank=RANK, threads=task.threads, kind=number_format)
     else:
         engine = open_engine(kind, task.folder, rank=RANK, threads=task.threads, device="cpu")
     engine.load(Path(task.adapter))

@@ -16,8 +16,8 @@ SUMMARY = "a whole round of sampling and learning, beside TRL's GRPOTrainer"
 BUDGET = {"speedup_vs_trl": 2.0, "peak_memory_ratio_vs_trl": 0.5, "swap_share": 0.05}
 """DESIGN section 8; the last is what a changed adapter may cost the sampler."""
 
-CANDIDATES = ("torch", "trl fp32", "llamacpp q8_0", "trl checkpointing fp32")
-OURS = ("torch", "llamacpp q8_0")
+CANDIDATES = ("torch", "trl fp32", "llamacpp", "llamacpp q8_0", "trl checkpointing fp32", "trl bf16")
+OURS = ("torch", "llamacpp", "llamacpp q8_0")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     compared = {
         f"{mine} vs {peer}": _compared(found.get(mine), found.get(peer))
         for mine in OURS
-        for peer in ("trl fp32", "trl checkpointing fp32")
+        for peer in ("trl fp32", "trl checkpointing fp32", "trl bf16")
     }
     headline = compared["torch vs trl fp32"] or {}
     return {

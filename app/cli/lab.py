@@ -35,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what",
         nargs="*",
         metavar="report DIR ...",
-        help="instead of arms: report DIR ... writes app/lab/REPORT.md from these studies",
+        help="instead of arms: report DIR ... writes app/lab/REPORT.md from these studies and packs their "
+        "records",
     )
     add("--out", type=Path, help="folder of the results; the same command continues where it stopped")
     add("--regime", help="settings from app/lab/regimes: " + ", ".join(regimes()) + "; or a .toml file")

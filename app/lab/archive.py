@@ -10,7 +10,7 @@ import msgspec
 
 from app.common.files import read_json
 from app.lab.arms import FORMER, RECIPES, Arm, parse_arm
-from app.lab.journal import FOLDER, NAME, STUDY, SUMMARY, JournalError, read_run, renew
+from app.lab.journal import NAME, STUDY, SUMMARY, JournalError, kept, read_plan, read_run
 from app.lab.plan import Plan, Round
 from app.remedy import command
 
@@ -60,16 +60,14 @@ class Study:
 def read_study(folder: Path) -> Study:
     """Raises JournalError for a folder that holds no study, or none with a finished run."""
     try:
-        renew(folder)
-        plan = msgspec.json.decode((folder / STUDY).read_bytes(), type=Plan)
+        plan = read_plan(folder / STUDY)
     except (OSError, msgspec.MsgspecError) as error:
         how = command("lab --out")
         raise JournalError(f"{folder} holds no study ({error}): make one with {how}.") from error
     arms: dict[str, Arm] = {}
     runs: dict[str, dict[int, list[Round]]] = {}
-    for path in sorted((folder / FOLDER).glob("*.jsonl")):
-        match = NAME.fullmatch(path.name)
-        records = read_run(path, plan.rounds) if match else None
+    for name, run in sorted(kept(folder).items()):
+        match, records = NAME.fullmatch(name), read_run(run, plan.rounds)
         if match is None or records is None:
             continue
         arm = _arm(match)

@@ -223,17 +223,3 @@ def _changed(recipe: Recipe, extras: Sequence[tuple[str, str]]) -> Recipe:
 def _written(extra: tuple[str, str]) -> str:
     name, value = extra
     return f"-{name}" if value == "off" else f"+{name}={value}" if value else f"+{name}"
-
-
-def renewed(text: str) -> str:
-    """An arm of a study from when `@default` stood for its weights alone, in today's words: defences and steps
-    had to be asked for, and are now taken away.
-
-    >>> [renewed(arm) for arm in ("4/4@default", "4/4@default+guard+steps=2", "8/0@default+steps=2", "4/4")]
-    ['4/4@default-guard+steps=1', '4/4@default', '8/0@default', '4/4']
-    """
-    if "@" not in text or "@faithful" in text:
-        return text
-    text += "" if "+guard" in text else "-guard"
-    text += "" if "+steps" in text else "+steps=1"
-    return parse_arm(text, "faithful").name

@@ -14,9 +14,9 @@ from pathlib import Path
 from app.common import files
 from app.lab import attacks, effects, who
 from app.lab.archive import Study, read_study
+from app.lab.journal import pack
 from app.lab.plan import named
 from app.lab.plot import draw
-from app.lab.report import CSV, as_csv
 from app.lab.results import Results, equal_generation, summarise
 from app.lab.wording import NOTHING, growth, points, share, table
 
@@ -67,15 +67,15 @@ _LIMITS = """\
 
 
 def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
-    """Writes the pictures and curves.csv of all runs into the studies' folders and the report to `out`, by
-    default app/lab/REPORT.md. Raises JournalError for a folder without a finished run."""
+    """Writes the pictures into the studies' folders, packs their finished runs, and writes the report to `out`,
+    by default app/lab/REPORT.md. Raises JournalError for a folder without a finished run."""
     to = out or REPORT
     closed = [folder / CLOSED for folder in folders if (folder / CLOSED).is_file()]
     studies = [read_study(folder) for folder in folders if not (folder / CLOSED).is_file()]
     parts = [_head(folders)]
     for study in studies:
         results = summarise(study.arms, study.runs)
-        files.write(study.folder / CSV, as_csv(study.arms, study.runs).encode())
+        pack(study.folder, study.plan.rounds)
         files.write(study.folder / CURVES, draw(study.arms, study.runs))
         files.write(study.folder / EFFECTS, effects.draw(results))
         parts.append(_section(study, results, to))

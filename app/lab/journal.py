@@ -2,25 +2,31 @@
 
 A run is finished when its last line says so. Adapters are not saved, so an unfinished run starts again and its
 file is written anew; nothing else in the folder is ever lost to a kill. Whole files (summary, table, plot) are
-written beside their name and renamed.
+written beside their name and renamed. A report packs the finished runs into one archive, from which the study
+goes on as from the files; a file counts before the archive.
 """
 
 from __future__ import annotations
 
+import io
+import lzma
 import os
 import re
+import tarfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import msgspec
 
 from app.common import files
-from app.lab.arms import Arm, parse_arm, renewed
+from app.lab.arms import Arm
 from app.lab.plan import Plan, Round
 
 FOLDER = "rounds"
+PACKED = "rounds.tar.xz"
 STUDY = "study.json"
 SUMMARY = "summary.json"
 NAME = re.compile(r"(?P<own>\d+)-(?P<peer>\d+)(?P<rest>.*)\.seed(?P<seed>\d+)\.jsonl")
@@ -43,34 +49,80 @@ class Journal:
         self.folder, self.plan = folder, plan
         if folder.exists() and not folder.is_dir():
             raise JournalError(f"{folder} is a file: choose a folder with --out.")
-        (folder / FOLDER).mkdir(parents=True, exist_ok=True)
-        kept = folder / STUDY
-        if kept.exists():
-            _same(kept, plan)
+        folder.mkdir(parents=True, exist_ok=True)
+        if (folder / STUDY).exists():
+            _same(folder / STUDY, plan)
         else:
-            files.write_json(kept, plan)
+            files.write_json(folder / STUDY, plan)
 
     def read(self, arm: Arm, seed: int) -> list[Round] | None:
         """The records of a finished run, None for one that is not there, was cut off or is damaged."""
-        return read_run(self._path(arm, seed), self.plan.rounds)
+        return read_run(self._kept.get(self._path(arm, seed).name), self.plan.rounds)
 
     @contextmanager
     def run(self, arm: Arm, seed: int) -> Iterator[Run]:
         """A run being written; whatever an earlier, unfinished one left is replaced."""
-        with self._path(arm, seed).open("wb") as file:
+        path = self._path(arm, seed)
+        path.parent.mkdir(exist_ok=True)
+        with path.open("wb") as file:
             yield Run(file)
+        self._kept[path.name] = path.read_bytes()
+
+    @cached_property
+    def _kept(self) -> dict[str, bytes]:
+        return kept(self.folder)
 
     def _path(self, arm: Arm, seed: int) -> Path:
         return self.folder / FOLDER / f"{arm.key}.seed{seed}.jsonl"
 
 
-def read_run(path: Path, rounds: int) -> list[Round] | None:
+def kept(folder: Path) -> dict[str, bytes]:
+    """The files of a study's runs by name, of the archive and beside it. Raises JournalError for an archive
+    that cannot be read."""
+    found = {}
+    try:
+        if (folder / PACKED).is_file():
+            whole = io.BytesIO(lzma.decompress((folder / PACKED).read_bytes()))  # tar would not see a cut end
+            with tarfile.open(fileobj=whole) as archive:
+                for member in archive:
+                    if NAME.fullmatch(member.name) and (file := archive.extractfile(member)) is not None:
+                        found[member.name] = file.read()
+    except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
+        raise JournalError(
+            f"{folder / PACKED} cannot be read ({error}): fetch it again or delete it."
+        ) from error
+    loose = {path.name: path for path in (folder / FOLDER).glob("*.jsonl")}
+    return found | {name: path.read_bytes() for name, path in loose.items() if NAME.fullmatch(name)}
+
+
+def pack(folder: Path, rounds: int) -> None:
+    """Puts the finished runs of a study into its archive, the same bytes from the same runs. A kill on the way
+    loses none."""
+    loose = [*(folder / FOLDER).glob("*.jsonl")]
+    finished = {name: run for name, run in kept(folder).items() if read_run(run, rounds) is not None}
+    done = [path for path in loose if path.name in finished]
+    if not done:
+        return
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:xz", preset=9) as archive:
+        for name, run in sorted(finished.items()):
+            member = tarfile.TarInfo(name)
+            member.size = len(run)
+            archive.addfile(member, io.BytesIO(run))
+    files.write(folder / PACKED, packed.getvalue())
+    for path in done:
+        path.unlink()
+    with suppress(OSError):
+        (folder / FOLDER).rmdir()
+
+
+def read_run(run: bytes | None, rounds: int) -> list[Round] | None:
     """The records of a finished run of so many rounds, None for one that is not whole."""
     try:
-        lines = path.read_bytes().splitlines()
+        lines = (run or b"").splitlines()
         end = msgspec.json.decode(lines[-1], type=_End)
         records = [msgspec.json.decode(line, type=Round) for line in lines[:-1]]
-    except (FileNotFoundError, IndexError, msgspec.MsgspecError, UnicodeDecodeError):
+    except (IndexError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
     complete = [record.round for record in records] == list(range(rounds + 1))
     return records if complete and end.rounds == rounds else None
@@ -94,39 +146,22 @@ class Run:
         self._file.flush()
 
 
-def renew(folder: Path) -> None:
-    """Names the arms of a study from before `Plan.words` as today, in its files' names and its command. Killed
-    on the way it is done the next time. Raises OSError and msgspec.MsgspecError."""
-    plan = msgspec.json.decode((folder / STUDY).read_bytes(), type=dict[str, Any])
-    if "words" in plan:
-        return
-    rounds, beside = folder / FOLDER, folder / f".{FOLDER}"  # two old names may be each other's new ones
-    beside.mkdir(exist_ok=True)
-    for path in [*rounds.iterdir()] if rounds.is_dir() else []:
-        name = path.name
-        if match := NAME.fullmatch(name):
-            arm = renewed(f"{match['own']}/{match['peer']}{match['rest'].replace('@faithful', '')}")
-            name = f"{parse_arm(arm, 'faithful').key}.seed{match['seed']}.jsonl"
-        path.rename(beside / name)
-    if rounds.is_dir():
-        rounds.rmdir()
-    beside.rename(rounds)
-    summary = folder / SUMMARY
-    if summary.is_file():
-        told = msgspec.json.decode(summary.read_bytes(), type=dict[str, Any])
-        if arms := re.search(r"(?<=--arms )\S+", told.get("command", "")):
-            told["command"] = told["command"].replace(arms[0], ",".join(map(renewed, arms[0].split(","))))
-            files.write_json(summary, told)
-    files.write_json(folder / STUDY, plan | {"words": 2})
+def read_plan(path: Path) -> Plan:
+    """Raises OSError and msgspec.MsgspecError, also for one whose arms have another meaning (`Plan.words`)."""
+    content = path.read_bytes()
+    if b'"words"' not in content:
+        raise msgspec.ValidationError("its arms are named as before")
+    return msgspec.json.decode(content, type=Plan)
 
 
 def _same(path: Path, plan: Plan) -> None:
     try:
-        renew(path.parent)
-        kept = msgspec.json.decode(path.read_bytes(), type=Plan)
+        there = read_plan(path)
     except msgspec.MsgspecError as error:
-        raise JournalError(f"{path} cannot be read: delete the folder or choose another --out.") from error
-    before, now = msgspec.to_builtins(kept), msgspec.to_builtins(plan)
+        raise JournalError(
+            f"{path} cannot be read ({error}): delete the folder or choose another --out."
+        ) from error
+    before, now = msgspec.to_builtins(there), msgspec.to_builtins(plan)
     changed = [f"{name} {before[name]} there, {now[name]} now" for name in before if before[name] != now[name]]
     if changed:
         raise JournalError(

@@ -61,7 +61,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     model_weights: tuple[str, ...] = ()
     """Digests of `models`."""
     words: Literal[2] = 2
-    """What arms are named in: 2 since `@default` is the app's whole recipe (`arms.renewed`), none before."""
+    """What arms are named in: 2 since `@default` is the app's whole recipe with defences, none before."""
 
 
 def named(plan: Plan) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -7,7 +8,7 @@ import pytest
 
 from app.lab.archive import read_study
 from app.lab.arms import parse_arm
-from app.lab.journal import FOLDER, STUDY, SUMMARY, Journal, JournalError
+from app.lab.journal import FOLDER, PACKED, STUDY, Journal, JournalError, pack
 from app.lab.plan import Probe, Round, digest
 from tests.lab.test_experiment import PLAN
 
@@ -30,24 +31,53 @@ def the_file(folder: Path) -> Path:
     return path
 
 
-def test_a_study_of_before_says_its_arms_in_todays_words(tmp_path: Path) -> None:
-    """Then `@default` stood for weights alone; defences and steps were asked for. Its runs are neither lost nor
-    made anew."""
-    records = write(Journal(tmp_path, PLAN), 5)
-    before, rounds = tmp_path / STUDY, tmp_path / FOLDER
-    plan = {name: value for name, value in msgspec.json.decode(before.read_bytes()).items() if name != "words"}
-    before.write_bytes(msgspec.json.encode(plan))
-    (run,) = rounds.iterdir()
-    for name in ("4-4@default", "4-4@default+guard+steps=2", "8-0@default+steps=2", "4-4@adaptive+steps=2"):
-        (rounds / f"{name}.seed0.jsonl").write_bytes(run.read_bytes())
-    command = "./shoal lab --arms 4/4,4/4@default,4/4@default+guard+steps=2 --seeds 3 --out x"
-    (tmp_path / SUMMARY).write_bytes(msgspec.json.encode({"command": command}))
-    study = read_study(tmp_path)
-    arms = {"4/4@default-guard+steps=1", "4/4@default", "8/0@default", "4/4@adaptive-guard", ARM.name}
-    assert {arm.name for arm in study.arms} == arms and study.finished == 5
-    assert "--arms 4/4,4/4@default-guard+steps=1,4/4@default --seeds 3" in study.command
-    assert Journal(tmp_path, PLAN).read(parse_arm("8/0@default", "faithful"), 0) == records
-    assert read_study(tmp_path) == study, "and that is done once"
+def test_a_study_whose_arms_had_another_meaning_is_refused(tmp_path: Path) -> None:
+    """Then `@default` stood for weights alone; defences and steps were asked for."""
+    write(Journal(tmp_path, PLAN), 5)
+    plan = msgspec.json.decode((tmp_path / STUDY).read_bytes())
+    del plan["words"]
+    (tmp_path / STUDY).write_bytes(msgspec.json.encode(plan))
+    for read in (lambda: read_study(tmp_path), lambda: Journal(tmp_path, PLAN)):
+        with pytest.raises(JournalError, match="named as before"):
+            read()
+
+
+def test_a_study_goes_on_from_its_archive(tmp_path: Path) -> None:
+    records, other = write(Journal(tmp_path, PLAN), 5), parse_arm("4/4", "faithful")
+    name, loose = the_file(tmp_path).name, the_file(tmp_path).read_bytes()
+    with Journal(tmp_path, PLAN).run(other, 0):
+        pass
+    pack(tmp_path, PLAN.rounds)
+    first = (tmp_path / PACKED).read_bytes()
+    assert the_file(tmp_path).name.startswith("4-4@faithful.seed0"), "what is not finished stays a file"
+    assert Journal(tmp_path, PLAN).read(ARM, 0) == records and Journal(tmp_path, PLAN).read(other, 0) is None
+    assert read_study(tmp_path).finished == 1
+    journal = Journal(tmp_path, PLAN)
+    with journal.run(other, 0) as run:
+        for record in records:
+            run.append(record)
+        run.finish(PLAN.rounds)
+    assert journal.read(other, 0) == records
+    pack(tmp_path, PLAN.rounds)
+    assert not (tmp_path / FOLDER).exists() and read_study(tmp_path).finished == 2
+    (tmp_path / PACKED).unlink()
+    (tmp_path / FOLDER).mkdir()
+    (tmp_path / FOLDER / name).write_bytes(loose)
+    pack(tmp_path, PLAN.rounds)
+    assert (tmp_path / PACKED).read_bytes() == first, "the same bytes from the same runs"
+
+
+@pytest.mark.parametrize("damage", [lambda whole: whole[:-40], lambda whole: b"no archive", lambda whole: b""])
+def test_a_damaged_archive_is_refused_and_kept(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    write(Journal(tmp_path, PLAN), 5)
+    pack(tmp_path, PLAN.rounds)
+    damaged = damage((tmp_path / PACKED).read_bytes())
+    (tmp_path / PACKED).write_bytes(damaged)
+    with pytest.raises(JournalError, match=r"rounds\.tar\.xz cannot be read"):
+        Journal(tmp_path, PLAN).read(ARM, 0)
+    with pytest.raises(JournalError, match=r"rounds\.tar\.xz cannot be read"):
+        read_study(tmp_path)
+    assert (tmp_path / PACKED).read_bytes() == damaged
 
 
 def test_a_finished_run_is_read_back(tmp_path: Path) -> None:
@@ -63,9 +93,9 @@ def test_a_run_cut_off_anywhere_counts_as_not_there(tmp_path: Path) -> None:
     whole = the_file(tmp_path).read_bytes()
     for length in [*range(0, len(whole), 23), *range(len(whole) - 30, len(whole) - 1)]:
         the_file(tmp_path).write_bytes(whole[:length])
-        assert journal.read(ARM, 0) is None
+        assert Journal(tmp_path, PLAN).read(ARM, 0) is None
     the_file(tmp_path).write_bytes(whole[:-1])  # only the last line break is missing
-    assert journal.read(ARM, 0) is not None
+    assert Journal(tmp_path, PLAN).read(ARM, 0) is not None
 
 
 def test_gaps_doubles_and_noise_count_as_not_there(tmp_path: Path) -> None:
@@ -77,7 +107,7 @@ def test_gaps_doubles_and_noise_count_as_not_there(tmp_path: Path) -> None:
     write(journal, 5, finish=False)
     assert journal.read(ARM, 0) is None
     the_file(tmp_path).write_bytes(b"\xff\x00 not json\n{}\n")
-    assert journal.read(ARM, 0) is None
+    assert Journal(tmp_path, PLAN).read(ARM, 0) is None
 
 
 def test_a_run_that_starts_again_replaces_what_was_there(tmp_path: Path) -> None:
