@@ -7,6 +7,7 @@ import plistlib
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,8 @@ def test_a_desktop_starts_the_command_of_the_entry(tmp_path: Path) -> None:
     script.chmod(0o755)
     LinuxAutostart(tmp_path).turn_on([str(script), *COMMAND[1:]])
     subprocess.run(["gio", "launch", str(tmp_path / "shoal.desktop")], check=True, timeout=60)
+    while not said.exists():  # gio does not wait for what it started; pytest's own limit ends this
+        time.sleep(0.05)
     assert said.read_text(encoding="utf-8").splitlines() == COMMAND[1:]
     script.unlink()
     said.unlink()
