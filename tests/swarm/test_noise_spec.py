@@ -7,7 +7,7 @@ import hmac
 from hashlib import sha256
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.swarm.noise import Cipher, Initiator, NoiseError, Responder
@@ -115,6 +115,7 @@ class HandshakeState:
         return CipherState(first), CipherState(second)
 
 
+@settings(deadline=None)
 @given(keys, keys, keys, short, st.tuples(short, short), st.lists(st.tuples(st.booleans(), short), max_size=6))
 def test_both_sides_say_and_hear_what_the_framework_says(
     psk: bytes,
