@@ -119,8 +119,9 @@ class Now(QFrame):
         self._also.setEnabled(view.willing)
         if view.rules:
             self._dial.choose(view.rules["dial"])
-        lead = self._held.text() if held else f"{self._round.text()}, {self._step.text()}."
-        self.setAccessibleName(f"{lead} {self._why.text()}")
+        said = [self._held.text()] if held else [self._round.text(), self._step.text()]
+        lead = ", ".join(part for part in said if part).removesuffix(".")
+        self.setAccessibleName(f"{lead}. {self._why.text()}".strip())
 
     @staticmethod
     def _reason(view: View, now: float) -> str:
