@@ -78,6 +78,34 @@ async def place(tools: Tools, levels: Mapping[str, int]) -> Placement:
     """Tries the families of `levels`, each at its level. Raises TrainerDied; nothing is kept then."""
     started = time.monotonic()
     asking = _Asking(tools, started + PATIENCE_S)
+    telling = asyncio.create_task(_tell(asking, started, min(len(levels), FIRST_FAMILIES)))
+    try:
+        return await _place(asking, levels, started)
+    finally:
+        telling.cancel()
+
+
+def whole_s(spent_s: float, answers: int, least: int) -> float:
+    """Seconds that a placement takes in all, told after `spent_s` with so many answers; `least` are asked for
+    however long they take.
+
+    >>> whole_s(10.0, 64, 192), whole_s(60.0, 20, 192)
+    (225.0, 621.0)
+    """
+    return max(PATIENCE_S, spent_s * least / answers if answers else 0.0) + LESSON_S
+
+
+async def _tell(asking: _Asking, started: float, families: int) -> None:
+    """How far it is, in seconds: stages come one after another, and of none is known how many follow."""
+    least = families * placement.STAGES[0][1] * placement.ANSWERS
+    while True:
+        spent_s = time.monotonic() - started
+        all_s = whole_s(spent_s, asking.heard, least)
+        asking.tools.report(Phase.PLACING, int(min(spent_s, all_s)), int(all_s))
+        await asyncio.sleep(1)
+
+
+async def _place(asking: _Asking, levels: Mapping[str, int], started: float) -> Placement:
     way = await asking.way_for(levels)
     shown = way.examples
     tried = {
@@ -104,6 +132,7 @@ async def place(tools: Tools, levels: Mapping[str, int]) -> Placement:
 async def again(tools: Tools, way: Way, families: Mapping[str, int], round: int) -> list[Tried]:
     """What becomes of families that wait, asked as in training: without examples. Raises TrainerDied."""
     asking = _Asking(tools, math.inf)
+    tools.report(Phase.PLACING)
     tried = {family: _new(family, level) for family, level in families.items()}
     stage = Stage(tuple(families), placement.JOIN_QUESTIONS * round, placement.JOIN_QUESTIONS)
     plain = msgspec.structs.replace(way, examples=0)
@@ -116,13 +145,15 @@ class _Asking:
     until: float
     right: list[Taught] = field(default_factory=list)
     done: int = 0
+    heard: int = 0
+    """Answers that are there, those of the call that still runs counted."""
 
     async def way_for(self, levels: Mapping[str, int]) -> Way:
         """The first questions are asked without examples, in the longer way."""
         families = sorted(levels, key=lambda family: FAMILIES[family].work is None)[:ASKED_FIRST]
         questions = [one for family in families for one in await self._questions(family, levels[family], 0, 1)]
         prompts = [messages(one.text, TAGGED) for one in questions]
-        groups = await self._sample(prompts, 1, self.tools.settings.max_tokens, len(prompts))
+        groups = await self._sample(prompts, 1, self.tools.settings.max_tokens)
         return placement.way_for([extract_answer(group[0].text) is not None for group in groups])
 
     async def stage(self, way: Way, tried: Mapping[str, Tried], stage: Stage) -> dict[str, Tried]:
@@ -137,7 +168,6 @@ class _Asking:
         if not stage.first:
             questions = dict(sorted(questions.items(), key=lambda one: _characters(one[1], examples[one[0]])))
         turns = [(family, one) for family, asked in questions.items() for one in asked]
-        planned = self.done + len(turns) * placement.ANSWERS
         started, first = time.monotonic(), not stage.first and len(tried) > FIRST_FAMILIES
         for part in _parts(turns):
             if first and time.monotonic() > started + FIRST_S:
@@ -145,7 +175,7 @@ class _Asking:
                     break
             elif not first and time.monotonic() > self.until:
                 break
-            found_P = await self._rewards(way, part, examples, planned)
+            found_P = await self._rewards(way, part, examples)
             for (family, _), (rewards_G, *elsewhere_PG) in zip(part, found_P, strict=True):
                 after[family] = placement.added(after[family], [rewards_G], elsewhere_PG)
         return after
@@ -180,7 +210,6 @@ class _Asking:
         way: Way,
         part: Sequence[tuple[str, Asked]],
         examples: Mapping[str, Sequence[Example]],
-        planned: int,
     ) -> list[list[tuple[int, ...]]]:
         """Of each question the answers' rewards, and where there is a second one of its family their rewards
         if it had been that one."""
@@ -188,7 +217,7 @@ class _Asking:
         prompts = [
             messages(asked.text, way, _others(examples[family], asked, way.examples)) for family, asked in part
         ]
-        groups = await self._sample(prompts, placement.ANSWERS, way.limit(settings.max_tokens), planned)
+        groups = await self._sample(prompts, placement.ANSWERS, way.limit(settings.max_tokens))
         asked_P = [asked for _, asked in part]
         scored_P = await asyncio.to_thread(score, self.tools, asked_P, groups)
         for asked, completions_G, scored in zip(asked_P, groups, scored_P, strict=True):
@@ -211,18 +240,19 @@ class _Asking:
             found_P[at].append(scored.rewards_G)
         return found_P
 
-    async def _sample(
-        self, prompts: list[Messages], n: int, max_tokens: int, planned: int
-    ) -> list[list[Completion]]:
+    async def _sample(self, prompts: list[Messages], n: int, max_tokens: int) -> list[list[Completion]]:
         before = self.done
-        self.tools.report(Phase.PLACING, before, planned)
+
+        def tell(done: int, _: int) -> None:
+            self.heard = before + done
+
         sampled = await self.tools.link.sample(
             prompts,
             n,
             max_tokens,
             seeds.sampling_seed(self.tools.identity, before, "placement"),
             prompts_at_once=prompts_at_once(self.tools.engine, n),
-            tell=lambda done, total: self.tools.report(Phase.PLACING, before + done, planned),
+            tell=tell,
         )
         self.done += len(prompts) * n
         return sampled.groups_PG

@@ -131,7 +131,8 @@ def _obstacles(
         yield Obstacle(Reason.SNOOZED, until, {"until": now.shown(until)})
     if orders.insisted is not None:
         yield from _in_the_way(HARMFUL, now, facts, settings, memory, ran)
-        yield from _settling(HARMFUL, now, memory, ran)
+        insisted_at = memory.insisted_end - orders.insisted.left_s(orders.insisted.began)
+        yield from _settling(HARMFUL, now, memory, ran, insisted_at)
         return
     if settings.class_paused:
         yield Obstacle(Reason.CLASS)
@@ -155,12 +156,14 @@ def _obstacles(
     yield from _settling((*POWER, *LOAD), now, memory, ran)
 
 
-def _settling(causes: tuple[Cause, ...], now: Moment, memory: Memory, ran: bool) -> Iterator[Obstacle]:
-    """After a disturbance the computer must stay quiet for a while."""
+def _settling(
+    causes: tuple[Cause, ...], now: Moment, memory: Memory, ran: bool, since: float = -inf
+) -> Iterator[Obstacle]:
+    """After a disturbance the computer must stay quiet for a while; what ended before `since` counts no more."""
     quiet = [
         (memory.last[cause.reason] + cause.calm_s - now.steady, cause.calm_s)
         for cause in causes
-        if cause.reason in memory.last
+        if memory.last.get(cause.reason, -inf) > since
     ]
     left_s, calm_s = max(quiet, default=(0.0, 0.0))
     if left_s > 0 and not ran:

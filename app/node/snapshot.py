@@ -148,7 +148,8 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """`round` is the round in flight, `safe_round` the last checkpoint; times are seconds, of `time.time()`
-    where they are moments. `done` of `total` completions count within the phase, `eta_s` is what is left of
+    where they are moments. `done` of `total` completions count within the phase (seconds while
+    PLACING), `eta_s` is what is left of
     it."""
 
     model: str
@@ -195,10 +196,12 @@ def doing(snapshot: Snapshot) -> str:
     """
     if snapshot.phase is Phase.PAUSED and snapshot.ruling is not None:
         return snapshot.ruling.short
-    if snapshot.phase not in (Phase.SAMPLING, Phase.PROBING, Phase.PLACING) or not snapshot.total:
+    left = f", about {span(snapshot.eta_s)}" if snapshot.eta_s is not None and snapshot.eta_s >= 1 else ""
+    if snapshot.phase is Phase.PLACING:
+        return said(snapshot.phase) + left
+    if snapshot.phase not in (Phase.SAMPLING, Phase.PROBING) or not snapshot.total:
         return said(snapshot.phase)
     what = "answer" if snapshot.phase is Phase.SAMPLING else f"{said(snapshot.phase)}: answer"
-    left = f", about {span(snapshot.eta_s)}" if snapshot.eta_s is not None and snapshot.eta_s >= 1 else ""
     return f"{what} {snapshot.done} of {snapshot.total}{left}"
 
 

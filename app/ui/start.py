@@ -134,6 +134,7 @@ class Desktop:
                 retry=self.fetching.retry,
                 remove=self.fetching.remove,
                 choose=self._learn_with,
+                learn=self._begin_with,
                 add_folder=self.fetching.add_folder,
                 export=self.fetching.export,
                 name=self.fetching.name,
@@ -312,6 +313,11 @@ class Desktop:
         with contextlib.suppress(OSError):  # the page goes on showing the one before
             self.fetching.choose(model)
             self.control.change_model()
+
+    def _begin_with(self, model: str) -> None:
+        self._learn_with(model)
+        self.control.learn(str(self.choices["company"]))
+        self.window.go("overview")
 
     def _set(self, key: str, value: object) -> None:
         if key == "start_at_login":

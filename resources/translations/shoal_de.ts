@@ -1546,8 +1546,8 @@
    <translation>Diese Runde beenden, dann anhalten</translation>
   </message>
   <message>
-   <source>Nothing is lost; this round starts over next time</source>
-   <translation>Nichts geht verloren; diese Runde beginnt beim nächsten Mal neu</translation>
+   <source>The first look starts over next time</source>
+   <translation>Der erste Blick beginnt beim nächsten Mal von vorn</translation>
   </message>
   <message>
    <source>Learn while I'm away</source>
@@ -1562,8 +1562,8 @@
    <translation>Einsatz</translation>
   </message>
   <message>
-   <source>A minute or two, once per model: it tries a few puzzles of every kind.</source>
-   <translation>Ein, zwei Minuten, einmal je Modell: Es probiert von jeder Art ein paar Rätsel.</translation>
+   <source>A few minutes, once per model: it tries every kind of puzzle.</source>
+   <translation>Ein paar Minuten, einmal je Modell: Es probiert jede Art von Rätsel.</translation>
   </message>
   <message>
    <source>The memory is free again. Everything it learned is safe.</source>
@@ -2666,8 +2666,8 @@
    <translation>Eingebaut. Löst nur Rätsel. Wird in Minuten sichtbar besser, auf jedem Computer.</translation>
   </message>
   <message>
-   <source>Talks and knows more. Learns slower. Download needed.</source>
-   <translation>Unterhält sich und weiß mehr. Lernt langsamer. Muss heruntergeladen werden.</translation>
+   <source>Talks and knows more. Learns slower. Download one, or use one you have.</source>
+   <translation>Kann sprechen und weiß mehr. Lernt langsamer. Lade eins herunter oder nimm eins, das du hast.</translation>
   </message>
   <message>
    <source>Continue</source>
@@ -2730,6 +2730,10 @@
    <translation>Ein kurzer Geschwindigkeitstest. Du musst nicht warten.</translation>
   </message>
   <message>
+   <source>Pick a model first.</source>
+   <translation>Wähle zuerst ein Modell.</translation>
+  </message>
+  <message>
    <source>Nothing leaves this computer. You can change that any time.</source>
    <translation>Nichts verlässt diesen Computer. Du kannst das jederzeit ändern.</translation>
   </message>
@@ -2778,16 +2782,12 @@
    <translation>d. MMM yyyy</translation>
   </message>
   <message>
-   <source>After round {n}</source>
-   <translation>Nach Runde {n}</translation>
-  </message>
-  <message>
-   <source>First look</source>
-   <translation>Erster Blick</translation>
-  </message>
-  <message>
    <source>Round {n} of {all}</source>
    <translation>Runde {n} von {all}</translation>
+  </message>
+  <message>
+   <source>, about {span}</source>
+   <translation>, etwa {span}</translation>
   </message>
   <message>
    <source>answer {n} of {all}</source>
@@ -2878,20 +2878,28 @@
    <translation>d. MMM yyyy HH:mm</translation>
   </message>
   <message>
+   <source>After round {n}</source>
+   <translation>Nach Runde {n}</translation>
+  </message>
+  <message>
    <source>Before round 1</source>
    <translation>Vor Runde 1</translation>
   </message>
   <message>
-   <source>, about {span}</source>
-   <translation>, etwa {span}</translation>
+   <source>First look</source>
+   <translation>Erster Blick</translation>
+  </message>
+  <message>
+   <source>looking for puzzles that suit it</source>
+   <translation>sucht Rätsel, die zu ihm passen</translation>
+  </message>
+  <message>
+   <source>measuring, </source>
+   <translation>Messung, </translation>
   </message>
   <message>
    <source>loading the model</source>
    <translation>lädt das Modell</translation>
-  </message>
-  <message>
-   <source>finding where to begin</source>
-   <translation>sucht den Anfang</translation>
   </message>
   <message>
    <source>measuring on new puzzles</source>
@@ -2936,14 +2944,6 @@
   <message>
    <source>learning</source>
    <translation>lernt</translation>
-  </message>
-  <message>
-   <source>measuring, </source>
-   <translation>Messung, </translation>
-  </message>
-  <message>
-   <source>finding where to begin, </source>
-   <translation>sucht den Anfang, </translation>
   </message>
   <message>
    <source>you {you}, model {model} of {n}</source>
@@ -3013,6 +3013,18 @@
    <translation>Für mich behalten</translation>
   </message>
   <message>
+   <source>For 1 hour</source>
+   <translation>Für 1 Stunde</translation>
+  </message>
+  <message>
+   <source>For 3 hours</source>
+   <translation>Für 3 Stunden</translation>
+  </message>
+  <message>
+   <source>Until tomorrow morning</source>
+   <translation>Bis morgen früh</translation>
+  </message>
+  <message>
    <source>Go to a page</source>
    <translation>Zu einer Seite</translation>
   </message>
@@ -3071,18 +3083,6 @@
   <message>
    <source>{n} days ago</source>
    <translation>vor {n} Tagen</translation>
-  </message>
-  <message>
-   <source>For 1 hour</source>
-   <translation>Für 1 Stunde</translation>
-  </message>
-  <message>
-   <source>For 3 hours</source>
-   <translation>Für 3 Stunden</translation>
-  </message>
-  <message>
-   <source>Until tomorrow morning</source>
-   <translation>Bis morgen früh</translation>
   </message>
   <message>
    <source>Pause for a while</source>
@@ -3172,8 +3172,8 @@
    <translation>Die Kurve beginnt mit der ersten Messung</translation>
   </message>
   <message>
-   <source>First your model tries puzzles it will never train on. That takes a few seconds.</source>
-   <translation>Zuerst probiert dein Modell Rätsel, an denen es nie üben wird. Das dauert ein paar Sekunden.</translation>
+   <source>Before it learns, your model tries puzzles it will never train on.</source>
+   <translation>Bevor dein Modell lernt, probiert es Rätsel, an denen es nie übt.</translation>
   </message>
   <message>
    <source>Smoothing</source>
@@ -3761,8 +3761,8 @@
    <translation>Das Lernen wechselt sofort.</translation>
   </message>
   <message>
-   <source>Nothing runs until you start learning.</source>
-   <translation>Nichts läuft, bis du das Lernen startest.</translation>
+   <source>Learning starts right away.</source>
+   <translation>Das Lernen beginnt sofort.</translation>
   </message>
   <message>
    <source>Needs {need} of memory; this computer can give {most}.</source>

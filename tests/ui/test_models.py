@@ -26,7 +26,7 @@ from app.ui.child import Child
 from app.ui.choices import Choices
 from app.ui.control import Control
 from app.ui.fetching import Fetching
-from app.ui.holdings import Holdings
+from app.ui.holdings import Fetch, Holdings
 from app.ui.link import Link
 from app.ui.model import State, View
 from app.ui.pages.frame import Actions
@@ -48,7 +48,7 @@ def asking(asked: list[object]) -> ModelActions:
         return lambda *values: asked.append((what, *values))
 
     names = ["refresh", "get", "cancel", "retry", "remove", "choose", "add_folder", "export", "keep_token"]
-    names += ["name", "back", "start_over", "forget"]
+    names += ["name", "back", "start_over", "forget", "learn"]
     return ModelActions(**{name: noted(name) for name in names})  # type: ignore[arg-type]
 
 
@@ -156,9 +156,21 @@ def test_what_goes_and_what_stays_is_said_before(qtbot: QtBot, page: Models, ask
     press(qtbot, page, "Learn with this: SmolLM2 135M")
     assert "its own history" in texts(page) and "switches over right away" in texts(page)
     press(qtbot, page._rows[SMALLER]._panel, "Learn with this")
-    assert asked == [("remove", SMALLER), ("get", SMOL), ("choose", SMALLER)]
+    assert asked == [("remove", SMALLER), ("get", SMOL), ("learn", SMALLER)]
     look(page, views.holdings(chosen=SMALLER, fetch=None, queue=()))
     assert not shown(page)["Delete: SmolLM2 135M"].isEnabled()
+
+
+def test_the_focus_stays_with_the_model(qtbot: QtBot, page: Models) -> None:
+    page.window().activateWindow()
+    qtbot.waitUntil(page.window().isActiveWindow)
+    look(page, views.holdings(fetch=None, queue=()))
+    shown(page)["Download: Qwen3 0.6B"].setFocus()
+    press(qtbot, page, "Download: Qwen3 0.6B")
+    press(qtbot, page, "Download")
+    look(page, views.holdings(fetch=Fetch(name=QWEN), queue=()))
+    focus = QApplication.focusWidget()
+    assert focus is shown(page)["Cancel: Qwen3 0.6B"], focus and focus.accessibleName()
 
 
 def choose(page: Models, model: str, *path: str) -> None:

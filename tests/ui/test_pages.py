@@ -180,13 +180,15 @@ def test_a_first_look_at_a_model_can_be_cancelled(
     page.show_view(views.odd()["placing"])
     settle(qtbot, page)
     said = texts(page)
-    assert "First look" in said and "finding where to begin, answer 40 of 160, about 52 s" in said
+    assert "First look" in said and "looking for puzzles that suit it, about 52 s" in said
     assert "once per model" in said and "Pause" not in shown(page)
     assert page._now._bar.value() == 40 and page._now._bar.maximum() == 160
     qtbot.mouseClick(shown(page)["Cancel"], Qt.MouseButton.LeftButton)
     assert asked == ["pause"]
     page.show_view(views.learning())
     assert "Pause" in shown(page) and "Cancel" not in shown(page)
+    page.show_view(views.msgspec.structs.replace(views.odd()["placing"], safe_round=20))
+    assert "After round 20" in texts(page) and "once per model" not in texts(page) and "Pause" in shown(page)
 
 
 def test_skills_say_how_it_speaks(qtbot: QtBot, light: Theme, actions: Actions) -> None:

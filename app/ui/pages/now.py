@@ -58,9 +58,7 @@ class Now(QFrame):
         self._finish.triggered.connect(lambda _=False: actions.finish())
         self._longer.setMenu(menu)
         self._longer.setPopupMode(IconButton.ToolButtonPopupMode.InstantPopup)
-        self._cancel = button(
-            tr("Cancel"), actions.pause, "", tr("Nothing is lost; this round starts over next time")
-        )
+        self._cancel = button(tr("Cancel"), actions.pause, "", tr("The first look starts over next time"))
         self._held = Elided("", "strong")
         lead = row(self._round, self._step, self._held, gap=10, fill=(1, 2))
         why = row(self._why, self._rule_button, gap=6, fill=0)
@@ -102,7 +100,7 @@ class Now(QFrame):
         self._bar.setVisible(active or idle)
         self._show_progress(view, now)
         wanted = words.contributes(view)
-        placing = view.step is Step.PLACING and view.state is State.LEARNING
+        placing = _first_look(view)
         self._cancel.setVisible(wanted and placing)
         self._pause.setVisible(wanted and not placing)
         self._longer.setVisible(wanted and not placing)
@@ -121,14 +119,15 @@ class Now(QFrame):
         self._also.setEnabled(view.willing)
         if view.rules:
             self._dial.choose(view.rules["dial"])
-        lead = self._held.text() if held else f"{self._round.text()}, {self._step.text()}."
-        self.setAccessibleName(f"{lead} {self._why.text()}")
+        said = [self._held.text()] if held else [self._round.text(), self._step.text()]
+        lead = ", ".join(part for part in said if part).removesuffix(".")
+        self.setAccessibleName(f"{lead}. {self._why.text()}".strip())
 
     @staticmethod
     def _reason(view: View, now: float) -> str:
         sentence = words.reason(view, now)
-        if view.step is Step.PLACING and view.state is State.LEARNING:
-            return tr("A minute or two, once per model: it tries a few puzzles of every kind.")
+        if _first_look(view):
+            return tr("A few minutes, once per model: it tries every kind of puzzle.")
         if view.state is State.STARTING and view.step is not None:
             return "" if view.curve else tr("The first start with a model can take a minute.")
         if words.held(view):
@@ -167,3 +166,8 @@ class Now(QFrame):
         label.setBuddy(switch)
         label.mousePressEvent = lambda _: switch.click()  # type: ignore[method-assign]
         return switch, label
+
+
+def _first_look(view: View) -> bool:
+    """Before the first round; families that were too hard are looked at again later."""
+    return view.step is Step.PLACING and view.state is State.LEARNING and not view.safe_round

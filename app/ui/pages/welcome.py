@@ -21,7 +21,7 @@ from app.ui.widgets.icons import drawn
 from app.ui.widgets.invite import InviteField
 from app.ui.widgets.model_picker import ModelPicker
 from app.ui.widgets.option import Option, Options
-from app.ui.widgets.pieces import Label, button, card, column, progress_bar, row, stack
+from app.ui.widgets.pieces import Label, button, card, column, progress_bar, row
 
 STARTER, LARGER = "starter", "larger"
 ALONE, FIND, INVITE = "alone", "find", "invite"
@@ -45,8 +45,10 @@ class Welcome(QFrame):
         self._engine = Engine(theme, actions, lambda: self._show(self._what))
         self._machine = Machine(theme, actions, self.trial, self._to_company, lambda: self._show(self._what))
         self._company = Company(theme, self._learn, lambda: self._show(self._machine))
-        self._steps = stack(self._what, self._engine, self._machine, self._company)
-        self.setLayout(row(self._steps, gap=0))
+        self._steps = (self._what, self._engine, self._machine, self._company)
+        self.setLayout(column(*self._steps, gap=0))  # a stack would be as high as the highest of them
+        for step in self._steps[1:]:
+            step.hide()
 
     def show_view(self, view: View) -> None:
         self._view = view
@@ -54,7 +56,7 @@ class Welcome(QFrame):
         self._what.show_pack(view.pack)
         if view.pack is not None:
             self._engine.show_pack(view.pack)
-            if view.pack.usable and view.pack.doing is None and self._steps.currentWidget() is self._engine:
+            if view.pack.usable and view.pack.doing is None and not self._engine.isHidden():
                 self._then()
 
     def arrived(self) -> None:
@@ -94,7 +96,8 @@ class Welcome(QFrame):
         self._show(self._company)
 
     def _show(self, step: QWidget) -> None:
-        self._steps.setCurrentWidget(step)
+        for one in self._steps:
+            one.setVisible(one is step)
         step.arrive()  # type: ignore[attr-defined]
 
     def _learn(self, company: str, invite: str = "") -> None:
@@ -247,7 +250,7 @@ class Machine(QWidget):
         larger = Option(
             theme,
             tr("A bigger model"),
-            tr("Talks and knows more. Learns slower. Download needed."),
+            tr("Talks and knows more. Learns slower. Download one, or use one you have."),
         )
         self._models.add(LARGER, larger)
         self._picker = ModelPicker(theme, actions.models)
@@ -279,6 +282,8 @@ class Machine(QWidget):
     def _show_models(self) -> None:
         if self._models.value == LARGER:
             self._picker.show_holdings(self._view.models)
+        self._on.setEnabled(self._models.value == STARTER or self._model() != STARTER or self._picker.coming)
+        self._on.setToolTip("" if self._on.isEnabled() else tr("Pick a model first."))
 
     def begin(self) -> None:
         """Measures, once for each model."""

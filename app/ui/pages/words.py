@@ -110,12 +110,10 @@ def _written(moment: float, form: str) -> str:
 
 def round_line(view: View) -> str:
     """Where the run stands: "Round 42", or "Round 42 of 100"."""
-    if view.step is Step.PROBING:
-        if not view.safe_round:
-            return tr("Before round 1")
-        return tr("After round {n}", n=number(view.safe_round))
-    if view.step is Step.PLACING:
-        return tr("First look")
+    if view.step in (Step.PROBING, Step.PLACING):
+        if view.safe_round:
+            return tr("After round {n}", n=number(view.safe_round))
+        return tr("Before round 1") if view.step is Step.PROBING else tr("First look")
     if view.last_round:
         return tr("Round {n} of {all}", n=number(view.round), all=number(view.last_round))
     return tr("Round {n}", n=number(view.round))
@@ -132,19 +130,18 @@ def step_line(view: View) -> str:
     step = view.step
     if step is None:
         return ""
-    if view.total and step in (Step.SAMPLING, Step.PROBING, Step.PLACING):
-        left = (
-            tr(", about {span}", span=span(view.left_s)) if view.left_s is not None and view.left_s >= 1 else ""
-        )
+    left = tr(", about {span}", span=span(view.left_s)) if view.left_s is not None and view.left_s >= 1 else ""
+    if step is Step.PLACING:
+        return tr("looking for puzzles that suit it") + left
+    if view.total and step in (Step.SAMPLING, Step.PROBING):
         what = tr("answer {n} of {all}", n=view.done, all=view.total)
-        lead = {Step.PROBING: tr("measuring, "), Step.PLACING: tr("finding where to begin, ")}.get(step, "")
+        lead = tr("measuring, ") if step is Step.PROBING else ""
         return f"{lead}{what}{left}"
     if step is Step.DRAWING and view.round_s:
         return tr("about {span} a round", span=span(view.round_s))
     return {
         Step.STARTING: "",
         Step.LOADING: tr("loading the model"),
-        Step.PLACING: tr("finding where to begin"),
         Step.PROBING: tr("measuring on new puzzles"),
         Step.HOLDING: tr("waiting for the others"),
         Step.PAUSED: "",

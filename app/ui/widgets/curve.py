@@ -53,7 +53,7 @@ class Curve(QFrame):
             theme,
             "overview",
             tr("The curve begins with the first measurement"),
-            tr("First your model tries puzzles it will never train on. That takes a few seconds."),
+            tr("Before it learns, your model tries puzzles it will never train on."),
         )
         self._stack = stack(self._empty, self.chart)
         figures = row(self._figure, self._error, self._change, 1, gap=10)

@@ -27,6 +27,8 @@ class ModelActions:
     remove: Callable[[str], None] = _nothing
     choose: Callable[[str], None] = _nothing
     """Learns with it; a node that runs changes over."""
+    learn: Callable[[str], None] = _nothing
+    """The same, and begins at once where nothing runs."""
     add_folder: Callable[[str], None] = _nothing
     export: Callable[[str, str, str], None] = _nothing
     """What a model has learned, in a format of `./shoal export`, into a new folder."""

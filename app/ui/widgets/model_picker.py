@@ -69,6 +69,11 @@ class ModelPicker(QWidget):
             self._ask.choose(wanted.name)
             self.picked.emit(wanted.name)
 
+    @property
+    def coming(self) -> bool:
+        """Whether one that was picked is on its way."""
+        return bool(self._wanted)
+
     def _add(self, model: Model) -> None:
         made = PickRow(self._theme, model.title)
         self._rows[model.name] = made
@@ -140,8 +145,9 @@ class PickRow(QFrame):
         self._size.say(tr("{size}, licence", size=here) if model.gated and not model.installed else here)
         self._fit.look(look or "good")
         self._fit.say(word)
-        self._begins.tell("\n".join(part for part in (words.pace(model), words.begins(model)) if part))
-        self.setToolTip(why)
-        self.radio.setAccessibleDescription(f"{here}. {word}. {why}")
+        self._begins.tell(words.begins(model))
+        more = " ".join(part for part in (why, words.pace(model)) if part)
+        self.setToolTip(more)
+        self.radio.setAccessibleDescription(f"{here}. {word}. {more}")
         self.radio.setChecked(holdings.chosen == model.name or self.radio.isChecked())
         self.radio.setEnabled(model.installed or can_be_had(model))

@@ -6,7 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QFrame, QLineEdit, QMenu, QProgressBar, QPushButton, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QFileDialog,
+    QFrame,
+    QLineEdit,
+    QMenu,
+    QProgressBar,
+    QPushButton,
+    QWidget,
+)
 
 from app.node.library import Model
 from app.ui.holdings import Fetch, Holdings
@@ -98,6 +107,7 @@ class ModelRow(QFrame):
     def show_model(self, model: Model, holdings: Holdings, running: bool, learning: bool) -> None:
         """`running`: a node learns, or will as soon as it may; `learning`: at this moment."""
         assert holdings.library is not None
+        focused = self._focused()
         self._model, self._holdings, self._running = model, holdings, running
         chosen = holdings.chosen == model.name
         fetch = holdings.fetch if holdings.fetch is not None and holdings.fetch.name == model.name else None
@@ -143,6 +153,19 @@ class ModelRow(QFrame):
         self._delete.setText(tr("Remove") if model.local else tr("Delete"))
         self._delete.setToolTip(tr("Choose another model to learn with first.") if chosen else "")
         self._name_buttons()
+        if focused and not self._focused():
+            self._focus()
+
+    def _focused(self) -> bool:
+        has = QApplication.focusWidget()
+        return has is not None and self.isAncestorOf(has)
+
+    def _focus(self) -> None:
+        """What can be pressed now, in this row: Qt would go on to the next model's."""
+        for one in (self._use, self._cancel, self._get, self._retry, self._delete):
+            if one.isVisible() and one.isEnabled():
+                one.setFocus()
+                return
 
     def _say_chip(self, chosen: bool, learning: bool) -> None:
         model = self._model
@@ -227,9 +250,11 @@ class ModelRow(QFrame):
 
     def _ask_use(self) -> None:
         text = words.switching(self._model, self._running)
-        self._panel.ask(text, tr("Learn with this"), lambda: self._ask.choose(self.name))
+        self._panel.ask(text, tr("Learn with this"), lambda: self._ask.learn(self.name))
 
     def _close(self) -> None:
+        if self._focused():
+            self._focus()
         self._panel.hide()
 
     def _button(self, text: str, act: Callable[[], object], look: str = "") -> QPushButton:

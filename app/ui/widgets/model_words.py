@@ -197,7 +197,7 @@ def switching(model: Model, running: bool) -> str:
         if model.training is not None and model.training.rounds
         else tr("It starts with round 1.")
     )
-    now = tr("Learning switches over right away.") if running else tr("Nothing runs until you start learning.")
+    now = tr("Learning switches over right away.") if running else tr("Learning starts right away.")
     kept = tr("Each model has its own history and keeps what it learned.")
     return f"{kept} {own} {now}"
 
