@@ -44,7 +44,7 @@ ALONE = ("run", "--solo")
 node that keeps on learning."""
 
 FOLDER = Path(__file__).parent
-"""Where the commands are."""
+"""Where the commands are, here or in folders below."""
 
 HOUSE = ("app", "engines")
 """Exceptions defined in these packages carry a sentence for the owner; all others are faults of ours."""
@@ -108,7 +108,8 @@ def _open() -> int:
 def _run(name: str, *arguments: str) -> int:
     if name not in commands():
         return _unknown(name)
-    command = importlib.import_module(f"app.cli.{name}")
+    place = _files()[name].relative_to(FOLDER).with_suffix("")
+    command = importlib.import_module(".".join(["app.cli", *place.parts]))
     parser = Parser(prog=f"shoal {name}", description=_capital(command.SUMMARY) + ".")
     command.add_arguments(parser)
     if getattr(command, "PASSES_ON", False) and not {"-h", "--help"} & set(arguments[:1]):
@@ -145,9 +146,14 @@ def _unknown(name: str) -> int:
     return 2
 
 
+def _files() -> dict[str, Path]:
+    """The file of every command by its name. What begins with "_" is none: helpers of several commands."""
+    return {file.stem: file for file in FOLDER.rglob("[!_]*.py")}
+
+
 def commands() -> list[str]:
     """The names of all commands that this copy of Shoal has."""
-    found = {file.stem for file in FOLDER.glob("*.py") if not file.stem.startswith("_")}
+    found = set(_files())
     if remedy.installed():
         found -= set(SOURCE)
     return [name for name in EVERYDAY if name in found] + sorted(found - set(EVERYDAY))
@@ -155,7 +161,7 @@ def commands() -> list[str]:
 
 def summary(name: str) -> str:
     """The SUMMARY of a command, read from its file without running it; empty when it has none."""
-    tree = ast.parse((FOLDER / f"{name}.py").read_bytes())
+    tree = ast.parse(_files()[name].read_bytes())
     for node in tree.body:
         if (
             isinstance(node, ast.Assign)

@@ -5,7 +5,8 @@ unknown, and the rules (app.node.rules) take unknown for "in use". No Qt in here
 network.
 """
 
-from app.desktop.autostart import Autostart, AutostartError, autostart
+from app.desktop.autostart import Autostart, AutostartError
+from app.desktop.choose import autostart
 from app.desktop.facts import Facts
 from app.desktop.gather import Gatherer, Row
 

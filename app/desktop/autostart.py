@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -61,35 +60,3 @@ class InFile:
             self._file.unlink(missing_ok=True)
         except OSError as error:
             raise AutostartError(f"{self._file} can't be removed ({error.strerror}).") from error
-
-
-class NoAutostart:
-    """The null version: a system that we do not know how to ask."""
-
-    where = ""
-
-    def command(self) -> list[str] | None:
-        return None
-
-    def turn_on(self, command: Sequence[str]) -> None:
-        raise AutostartError("Shoal doesn't know how to start at login on this system; add it to its settings.")
-
-    def turn_off(self) -> None:
-        pass
-
-
-def autostart(platform: str = sys.platform) -> Autostart:
-    """This system's own."""
-    if platform == "win32":
-        from app.desktop.autostart_windows import WindowsAutostart
-
-        return WindowsAutostart()
-    if platform == "darwin":
-        from app.desktop.autostart_macos import MacAutostart
-
-        return MacAutostart()
-    if platform.startswith("linux"):
-        from app.desktop.autostart_linux import LinuxAutostart
-
-        return LinuxAutostart()
-    return NoAutostart()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 
 from app.desktop.apps import ExclusiveApps
+from app.desktop.autostart import Autostart, AutostartError
 from app.desktop.bus import Bus
 from app.desktop.condition_macos import MacHeat, MacSaver
 from app.desktop.facts import ABSENT, FirstThatAnswers, NoSource, Source
@@ -101,3 +103,35 @@ def _linux_screen(environment: Mapping[str, str]) -> Source:
 def _linux_saver() -> Source:
     bus = Bus("SYSTEM")
     return FirstThatAnswers(*(ProfileSaver(bus, service) for service in PROFILES), PlatformSaver())
+
+
+class NoAutostart:
+    """The null version: a system that we do not know how to ask."""
+
+    where = ""
+
+    def command(self) -> list[str] | None:
+        return None
+
+    def turn_on(self, command: Sequence[str]) -> None:
+        raise AutostartError("Shoal doesn't know how to start at login on this system; add it to its settings.")
+
+    def turn_off(self) -> None:
+        pass
+
+
+def autostart(platform: str = sys.platform) -> Autostart:
+    """How this system starts something at login."""
+    if platform == "win32":
+        from app.desktop.autostart_windows import WindowsAutostart
+
+        return WindowsAutostart()
+    if platform == "darwin":
+        from app.desktop.autostart_macos import MacAutostart
+
+        return MacAutostart()
+    if platform.startswith("linux"):
+        from app.desktop.autostart_linux import LinuxAutostart
+
+        return LinuxAutostart()
+    return NoAutostart()

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
 from app.node.link import Link
-from app.node.messages import Foreign
+from app.node.messages import Foreign, Reading
 
-FILE = Path(__file__).resolve().parents[2] / "resources" / "everyday.json"
+RESOURCES = Path(__file__).resolve().parents[2] / "resources"
 MAX_TOKENS = 256
 """Longer ones are left out whole; with a tokenizer of words the longest takes about 50."""
 _Text = Annotated[str, msgspec.Meta(min_length=1, max_length=400)]
@@ -27,8 +28,9 @@ class Talk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @functools.cache
-def talks() -> tuple[Talk, ...]:
-    return msgspec.json.decode(FILE.read_bytes(), type=tuple[Talk, ...])
+def talks(name: str = "everyday.json") -> tuple[Talk, ...]:
+    """Those of one file of the resources."""
+    return msgspec.json.decode((RESOURCES / name).read_bytes(), type=tuple[Talk, ...])
 
 
 async def perplexity(link: Link) -> float | None:
@@ -37,18 +39,18 @@ async def perplexity(link: Link) -> float | None:
     short answers to puzzles make an early end likelier, which would flatter what happens to language.
 
     Raises TrainerDied and EngineError."""
-    readings = await link.read(
-        [
-            Foreign(
-                prompt=[{"role": "user", "content": one.said}], completions_G=(one.reply,), finished_G=(True,)
-            )
-            for one in talks()
-        ],
-        MAX_TOKENS,
-        logprobs=True,
-    )
+    readings = await read_talks(link, talks())
     read = [reading.logprobs_GT[0][:-1] for reading in readings if reading is not None and reading.logprobs_GT]
     return of(read)
+
+
+async def read_talks(link: Link, some: Sequence[Talk]) -> list[Reading | None]:
+    """Each reply behind what was said, with its log-probabilities. Raises TrainerDied and EngineError."""
+    groups = [
+        Foreign(prompt=[{"role": "user", "content": one.said}], completions_G=(one.reply,), finished_G=(True,))
+        for one in some
+    ]
+    return await link.read(groups, MAX_TOKENS, logprobs=True)
 
 
 def of(logprobs_ST: list[list[float]]) -> float | None:

@@ -11,7 +11,8 @@ import msgspec
 from app import home as place
 from app.common import files
 from app.desktop import links
-from app.desktop.autostart import Autostart, AutostartError, autostart
+from app.desktop.autostart import Autostart, AutostartError
+from app.desktop.choose import autostart
 from app.node import belongings
 from app.node.home import held
 from app.packs import place as packs

@@ -103,12 +103,18 @@ class Watch:
 
 
 def give_back() -> None:
-    """What was freed but is still held by the allocator, where the system's library can be asked for that."""
+    """Frees what only a circle of references holds, and lets go of it."""
     gc.collect()
+    trim()
+
+
+def trim() -> None:
+    """Hands back what was freed and is still held by the allocator, where the system's library can be asked for
+    that. Steps leave holes between what lasts: 135 M parameters grew by 400 MB in twenty rounds without it."""
     if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(0)
+        ask = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if ask is not None:
+            ask(0)
 
 
 def most(percent: int) -> int:

@@ -16,7 +16,7 @@ import msgspec
 from app.common.retry import wait_s
 from app.learning.lesson import weighty
 from app.learning.placement import Placement, joined, next_again
-from app.node import checkpoint, events, placing, points
+from app.node import checkpoint, events, language, placing, points
 from app.node.answers import Answers
 from app.node.effort import Effort
 from app.node.errors import DiskFullError, NodeError, no_room, room_on_disk
@@ -118,6 +118,7 @@ class Node:
         self._class_paused = False
         self._answers = Answers(home)
         self._owner_P: list[PeerGroup] = []
+        self._remembered: Sequence[language.Remembered] = ()
         self._run: int | None = None
         self._ends_at: int | None = None
         self._curve: list[Probe] = []
@@ -324,6 +325,7 @@ class Node:
         families = with_families(state.curriculum, self._settings.families)
         self._state = msgspec.structs.replace(state, curriculum=families)
         self._engine, self._opened = engine, True
+        self._remembered = await self._small_talk()
         if self._ends_at is None and self._settings.rounds is not None:
             self._ends_at = state.round + self._settings.rounds
         if state.round == 0 and (other := other_models(self._folder)):
@@ -335,6 +337,17 @@ class Node:
         for sentence in (*self._news, *sentences):
             self._note(sentence)
         self._news = []
+
+    async def _small_talk(self) -> Sequence[language.Remembered]:
+        """What is held while this model learns; read by it before its first step, where it can talk at all."""
+        assert self._link is not None and self._engine is not None
+        kept = language.read(self._folder)
+        if kept or self._state.steps or not self._engine.talks:
+            return kept
+        remembered = await language.listen(self._link)
+        with room_on_disk(self._home):
+            language.write(self._folder, remembered)
+        return remembered
 
     async def _round(self) -> None:
         if not self._begun.is_set():
@@ -569,6 +582,7 @@ class Node:
             identity=self._identity,
             report=self._watch.report,
             peers=self._swarm,
+            remembered=self._remembered,
             owner_P=self._owner_P,
         )
 

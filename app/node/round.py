@@ -19,7 +19,7 @@ from app.learning.lesson import Lesson, Own, Weighed, lesson
 from app.learning.people import whole
 from app.learning.questions import own_questions
 from app.learning.state import climbed
-from app.node import stepping
+from app.node import language, stepping
 from app.node.figures import shuffled
 from app.node.link import Link
 from app.node.peers import NOBODY, Mixed, PeerGroup, Peers, foreign, mixed
@@ -53,6 +53,8 @@ class Tools:
     identity: bytes
     report: Report
     peers: Peers | None = None
+    remembered: Sequence[language.Remembered] = ()
+    """Small talk that the rounds hold where it was."""
     owner_P: Sequence[PeerGroup] = ()
     """The owner's own answers that may teach in this round."""
 
@@ -130,7 +132,13 @@ async def play(tools: Tools, before: State) -> Played:
         order=Random(seeds.sampling_seed(tools.identity, number, "steps")),
         by_another=bool(tools.engine.sampler),
     )
-    stepped = await stepping.take(tools.link, taught.batches)
+    batches = await language.hold(
+        tools.link,
+        tools.remembered,
+        taught.batches,
+        Random(seeds.sampling_seed(tools.identity, number, "small talk")),
+    )
+    stepped = await stepping.take(tools.link, batches)
 
     finished = time.monotonic()
     after = msgspec.structs.replace(

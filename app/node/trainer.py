@@ -149,6 +149,7 @@ def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: 
                     reply = _answer(engine, request, lambda message: _send(channel, message), rest)
                 if isinstance(reply, messages.Learned):
                     proved = True
+                    memory.trim()
                     _look_at_memory(watch, engine)
         except Exception as error:
             reply = _refusal(request.number, error)

@@ -45,7 +45,7 @@ QUEUE = 20_000
 _SAME = 64
 """Groups on one question that are looked at."""
 _TRIES = 12
-"""Places looked at for each group asked for."""
+"""Groups looked at for each one asked for, at most: asking for what is not there costs no more."""
 
 _SCHEMA = """
 CREATE TABLE facts (what TEXT PRIMARY KEY, is_ ANY) WITHOUT ROWID;
@@ -75,15 +75,22 @@ class Old(msgspec.Struct, frozen=True, gc=False):
     raw: bytes
 
 
-class _Way:
-    """A task that is asked for: the author from which on the next is looked for, or the places of the groups
-    on a question that were not looked at yet."""
+_Seen = tuple[int, bytes, bytes, str, int]
+"""Of a group its place, id, author's key, where it came from, and its author's place in the circle."""
 
-    __slots__ = ("at", "same", "wanted")
+
+class _Way:
+    """A task that is asked for. `same`: the groups on its question that were not looked at yet. Of a family and
+    level: `at`, the author after which the next is looked for; `draws`, from where on each author's groups are;
+    and `barren`, the author since whom nothing was of use, with whom the circle is closed."""
+
+    __slots__ = ("at", "barren", "draws", "same", "wanted")
 
     def __init__(self, wanted: Wanted, at: int) -> None:
         self.wanted, self.at = wanted, at
+        self.draws: dict[int, int] = {}
         self.same: list[tuple[int]] | None = None
+        self.barren: int | None = None
 
 
 class Archive:
@@ -227,37 +234,40 @@ class Archive:
         return bool(all_)
 
     def _recall(self, wanted: Sequence[Wanted], k: int, but: bytes, weight: Weight) -> list[Old]:
-        found: dict[bytes, Old] = {}
+        """By turns, a group for each of the tasks, and with every pass twice as many of a key. A task's turns
+        of a pass end where its authors have nothing more to give; looks are limited in all."""
+        found: dict[bytes, int] = {}
         keys, sites = Counter[bytes](), Counter[str]()
-        cap, turn = 1, 0
-        order = [_Way(one, self._rng.getrandbits(_BITS)) for one in wanted]
+        order = [_Way(one, self._rng.getrandbits(_BITS)) for one in dict.fromkeys(wanted)]
         self._rng.shuffle(order)
-        while len(found) < k and cap <= k:
-            before, dry = len(found), 0
+        cap, looks = 1, _TRIES * k
+        while len(found) < k and cap <= k and looks:
             for way in order:
-                way.same = None
-            for _ in range(_TRIES * (k - before)):
-                one = self._any(order[turn % len(order)])
-                turn += 1
-                dry = dry + 1 if one is None else 0
-                if dry == len(order):
-                    break
-                if one is None or one.key == but or one.id in found:
+                way.same = way.barren = None
+            turns = deque(order)
+            while turns and looks and len(found) < k:
+                looks -= 1
+                way = turns.popleft()
+                seen = self._any(way)
+                if seen is None:
                     continue
-                if keys[one.key] >= cap or sites[site(one.address)] >= 2 * cap:
+                turns.append(way)
+                place, id, key, address, who = seen
+                where = site(address)
+                if key == but or id in found or keys[key] >= cap or sites[where] >= 2 * cap:
+                    way.barren = who if way.barren is None else way.barren
                     continue
-                if self._rng.random() >= weight(one.key):
-                    continue
-                found[one.id] = one
-                keys[one.key] += 1
-                sites[site(one.address)] += 1
-                if len(found) == k:
-                    break
+                way.barren = None
+                if self._rng.random() < weight(key):
+                    found[id] = place
+                    keys[key] += 1
+                    sites[where] += 1
             cap *= 2
-        return list(found.values())
+        row = f"SELECT {_COLUMNS} FROM groups WHERE place = ?"
+        return [Old(*self._db.execute(row, (place,)).fetchone()) for place in found.values()]
 
-    def _any(self, way: _Way) -> Old | None:
-        """The next group on this question, or any of the next author of this family and level."""
+    def _any(self, way: _Way) -> _Seen | None:
+        """The next group on this question, or of the next author of this family and level. None at the end."""
         wanted = way.wanted
         shelf = wanted.family, wanted.level
         if wanted.seed is not None:
@@ -267,17 +277,24 @@ class Archive:
                     " ORDER BY random() LIMIT ?",
                     (*shelf, wanted.seed, wanted.index or 0, _SAME),
                 ).fetchall()
-            return self._row("place = ?", way.same.pop()) if way.same else None
+            return self._look("place = ?", way.same.pop()) if way.same else None
         who = self._next("who", "family = ? AND level = ?", shelf, way.at + 1)
-        if who is None:
+        if who is None or who == way.barren:
             return None
         way.at = who
         where, of = "family = ? AND level = ? AND who = ?", (*shelf, who)
-        draw = self._next("draw", where, of, self._rng.getrandbits(_BITS))
-        return self._row(f"{where} AND draw = ?", (*of, draw))
+        start = way.draws[who] if who in way.draws else self._rng.getrandbits(_BITS)
+        draw = self._next("draw", where, of, start)
+        assert draw is not None
+        way.draws[who] = draw + 1
+        return self._look(f"{where} AND draw = ?", (*of, draw))
 
-    def _row(self, where: str, of: tuple[Any, ...]) -> Old:
-        return Old(*self._db.execute(f"SELECT {_COLUMNS} FROM groups WHERE {where}", of).fetchone())
+    def _look(self, where: str, of: tuple[Any, ...]) -> _Seen:
+        """All but the envelope, which is read of what is given alone."""
+        seen: _Seen = self._db.execute(
+            f"SELECT place, id, key, address, who FROM groups WHERE {where}", of
+        ).fetchone()
+        return seen
 
     def _next(self, column: str, where: str, of: tuple[Any, ...], start: int) -> int | None:
         """The first value of a column from a place on, round in a circle."""

@@ -6,7 +6,7 @@ and ends with the relay.
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable
 
 import msgspec
@@ -15,6 +15,8 @@ from app.sapo.families import FAMILIES
 from app.swarm.protocol import Progress
 
 PUPILS = 200
+AWAY_S = 120.0
+"""Who was not heard of for so long makes room in a full class: keys that come and go keep nobody out."""
 MARKS = 500
 """Measurements remembered of one pupil."""
 DISCOVERIES = 300
@@ -64,7 +66,7 @@ class Classroom:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self.learning = True
-        self.pupils: OrderedDict[bytes, Pupil] = OrderedDict()
+        self.pupils: dict[bytes, Pupil] = {}
         self.shared: Counter[bytes] = Counter()
         self.journeys: Counter[tuple[bytes, bytes]] = Counter()
         """Groups that went from one to another."""
@@ -76,7 +78,6 @@ class Classroom:
         if pupil is None:
             return
         families = {name: share for name, share in told.families.items() if name in FAMILIES}
-        pupil.latest = now
         pupil.marks.append(Mark(now, told.round, told.share, families))
         del pupil.marks[:-MARKS]
         for name, share in families.items():
@@ -88,7 +89,8 @@ class Classroom:
                     self._discovered(key, pupil, name, now)
 
     def published(self, key: bytes, family: str) -> None:
-        self.shared[key] += 1
+        if key in self.shared or len(self.shared) < JOURNEYS:
+            self.shared[key] += 1
 
     def given(self, author: bytes, asker: bytes, family: str) -> None:
         """A group of `author` went to `asker`."""
@@ -102,11 +104,24 @@ class Classroom:
 
     def _pupil(self, key: bytes) -> Pupil | None:
         """None for one too many."""
-        if key not in self.pupils:
-            if len(self.pupils) >= PUPILS:
+        now, pupil = self._clock(), self.pupils.get(key)
+        if pupil is None:
+            if len(self.pupils) >= PUPILS and not self._made_room(now):
                 return None
-            self.pupils[key] = Pupil(self._clock())
-        return self.pupils[key]
+            pupil = self.pupils[key] = Pupil(now)
+        pupil.latest = now
+        return pupil
+
+    def _made_room(self, now: float) -> bool:
+        """Whoever was not heard of for longest goes, with the journeys from it and to it."""
+        key, pupil = min(self.pupils.items(), key=lambda one: one[1].latest)
+        if now - pupil.latest < AWAY_S:
+            return False
+        del self.pupils[key]
+        self.shared.pop(key, None)
+        for pair in [pair for pair in self.journeys if key in pair]:
+            del self.journeys[pair]
+        return True
 
     def _discovered(self, key: bytes, pupil: Pupil, family: str, now: float) -> None:
         got, came = pupil.got.get(family, Counter()), pupil.came.get(family)

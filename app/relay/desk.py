@@ -50,6 +50,7 @@ _TALK = {
     "report": Rate(12, 12),
     "receipts": Rate(12, 12),
     "stats": Rate(60, 30),
+    "progress": Rate(12, 12),
     "recall": Rate(limits.RECALLS_PER_MIN, limits.RECALLS_PER_MIN),
     "erase": Rate(1, 2),
 }

@@ -436,7 +436,8 @@ class Session:
         room, key = self._desk.classroom, self.key
         if room is None or key is None or CLASS not in self._caps:
             return self.fault(Code.UNSUPPORTED, "This was not agreed on: join with an invite to a class.")
-        room.progress(key, progress)
+        if self._desk.quotas.take("progress", key, self.address) == 0:
+            room.progress(key, progress)
         return None
 
     def _ask_stats(self, ask: AskStats) -> bytes:

@@ -23,6 +23,8 @@ TAG = 16
 """Bytes by which a message grows when it is sealed."""
 _NAME = b"Noise_NNpsk0_25519_ChaChaPoly_SHA256"
 _KEY = 32
+_LAST = 2**64 - 1
+"""No message has this number (5.1)."""
 
 _encrypt = nacl.bindings.crypto_aead_chacha20poly1305_ietf_encrypt
 _decrypt = nacl.bindings.crypto_aead_chacha20poly1305_ietf_decrypt
@@ -42,19 +44,25 @@ class Cipher:
         self._n = 0
 
     def encrypt(self, text: bytes, ad: bytes = b"") -> bytes:
-        nonce = bytes(4) + self._n.to_bytes(8, "little")
+        """Raises NoiseError after the last number."""
+        nonce = self._nonce()
         self._n += 1
         return _encrypt(text, ad, nonce, self._key)
 
     def decrypt(self, sealed: bytes, ad: bytes = b"") -> bytes:
         """Raises NoiseError; then the line is over."""
-        nonce = bytes(4) + self._n.to_bytes(8, "little")
+        nonce = self._nonce()
         try:
             text = _decrypt(sealed, ad, nonce, self._key)
         except (nacl.exceptions.CryptoError, ValueError) as error:
             raise NoiseError("A message was not sealed by the other side of this line.") from error
         self._n += 1
         return text
+
+    def _nonce(self) -> bytes:
+        if self._n >= _LAST:
+            raise NoiseError("This line has used up its numbers: connect again.")
+        return bytes(4) + self._n.to_bytes(8, "little")
 
 
 Line = tuple[Cipher, Cipher]

@@ -13,6 +13,17 @@ from app.ui.texts import tr
 from app.ui.widgets.invite import class_words
 
 
+def must_ask(link: str) -> bool:
+    """Whether even an owner who typed this link is shown something first: what is wrong with it, or what the
+    teacher of a class gets to see."""
+    from app.swarm.invite import InviteError, where
+
+    try:
+        return bool(where(link).room)
+    except InviteError:
+        return True
+
+
 def follow(parent: QWidget, link: str, join: Callable[[str], None]) -> QMessageBox:
     """Asks whether to learn with others there, and goes on meanwhile; says what is wrong with a wrong link."""
     from app.swarm.invite import InviteError, where

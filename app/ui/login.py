@@ -6,7 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from app import home as place
-from app.desktop.autostart import Autostart, AutostartError, autostart
+from app.desktop.autostart import Autostart, AutostartError
+from app.desktop.choose import autostart
 from app.updates import installed
 
 _COMMAND = "window"

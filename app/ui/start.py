@@ -28,7 +28,7 @@ from app.ui.child import ROOT
 from app.ui.choices import Choices
 from app.ui.control import Control
 from app.ui.fetching import Fetching
-from app.ui.following import follow
+from app.ui.following import follow, must_ask
 from app.ui.identity import Identity
 from app.ui.language import speak
 from app.ui.link import Link
@@ -238,6 +238,8 @@ class Desktop:
         self.control.close()
 
     def _after_first_frame(self, join: str | None, link: str) -> None:
+        if join and must_ask(join):
+            join, link = None, join
         self.tray.show()
         if self.packing is not None:
             self.packing.refresh()

@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.desktop.autostart import AutostartError, NoAutostart, autostart
+from app.desktop.autostart import AutostartError
 from app.desktop.autostart_linux import LinuxAutostart, entry, exec_line, folder, read_entry, read_exec
 from app.desktop.autostart_macos import LABEL, MacAutostart, agent, read_agent
 from app.desktop.autostart_windows import APPROVED, RUN, WindowsAutostart, split
+from app.desktop.choose import NoAutostart, autostart
 
 COMMAND = ["/opt/My Shoal/shoal", "--background", "--home", "/home/zoë/50% $x `y` \"z\" \\ 'q'"]
 words = st.lists(st.text(st.characters(exclude_categories=("Cc", "Cs")), max_size=20), max_size=5)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import doctest
 import math
+from pathlib import Path
+from random import Random
 from typing import Any, cast
 
+import msgspec
 import pytest
 
-from app.node import everyday, records
+from app.learning.language import STRENGTH
+from app.node import everyday, language, records
 from app.node.link import Link
 from app.node.messages import Foreign, Reading
 from app.node.records import Probe
 from app.node.snapshot import Snapshot
 from app.node.terminal import closing
-from engines.contract import TokenSequence
+from engines.contract import Batch, TokenSequence
 
 
 @pytest.mark.parametrize("module", [everyday, records])
@@ -72,3 +76,35 @@ def test_the_closing_line_says_how_it_speaks() -> None:
     assert "losing everyday language" in said(probe(9, everyday=19.0, everyday_before=8.0))
     told = probe(9, everyday=8.32, everyday_before=8.0).told()
     assert (told["everyday"], told["everyday_before"], told["everyday_rise"]) == (8.32, 8.0, 0.04)
+
+
+def test_what_is_held_is_never_what_is_measured() -> None:
+    measured, held = everyday.talks(), everyday.talks(language.FILE)
+    assert len({one.said for one in held}) == len({one.reply for one in held}) == len(held) == 64
+    for part in ("said", "reply"):
+        assert not {getattr(one, part) for one in measured} & {getattr(one, part) for one in held}
+
+
+def test_a_step_carries_the_difference_to_what_replies_were_before(tmp_path: Path) -> None:
+    link = cast(Link, Reader())
+    remembered = asyncio.run(language.listen(link))
+    assert len(remembered) == 63  # the first does not fit
+    language.write(tmp_path, remembered)
+    assert tuple(language.read(tmp_path)) == remembered
+    likelier = [
+        msgspec.structs.replace(one, logprobs_T=[value + 0.5 for value in one.logprobs_T]) for one in remembered
+    ]
+    step = Batch(rows_S=[], learning_rate=1e-4)
+    (same,) = asyncio.run(language.hold(link, remembered, [step], Random(1)))
+    (pulled,) = asyncio.run(language.hold(link, likelier, [step], Random(1)))
+    assert not any(weight for row in same.rows_S for weight in row.weights_T)
+    assert all(set(row.weights_T[:-1]) == {max(row.weights_T)} for row in pulled.rows_S)
+    tokens = sum(len(row.weights_T) for row in pulled.rows_S)
+    assert max(pulled.rows_S[0].weights_T) * tokens == pytest.approx(0.5 * STRENGTH)
+
+
+def test_a_damaged_file_holds_nothing(tmp_path: Path) -> None:
+    assert language.read(tmp_path) == ()
+    (tmp_path / language.FILE).write_text('[{"talk": 1}]')
+    assert language.read(tmp_path) == ()
+    assert asyncio.run(language.hold(cast(Link, Reader()), (), [], Random(1))) == []

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from app.learning.language import PER_STEP
 from app.node import checkpoint, events, link
 from app.node import node as node_module
 from app.node.errors import NodeError
@@ -86,6 +87,21 @@ def test_everyday_language_is_measured_against_what_it_was(
     }
     rises = [one.everyday_rise or 0 for one in later]
     assert 0 < rises[0] < rises[1]
+
+
+def test_a_model_that_talks_keeps_hearing_small_talk(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A fake step's loss is the number of such replies in it; without any it is 0.1."""
+    assert {event.loss for event in of(Round, bench.run(rounds=2))} == {0.1}
+    monkeypatch.setenv("FAKE_TROUBLE", "forgets to speak")
+    (tmp_path / "other").mkdir()
+    other = Bench(tmp_path / "other")
+    rounds = of(Round, other.run(rounds=1)) + of(Round, other.run(rounds=2))
+    assert [event.loss for event in rounds] == [PER_STEP] * 3
+    (kept,) = other.home.glob("models/*/smalltalk.json")
+    before = json.loads(kept.read_bytes())[0]["logprobs_T"]
+    assert set(before) == {-0.1}  # of the first run, before its first step
 
 
 def test_a_second_run_goes_on_where_the_first_ended(bench: Bench) -> None:

@@ -128,6 +128,39 @@ def test_many_groups_are_not_many_voices(tmp_path: Path) -> None:
     play(story())
 
 
+def test_who_asks_for_what_is_not_there_costs_little(tmp_path: Path) -> None:
+    """Its own groups, those of one author alone, sixty-four times the same: counted in looks at the file."""
+    looks = 0
+
+    def note(words: str) -> None:
+        nonlocal looks
+        looks += words.startswith("SELECT")
+
+    async def ask(archive: Archive, wanted: list[Wanted], but: int, weight: float = 1.0) -> tuple[int, int]:
+        nonlocal looks
+        looks = 0
+        found = await archive.recall(wanted, 128, key(but), lambda _: weight)
+        return len(found), looks
+
+    async def story() -> None:
+        archive = archived(tmp_path)
+        for number in range(1, 200):
+            archive.note(record(1, number))
+        await archive.recall([LEVEL], 1, key(9), everybody)
+        archive._db.set_trace_callback(note)
+        for wanted in ([LEVEL], [LEVEL] * 64):
+            found, cost = await ask(archive, wanted, but=1)
+            assert (found, cost < 100) == (0, True), "its own groups are not looked through"
+            found, cost = await ask(archive, wanted, but=9)
+            assert (found, cost < 8 * 128) == (128, True)
+        elsewhere = [Wanted(family="gcd", level=0, seed=seed) for seed in range(64)]
+        assert (await ask(archive, elsewhere, but=9))[1] < 10 * 64
+        assert (await ask(archive, [LEVEL], but=9, weight=0.0))[1] < 6 * 12 * 128
+        await archive.close()
+
+    play(story())
+
+
 def test_it_stays_within_its_size_and_keeps_some_of_the_whole_day(tmp_path: Path) -> None:
     most = 1 << 20
 

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from app.relay import teacher
-from app.relay.classroom import DISCOVERIES, MARKS, PUPILS, Classroom
+from app.relay.classroom import AWAY_S, DISCOVERIES, MARKS, PUPILS, Classroom
 from app.relay.desk import Desk
 from app.relay.session import Session
 from app.relay.teacher import HEADERS
@@ -78,6 +78,33 @@ def test_all_of_it_is_bounded_and_what_is_unknown_is_left_out(room: Classroom) -
         room.progress(one, told(0.5, number))
     assert len(room.pupils[one].marks) == MARKS and not room.pupils[one].marks[0].families
     assert DISCOVERIES < 1000
+
+
+def test_keys_that_come_and_go_keep_no_pupil_out(room: Classroom) -> None:
+    clock = room._clock
+    assert isinstance(clock, Clock)
+    room.progress(A, told(0.5))
+    for number in range(PUPILS - 1):
+        room.progress(number.to_bytes(32, "little"), told(0.5))
+    room.given(bytes(32), A, "gcd")
+    room.progress(B, told(0.5))
+    assert B not in room.pupils, "nobody who was heard of lately makes room"
+    clock.now += AWAY_S
+    room.progress(A, told(0.6, 2))
+    room.progress(B, told(0.5))
+    assert B in room.pupils and [mark.share for mark in room.pupils[A].marks] == [0.5, 0.6]
+    assert len(room.pupils) == PUPILS and not room.journeys
+
+
+def test_nobody_talks_of_itself_all_the_time() -> None:
+    desk = Desk(bytes(32), "shoal", "e", classroom=True)
+    session = Session(desk, "127.0.0.1")
+    hello = from_relay(session.hello())
+    assert isinstance(hello, Hello) and desk.classroom is not None
+    say(session, sign_in(ANN.seed(), hello, "test/1", obeys=True))
+    for number in range(100):
+        assert say(session, told(0.5, number)) is None
+    assert 5 < len(desk.classroom.pupils[ANN.key].marks) < 30
 
 
 def test_the_page_is_words_and_drawings_without_scripts(room: Classroom) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtCore import QByteArray, QLocale, Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication
@@ -23,7 +23,7 @@ from app.desktop.facts import SourceError
 from app.learning.flat import STEADY
 from app.node.milestones import Kind, Milestone
 from app.node.records import Happening, Probe, Run
-from app.node.snapshot import SwarmView
+from app.node.snapshot import Energy, SwarmView
 from app.ui import growth, motion, notes
 from app.ui.choices import Choices
 from app.ui.fetching import exported
@@ -33,6 +33,7 @@ from app.ui.pages.frame import Actions
 from app.ui.pages.history import DIARY, History
 from app.ui.pages.next import NextCard
 from app.ui.pages.overview import Overview
+from app.ui.pages.power import PowerLine
 from app.ui.pages.settings import SettingsPage
 from app.ui.pages.sharing import ShareDialog
 from app.ui.seen import Seen
@@ -376,3 +377,22 @@ def test_until_the_system_has_answered_nothing_moves(actions: Actions, monkeypat
 class Started:
     def start(self) -> None:
         pass
+
+
+@pytest.mark.parametrize(
+    ("month_kwh", "watts", "said"),
+    [
+        (0.0004, 0.0, ""),
+        (0.5, 0.01, "About 0 W now, 0,500 kWh this month (0,15 €)."),
+        (12.0, 4.2, "About 4,2 W now, 12,0 kWh this month (3,60 €)."),
+    ],
+)
+def test_energy_in_the_numbers_of_the_language(qtbot: QtBot, month_kwh: float, watts: float, said: str) -> None:
+    before = QLocale()
+    QLocale.setDefault(QLocale("de"))
+    line = PowerLine()
+    qtbot.addWidget(line)
+    money = f"{month_kwh * 0.3:.2f} €"
+    line.show_energy(Energy(watts=watts, today_kwh=0.0, month_kwh=month_kwh, money=money, about="An estimate."))
+    QLocale.setDefault(before)
+    assert (line.text(), line.isHidden()) == (said, not said)

@@ -148,6 +148,29 @@ def test_a_link_joins_only_when_the_owner_says_so(
     desktop.quit()
 
 
+@pytest.mark.parametrize(
+    ("join", "asked"),
+    [
+        ("shoal://join/ws/192.168.1.20:8777?swarm=shoal", ""),
+        ("shoal://join/ws/192.168.1.20:8777?swarm=shoal&room=class", "teacher"),
+        ("shoal://join/ws/192.168.1.20:8777?swarm=shoal&room=class,", "characters or a length"),
+    ],
+)
+def test_an_invite_on_the_command_line_is_followed_where_nothing_needs_a_word_first(
+    join: str, asked: str, qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wrong one stopped all learning with a sentence and no way on."""
+    joined: list[str] = []
+    desktop = Desktop(qapp, tmp_path, "light")
+    monkeypatch.setattr(desktop.control, "join", joined.append)
+    desktop._after_first_frame(join, "")
+    boxes = [one for one in desktop.window.findChildren(QMessageBox) if one.isVisible()]
+    assert joined == ([] if asked else [join]) and [asked in one.informativeText() for one in boxes] == [
+        True
+    ] * bool(asked)
+    desktop.quit()
+
+
 @pytest.mark.skipif(os.name == "nt", reason="kill -9 is a POSIX word")
 def test_a_killed_window_leaves_no_lock_behind(tmp_path: Path, qapp: QApplication) -> None:
     code = "import sys, os, signal\nfrom pathlib import Path\nfrom PySide6.QtCore import QCoreApplication\nfrom app.ui.single import Single\na = QCoreApplication([])\ns = Single(Path(sys.argv[1]))\nassert s.taken\nos.kill(os.getpid(), signal.SIGKILL)"  # noqa: E501

@@ -7,9 +7,12 @@ from app.ui.spoken import spoken
 from app.ui.texts import number, tr
 from app.ui.widgets.pieces import Label
 
+LEAST_KWH = 0.001
+"""Of a month, below which there is nothing to tell."""
+
 
 class PowerLine(Label):
-    """Says nothing before something was counted."""
+    """Says nothing before a watt-hour was counted."""
 
     def __init__(self, whole: bool = False) -> None:
         super().__init__("", "faint", wrap=whole)
@@ -17,7 +20,7 @@ class PowerLine(Label):
         self.hide()
 
     def show_energy(self, energy: Energy | None) -> None:
-        counted = energy is not None and bool(energy.about)
+        counted = energy is not None and bool(energy.about) and energy.month_kwh >= LEAST_KWH
         self.setVisible(counted)
         if energy is None or not counted:
             return
@@ -29,8 +32,12 @@ class PowerLine(Label):
 
 def in_short(energy: Energy) -> str:
     """Power now, energy this month, and its price."""
-    used = number(energy.month_kwh, 3 if energy.month_kwh < 1 else 1)
-    parts = dict(watts=number(energy.watts, 1 if energy.watts < 5 else 0), kwh=used, money=energy.money)
+    parts = dict(
+        watts=number(energy.watts, 1 if 0.05 <= energy.watts < 5 else 0),
+        kwh=number(energy.month_kwh, 3 if energy.month_kwh < 1 else 1),
+    )
     if energy.money:
-        return tr("About {watts} W now, {kwh} kWh this month ({money}).", **parts)
+        amount, _, currency = energy.money.partition(" ")
+        money = f"{number(float(amount), 2)} {currency}"
+        return tr("About {watts} W now, {kwh} kWh this month ({money}).", **parts, money=money)
     return tr("About {watts} W now, {kwh} kWh this month.", **parts)

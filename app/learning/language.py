@@ -1,0 +1,70 @@
+"""Everyday language is held where it was while puzzles are learned.
+
+Before the first round a model reads some small talk, and the log-probability of each token is kept. From then
+on every optimiser step carries a few of these replies, and the weights of their tokens are the differences to
+what they were. That is the gradient of half the mean squared difference of log-probabilities: zero where
+nothing has changed, so a step that harms no language is left as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+import msgspec
+
+from engines.contract import Batch, Row, TokenSequence
+
+PER_ROUND = 6
+"""Replies that are read anew before the steps of a round."""
+PER_STEP = 2
+"""Replies that one step carries, drawn from those of its round."""
+STRENGTH = 0.5
+"""Factor of all differences: the answers of a step then weigh about five times as much (LOG.md)."""
+MOST = 1.0
+"""Nats of difference beyond which a token is pulled no harder."""
+
+
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """A reply as tokens, and by how many nats each of them is to become likelier again."""
+
+    sequence: TokenSequence
+    pull_T: list[float]
+
+
+def pull(before_T: Sequence[float], now_T: Sequence[float]) -> list[float]:
+    """By how much each token of a reply is to become likelier, from its log-probabilities (nats) before the
+    first round and now. The last one, which ends the reply, is let go: puzzles want short answers.
+
+    >>> pull([-1.0, -1.0, -5.0, -1.0], [-1.5, -0.75, -1.0, -9.0])
+    [0.5, -0.25, -1.0, 0.0]
+    """
+    differences = [before - now for before, now in zip(before_T[:-1], now_T[:-1], strict=True)]
+    return [max(-MOST, min(MOST, difference)) for difference in differences] + [0.0]
+
+
+def holding(batches: Sequence[Batch], held: Sequence[Held], order: Random) -> list[Batch]:
+    """The steps of a round, each with some of the replies `held`."""
+    if len(held) < PER_STEP:
+        return list(batches)
+    return [
+        msgspec.structs.replace(batch, rows_S=[*batch.rows_S, *rows(order.sample(list(held), PER_STEP))])
+        for batch in batches
+    ]
+
+
+def rows(held: Sequence[Held]) -> list[Row]:
+    """
+    >>> one = Held(sequence=TokenSequence(prompt_T=[1], completion_T=[2, 0]), pull_T=[0.5, 0.0])
+    >>> [row.weights_T for row in rows([one, one])]
+    [[0.0625, 0.0], [0.0625, 0.0]]
+    """
+    tokens = sum(len(one.pull_T) for one in held)
+    return [
+        Row(
+            prompt_T=one.sequence.prompt_T,
+            completion_T=one.sequence.completion_T,
+            weights_T=[STRENGTH * pull / tokens for pull in one.pull_T],
+        )
+        for one in held
+    ]
