@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from engines.contract import EngineError, Kind
+from engines.contract import Kind
 from engines.facts import Facts
 from engines.memory import MB
 
@@ -287,8 +287,3 @@ def _number(version: str) -> int:
 def _pair(version: str) -> tuple[int, int]:
     major, _, minor = version.partition(".")
     return _number(major), _number(minor)
-
-
-def refuse(choice: Choice) -> EngineError:
-    """What to raise when no engine can run."""
-    return EngineError(choice.reason)

@@ -25,7 +25,8 @@ from typing import Any
 import msgspec
 
 from app.bench import BenchError, Tell
-from app.bench.soak import ROOT, rows
+from app.bench.soak import ROOT
+from app.bench.soak_page import rows
 from app.chat.learned import Learned
 from app.common import files
 from app.lab.foes import KINDS

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from app.relay.rules import Rules
 
 KEY_FILE, RELAY_KEY_FILE, PLACE_FILE = "operator.key", "relay.key", "relay.json"
-ORDERS = ("ban", "unban", "bans", "status")
 _WAIT_S = 30.0
 _LARGEST = 16 * 2**20
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}

@@ -166,7 +166,7 @@ def _report(args: argparse.Namespace) -> int:
     if args.what[0] != "report" or len(args.what) < 2:
         print(f"shoal lab: Write {command('lab report DIR ...')}, with folders of studies.", file=sys.stderr)
         return 2
-    from app.lab.document import write_report
+    from app.lab.report import write_report
 
     try:
         written = write_report([Path(name) for name in args.what[1:]], args.out)

@@ -3,13 +3,12 @@ it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
-from matplotlib.axes import Axes
 
-from app.lab.figure import COLOURS, GREY, TEXT, canvas, dress, per_cent, png
+from app.lab.plot import COLOURS, GREY, TEXT, Line, Panel, picture
 from app.remedy import command
 
 _LEARNING, _CONTROL = "learning", "control: shuffled rewards"
@@ -69,26 +68,22 @@ def read_run(path: Path) -> SoloRun:
 def draw(runs: Sequence[SoloRun]) -> bytes:
     """A PNG with two panels; bands are one standard error of each probe. Runs of several engines have a colour
     each, controls with shuffled rewards are grey."""
-    figure = canvas(10, 4.2)
-    left, right = figure.subplots(1, 2)
     kinds = _kinds(runs)
     learning = dict.fromkeys(kind for kind in kinds if kind != _CONTROL)
     colours = {**dict(zip(learning, COLOURS, strict=False)), _CONTROL: GREY}
+    solved, worked = [], []
     for run, kind in zip(runs, kinds, strict=True):
-        colour = colours.get(kind, TEXT)
-        rounds = [at for at, _, _ in run.probes]
-        mean = [100 * p for _, p, _ in run.probes]
-        error = [100 * e for _, _, e in run.probes]
-        low, high = ([m + sign * e for m, e in zip(mean, error, strict=True)] for sign in (-1, 1))
-        left.fill_between(rounds, low, high, color=colour, alpha=0.12, linewidth=0)
-        left.plot(rounds, mean, color=colour, linewidth=2, solid_capstyle="round")
-        right.plot(
-            [at for at, _ in run.worked], _smoothed([100 * w for _, w in run.worked]), color=colour, linewidth=2
-        )
-    _dress(left, "Held-out questions solved")
-    _dress(right, "Answers that show their work")
-    _name(left, kinds, colours)
-    return png(figure)
+        count = kinds.count(kind)
+        name, colour = f"{kind}, {count} seed{'s' * (count > 1)}", colours.get(kind, TEXT)
+        rounds, means, errors = zip(*run.probes, strict=True)
+        mean = [100 * value for value in means]
+        low, high = ([m + sign * 100 * e for m, e in zip(mean, errors, strict=True)] for sign in (-1, 1))
+        solved.append(Line(name=name, colour=colour, x=rounds, y=mean, low=low, high=high))
+        smooth = _smoothed([100 * share for _, share in run.worked])
+        worked.append(Line(name=name, colour=colour, x=[at for at, _ in run.worked], y=smooth))
+    left = Panel(lines=solved, label="rounds", title="Held-out questions solved")
+    right = Panel(lines=worked, label="rounds", title="Answers that show their work")
+    return picture([[left, right]], 10, 4.2)
 
 
 def _smoothed(values: Sequence[float]) -> list[float]:
@@ -101,25 +96,3 @@ def _kinds(runs: Sequence[SoloRun]) -> list[str]:
     """What sets the runs of one picture apart: the engine where there are several, else nothing."""
     several = len({run.engine for run in runs if not run.control}) > 1
     return [_CONTROL if run.control else run.engine if several else _LEARNING for run in runs]
-
-
-def _name(panel: Axes, kinds: Sequence[str], colours: Mapping[str, str]) -> None:
-    """One label for each kind of run, in the corner that curves leave empty."""
-    for place, kind in enumerate(reversed(dict.fromkeys(kinds))):
-        count = kinds.count(kind)
-        panel.annotate(
-            f"{kind}, {count} seed{'s' * (count > 1)}",
-            (0.98, 0.06 + 0.08 * place),
-            xycoords="axes fraction",
-            ha="right",
-            color=colours.get(kind, TEXT),
-            fontweight="bold",
-        )
-
-
-def _dress(panel: Axes, title: str) -> None:
-    dress(panel, "y", title)
-    panel.set_xlabel("rounds", color=TEXT)
-    panel.set_xlim(left=0)
-    panel.set_ylim(bottom=0)
-    per_cent(panel)

@@ -1,72 +1,121 @@
-"""The picture of a study: held-out pass@1 against rounds, against completions generated, and against seconds.
+"""Pictures of the lab: curves with their bands in quiet panels; and that of a study, held-out pass@1 against
+rounds, against completions generated, and against seconds.
 
 The three answer different questions: what an update brings, what generation brings, what waiting brings.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
+from dataclasses import dataclass, replace
 
-from matplotlib.axes import Axes
-from matplotlib.patheffects import withStroke
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from app.lab.arms import Arm
-from app.lab.figure import COLOURS, TEXT, canvas, dress, per_cent, png
 from app.lab.plan import Round
-from app.lab.results import Runs, baseline_first, probes
-from app.lab.statistics import estimate
+from app.lab.results import Runs, baseline_first, probes, spent
+from app.lab.statistics import average, estimate
 
-_FIRST = "#222222"
-_COLOURS = (*COLOURS, "#E69F00", "#56B4E9", "#8C6D31")
-"""The rest of that palette without its yellow, and one to spare."""
-_CONTROL = "#999999"
+TEXT, GREY = "#333333", "#8a8a8a"
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31")
+"""The palette of Okabe and Ito, which everybody can tell apart, without its yellow, and one colour more."""
+_FIRST, _CONTROL = "#222222", "#999999"
 _LINES = 5
-"""Of one panel: more cannot be told apart."""
+"""Lines of one panel: more cannot be told apart."""
 
 
-@dataclass(frozen=True)
-class _Curve:
-    """One arm at its probes: three ways to count progress, and held-out pass@1 in per cent with its band."""
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One curve, in per cent, with its band. Lines of one name stand once among the names."""
 
     name: str
-    """The arm's, with the number of its seeds where another arm has more."""
     colour: str
-    dashed: bool
-    rounds: list[float]
-    generated: list[float]
-    seconds: list[float]
-    mean: list[float]
-    low: list[float]
-    high: list[float]
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
+    dashed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """Curves over one axis. The first panel of a row has their names."""
+
+    lines: Sequence[Line]
+    label: str
+    title: str = ""
+
+
+def picture(rows: Sequence[Sequence[Panel]], width: float, height: float) -> bytes:
+    """A PNG of panels in rows, sizes in inches; panels below each other have one axis, and all one height."""
+    figure = Figure(figsize=(width, height), dpi=130, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(len(rows), len(rows[0]), sharex="col", sharey=len(rows[0]) > 2, squeeze=False)
+    for row, panels in zip(axes, rows, strict=True):
+        for axis, panel in zip(row, panels, strict=True):
+            for line in panel.lines:
+                style = (0, (4, 2)) if line.dashed else "solid"
+                axis.plot(line.x, line.y, color=line.colour, linewidth=2, linestyle=style, label=line.name)
+                if line.low:
+                    axis.fill_between(line.x, line.low, line.high, color=line.colour, alpha=0.13, linewidth=0)
+            axis.set_title(panel.title, loc="left", color=TEXT, fontsize=12, fontweight="bold")
+            axis.set_xlabel(panel.label, color=TEXT)
+            axis.spines[["top", "right", "left"]].set_visible(False)
+            axis.grid(axis="y", color="#e6e6e6", linewidth=0.8)
+            axis.tick_params(colors=TEXT, length=0, labelleft=True)
+            axis.yaxis.set_major_formatter(lambda value, _: f"{value:g} %")
+            axis.set_xlim(left=0)
+            axis.set_ylim(bottom=0)
+        named = {line.name: line for line in panels[0].lines}
+        if named:
+            handles = dict(zip(*row[0].get_legend_handles_labels()[::-1], strict=True))
+            row[0].legend(handles.values(), handles.keys(), frameon=False, labelcolor="linecolor")
+    png = io.BytesIO()
+    figure.savefig(png, format="png", facecolor="white")
+    return png.getvalue()
 
 
 def draw(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> bytes:
     """A PNG of all arms with finished runs. Bands are 95 % bootstrap intervals over seeds and nodes. Many arms
-    stand in several rows, the baseline in each of them. Names stand in the first panel of a row."""
-    curves = _curves(baseline_first(arms, runs), runs)
+    stand in several rows, the baseline in each of them."""
+    ways: dict[str, Callable[[Round], float]] = {
+        "rounds": lambda record: float(record.round > 0),
+        "completions generated, all nodes": lambda record: record.generated,
+        "processor seconds, all nodes": lambda record: record.cpu_seconds or record.seconds,
+    }
+    present = baseline_first(arms, runs)
+    left = iter([_FIRST, *COLOURS * (1 + len(present) // len(COLOURS))])
+    most = max((len(found) for found in runs.values()), default=0)
+    curves = []
+    for arm in present:
+        every = [run for _, run in sorted(runs[arm.key].items())]
+        measured = zip(*map(probes, every), strict=True)
+        bands = [estimate([probe.pass_at_1_N for _, probe in column]) for column in measured]
+        line = Line(
+            name=arm.name + (f", {len(every)} of {most} seeds" if len(every) < most else ""),
+            colour=_CONTROL if arm.shuffled else next(left),
+            dashed=arm.dynamic or arm.shuffled,
+            x=(),
+            y=[100 * band.mean for band in bands],
+            low=[100 * band.low for band in bands],
+            high=[100 * band.high for band in bands],
+        )
+        sums = [zip(*(spent(run, way) for run in every), strict=True) for way in ways.values()]
+        curves.append([replace(line, x=[average(column) for column in along]) for along in sums])
     parts = _parts(curves)
-    figure = canvas(15, 5 if len(parts) < 2 else 3.6 * len(parts))
-    axes = figure.subplots(len(parts), 3, sharex="col", sharey=True, squeeze=False)
-    panels: list[tuple[str, Callable[[_Curve], list[float]]]] = [
-        ("rounds", lambda curve: curve.rounds),
-        ("completions generated, all nodes", lambda curve: curve.generated),
-        ("processor seconds, all nodes", lambda curve: curve.seconds),
+    rows = [
+        [
+            Panel(lines=[lines[k] for lines in part], label=label, title="Held-out pass@1" * (k == 0))
+            for k, label in enumerate(ways)
+        ]
+        for part in parts
     ]
-    for number, (row, part) in enumerate(zip(axes, parts, strict=True), 1):
-        for panel, (label, along) in zip(row, panels, strict=True):
-            for curve in part:
-                _line(panel, curve, along(curve))
-            _limit(panel, curves, along)
-            _dress(panel, label if number == len(parts) else "")
-        _label_ends(row[0], part, panels[0][1])
-    axes[0][0].set_title("Held-out pass@1", loc="left", color=TEXT, fontsize=13, fontweight="bold")
-    return png(figure)
+    return picture(rows, 15, 5 if len(rows) < 2 else 3.6 * len(rows))
 
 
-def _parts(curves: Sequence[_Curve]) -> list[list[_Curve]]:
+def _parts(curves: Sequence[list[Line]]) -> list[list[list[Line]]]:
     """The curves of each row: the first one, and about equally many of the others in their order."""
     if len(curves) <= _LINES:
         return [list(curves)]
@@ -74,97 +123,3 @@ def _parts(curves: Sequence[_Curve]) -> list[list[_Curve]]:
     rows = -(-len(others) // (_LINES - 1))
     ends = [round(len(others) * k / rows) for k in range(rows + 1)]
     return [[first, *others[ends[k] : ends[k + 1]]] for k in range(rows)]
-
-
-def colours(arms: Sequence[tuple[str, bool]]) -> dict[str, str]:
-    """A colour for each arm by name, the same in every picture of a study; black for the first, grey for
-    controls."""
-    left = iter([_FIRST, *_COLOURS * (1 + len(arms) // len(_COLOURS))])
-    return {name: _CONTROL if control else next(left) for name, control in arms}
-
-
-def _curves(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> list[_Curve]:
-    curves = []
-    paint = colours([(arm.name, arm.shuffled) for arm in arms])
-    most = max((len(found) for found in runs.values()), default=0)
-    for arm in arms:
-        every = [run for _, run in sorted(runs[arm.key].items())]
-        bands = [
-            estimate([probe.pass_at_1_N for _, probe in measured])
-            for measured in zip(*map(probes, every), strict=True)
-        ]
-        curves.append(
-            _Curve(
-                name=arm.name + (f", {len(every)} of {most} seeds" if len(every) < most else ""),
-                colour=paint[arm.name],
-                dashed=arm.dynamic or arm.shuffled,
-                rounds=[float(number) for number, _ in probes(every[0])],
-                generated=_progress(every, lambda record: record.generated),
-                seconds=_progress(every, lambda record: record.cpu_seconds or record.seconds),
-                mean=[100 * band.mean for band in bands],
-                low=[100 * band.low for band in bands],
-                high=[100 * band.high for band in bands],
-            )
-        )
-    return curves
-
-
-def _progress(every: Sequence[Sequence[Round]], value: Callable[[Round], float]) -> list[float]:
-    """What had been spent at each probe, mean over seeds."""
-    spent = []
-    for run in every:
-        sums = accumulate(value(record) for record in run)
-        spent.append([total for total, record in zip(sums, run, strict=True) if record.probe is not None])
-    return [sum(column) / len(column) for column in zip(*spent, strict=True)]
-
-
-def _line(panel: Axes, curve: _Curve, x: list[float]) -> None:
-    panel.fill_between(x, curve.low, curve.high, color=curve.colour, alpha=0.13, linewidth=0)
-    style = (0, (4, 2)) if curve.dashed else "solid"
-    panel.plot(x, curve.mean, color=curve.colour, linewidth=2, linestyle=style, solid_capstyle="round")
-    panel.plot(x[-1], curve.mean[-1], "o", color=curve.colour, markersize=4.5)
-
-
-def _limit(panel: Axes, curves: Sequence[_Curve], along: Callable[[_Curve], list[float]]) -> None:
-    """Room for all curves of the study, so that rows can be compared."""
-    right = max((along(curve)[-1] for curve in curves), default=1)
-    top = max((max(curve.high) for curve in curves), default=0)
-    panel.set_xlim(0, (right or 1) * 1.03)
-    panel.set_ylim(0, max(top * 1.12, 1))
-
-
-def _label_ends(panel: Axes, curves: Sequence[_Curve], along: Callable[[_Curve], list[float]]) -> None:
-    """Names at the ends of the lines, pushed apart where they would cover each other."""
-    right, gap = panel.get_xlim()[1], panel.get_ylim()[1] * 0.07
-    placed: list[tuple[float, float]] = []
-    for curve in sorted(curves, key=lambda curve: curve.mean[-1]):
-        x, y = along(curve)[-1], curve.mean[-1]
-        near = [other for at, other in placed if abs(at - x) < right * 0.3]
-        if near:
-            y = max(y, max(near) + gap)
-        placed.append((x, y))
-        panel.annotate(
-            curve.name,
-            (x, y),
-            xytext=(7, 0),
-            textcoords="offset points",
-            va="center",
-            color=curve.colour,
-            fontsize=10.5,
-            fontweight="bold",
-            annotation_clip=False,
-            path_effects=[withStroke(linewidth=3, foreground="white")],
-        )
-
-
-def _dress(panel: Axes, label: str) -> None:
-    panel.set_xlabel(label, color=TEXT, fontsize=11)
-    dress(panel, "y")
-    panel.tick_params(labelsize=10, labelleft=True)
-    panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    panel.xaxis.set_major_formatter(FuncFormatter(_thousands))
-    per_cent(panel)
-
-
-def _thousands(value: float, _: int) -> str:
-    return f"{value / 1000:g}k" if abs(value) >= 1_000 else f"{value:g}"

@@ -13,8 +13,8 @@ import msgspec
 
 from app.lab.arms import Arm
 from app.lab.plan import Probe, Round
-from app.lab.statistics import Estimate, area, area_until, average, estimate, gain, paired, reached
-from app.lab.wording import share
+from app.lab.statistics import Estimate, area, average, estimate, paired, reached
+from app.lab.wording import percent, share
 
 Runs = Mapping[int, Sequence[Round]]
 """The finished runs of one arm by seed."""
@@ -64,8 +64,6 @@ class ArmResult(msgspec.Struct, frozen=True, kw_only=True):
     worked_start: float
     worked_final: float
     informative: Counted
-    informative_first_rounds: Counted
-    """The same over the first ten rounds, where the prediction is a fair test: nothing has drifted yet."""
     entropy_start: float | None
     """Mean -log prob of own tokens, nats, over the first five rounds and over the last five."""
     entropy_final: float | None
@@ -113,108 +111,84 @@ def probes(run: Sequence[Round]) -> list[tuple[int, Probe]]:
 
 
 def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
-    seeds = sorted(runs)
-    every = [runs[seed] for seed in seeds]
-    shared = [seed for seed in seeds if baseline and seed in baseline]
-    difference = _difference(_final, runs, baseline, shared)
+    every = [run for _, run in sorted(runs.items())]
+    shared = sorted(set(runs) & set(baseline or {}))
+    there, here = [(baseline or {})[seed] for seed in shared], [runs[seed] for seed in shared]
+    first, last = [probes(run)[0][1] for run in every], [probes(run)[-1][1] for run in every]
+    needed = [_reached(run, average(final(other))) for run, other in zip(here, there, strict=True)]
+    before = [areas(run) for run in there]
     return ArmResult(
         arm=arm.name,
         recipe=arm.recipe,
-        seeds=seeds,
-        held_out_start=estimate([probes(run)[0][1].pass_at_1_N for run in every]),
-        held_out_final=estimate([_final(run) for run in every]),
+        seeds=sorted(runs),
+        held_out_start=estimate([probe.pass_at_1_N for probe in first]),
+        held_out_final=estimate([final(run) for run in every]),
         held_out_area=estimate([areas(run) for run in every]),
-        difference=difference,
-        area_difference=_difference(areas, runs, baseline, shared),
-        area_gain=gain([areas(runs[seed]) for seed in shared], [areas(baseline[seed]) for seed in shared])
-        if baseline and shared
+        difference=paired([*map(final, here)], [*map(final, there)]) if shared else None,
+        area_difference=paired([*map(areas, here)], before) if shared else None,
+        area_gain=estimate([*map(areas, here)], before)
+        if shared and all(average(areas_N) > 0 for areas_N in before)
         else None,
-        seeds_ahead=sum(average(_final(runs[seed])) > average(_final(baseline[seed])) for seed in shared)
-        if baseline and shared
+        seeds_ahead=sum(average(final(a)) > average(final(b)) for a, b in zip(here, there, strict=True))
+        if shared
         else None,
-        rounds_needed=_rounds_needed(runs, baseline, shared),
-        pass_at_8_start=estimate([probes(run)[0][1].pass_at_8_N or () for run in every]),
-        pass_at_8_final=estimate([probes(run)[-1][1].pass_at_8_N or () for run in every]),
-        swing=_swing([[average(probe.pass_at_1_N) for _, probe in probes(run)] for run in every]),
-        own_swing=_swing([own_curve(run) for run in every]),
+        rounds_needed=None if not shared or None in needed else _known(needed),
+        pass_at_8_start=estimate([probe.pass_at_8_N or () for probe in first]),
+        pass_at_8_final=estimate([probe.pass_at_8_N or () for probe in last]),
+        swing=_known([swing([average(probe.pass_at_1_N) for _, probe in probes(run)]) for run in every]),
+        own_swing=_known([swing([record.own_reward for record in run[1:]]) for run in every]),
         cumulative_training_batch_reward=_summed(every, lambda r, nodes: r.batch_reward * nodes),
         cumulative_own_reward=_summed(every, lambda r, nodes: r.own_reward * nodes),
         generated_completions=_summed(every, lambda r, _: r.generated),
         generated_tokens=_summed(every, lambda r, _: r.generated_tokens),
         seconds=_summed(every, lambda r, _: r.seconds),
         cpu_seconds=_summed(every, lambda r, _: r.cpu_seconds),
-        worked_start=average([probes(run)[0][1].worked for run in every]),
-        worked_final=average([probes(run)[-1][1].worked for run in every]),
+        worked_start=average([probe.worked for probe in first]),
+        worked_final=average([probe.worked for probe in last]),
         informative=_counted([record for run in every for record in run[1:]]),
-        informative_first_rounds=_counted([record for run in every for record in run[1:11]]),
         entropy_start=_known([record.own_nats for run in every for record in run[1:6]]),
         entropy_final=_known([record.own_nats for run in every for record in run[-5:]]),
         peer_nats=_known([record.peer_nats for run in every for record in run]),
-        families_start=_families([probes(run)[0][1] for run in every]),
-        families_final=_families([probes(run)[-1][1] for run in every]),
+        families_start=_families(first),
+        families_final=_families(last),
     )
 
 
-def _rounds_needed(runs: Runs, baseline: Runs | None, shared: list[int]) -> float | None:
-    if baseline is None or not shared:
-        return None
-    needed = []
-    for seed in shared:
-        curve = probes(runs[seed])
-        heights = [average(probe.pass_at_1_N) for _, probe in curve]
-        needed.append(reached([number for number, _ in curve], heights, average(_final(baseline[seed]))))
-    known = [number for number in needed if number is not None]
-    return average(known) if len(known) == len(needed) else None
+def _reached(run: Sequence[Round], height: float) -> float | None:
+    """The round in which the mean of a run's nodes is first that high."""
+    rounds, curve = zip(*((number, average(probe.pass_at_1_N)) for number, probe in probes(run)), strict=True)
+    return reached(rounds, curve, height)
 
 
-def _final(run: Sequence[Round]) -> Sequence[float]:
+def final(run: Sequence[Round]) -> Sequence[float]:
+    """Each node's share of the last probe."""
     return probes(run)[-1][1].pass_at_1_N
 
 
-def areas(run: Sequence[Round]) -> list[float]:
-    """The area under each node's own curve."""
+def areas(run: Sequence[Round], completions: float | None = None) -> list[float]:
+    """The area under each node's own curve, over rounds, or over completions generated up to so many."""
     measured = probes(run)
-    rounds = [number for number, _ in measured]
-    return [area(rounds, curve) for curve in zip(*(probe.pass_at_1_N for _, probe in measured), strict=True)]
+    at = [number for number, _ in measured] if completions is None else spent(run, lambda r: r.generated)
+    shares_N = zip(*(probe.pass_at_1_N for _, probe in measured), strict=True)
+    return [area(at, curve, completions) for curve in shares_N]
 
 
 def equal_generation(runs: Runs, other: Runs) -> tuple[Estimate, float] | None:
     """How far the curve of one arm lies above another's at equally many generated completions, mean height from
-    none to as many as both have; and how many those are. None without a seed in common."""
+    none to as many as both have; and how many those are. None without a seed in common or where one generated
+    nothing."""
     shared = sorted(set(runs) & set(other))
     if not shared:
         return None
-    end = min(_generated(run)[-1] for seed in shared for run in (runs[seed], other[seed]))
-    heights = [
-        [
-            [
-                area_until(_generated(run), curve, end)
-                for curve in zip(*(probe.pass_at_1_N for _, probe in probes(run)), strict=True)
-            ]
-            for run in (every[seed] for seed in shared)
-        ]
-        for every in (runs, other)
-    ]
-    return paired(*heights), end
+    both = [[every[seed] for seed in shared] for every in (runs, other)]
+    end = min(spent(run, lambda r: r.generated)[-1] for every in both for run in every)
+    return (paired(*([areas(run, end) for run in every] for every in both)), end) if end else None
 
 
-def _generated(run: Sequence[Round]) -> list[float]:
-    """Completions generated before each probe."""
-    sums = accumulate(record.generated for record in run)
+def spent(run: Sequence[Round], value: Callable[[Round], float]) -> list[float]:
+    """What had been spent before each probe."""
+    sums = accumulate(map(value, run))
     return [float(total) for total, record in zip(sums, run, strict=True) if record.probe is not None]
-
-
-def _difference(
-    value: Callable[[Sequence[Round]], Sequence[float]], runs: Runs, baseline: Runs | None, shared: list[int]
-) -> Estimate | None:
-    if baseline is None or not shared:
-        return None
-    return paired([value(runs[seed]) for seed in shared], [value(baseline[seed]) for seed in shared])
-
-
-def own_curve(run: Sequence[Round]) -> list[float]:
-    """The share of own fresh questions solved, round by round."""
-    return [record.own_reward for record in run[1:]]
 
 
 def swing(curve: Sequence[float]) -> float | None:
@@ -232,10 +206,6 @@ def swing(curve: Sequence[float]) -> float | None:
     return float((rest / (len(half) - 2)) ** 0.5)
 
 
-def _swing(curves: Sequence[Sequence[float]]) -> float | None:
-    return _known([swing(curve) for curve in curves])
-
-
 def _known(values: Sequence[float | None]) -> float | None:
     found = [value for value in values if value is not None]
     return average(found) if found else None
@@ -247,7 +217,7 @@ def _families(probes: Sequence[Probe]) -> dict[str, float]:
 
 def _summed(every: Sequence[Sequence[Round]], value: Callable[[Round, int], float]) -> float:
     """Mean over seeds of the sum over rounds."""
-    return average([sum(value(record, len(_final(run))) for record in run) for run in every])
+    return average([sum(value(record, len(final(run))) for record in run) for run in every])
 
 
 def _counted(records: Sequence[Round]) -> Counted:
@@ -261,45 +231,32 @@ def _counted(records: Sequence[Round]) -> Counted:
 
 def _verdict(baseline: str, found: Sequence[ArmResult], shuffled: set[str]) -> str:
     """Which arm wins by held-out pass@1, whether that is more than noise, and what the controls did."""
-    arms = [result for result in found if result.arm not in shuffled] or list(found)
-    best = max(arms, key=lambda result: result.held_out_final.mean)
-    final = share(best.held_out_final)
+    arms = sorted(
+        [result for result in found if result.arm not in shuffled] or found,
+        key=lambda result: -result.held_out_final.mean,
+    )
+    best, height = arms[0].arm, share(arms[0].held_out_final)
     if len(arms) < 2:
-        sentences = [
-            f"There is only {best.arm}, with held-out pass@1 {final} at the last round: nothing to compare."
-        ]
+        told = [f"There is only {best}, with held-out pass@1 {height} at the last round: nothing to compare."]
     else:
-        sentences = [f"By held-out pass@1 at the last round {best.arm} is highest: {final}."]
-    if best.arm == baseline and len(arms) > 1:
-        sentences.append(f"No arm beats the baseline {baseline}.")
-    for result in sorted(arms, key=lambda result: -result.held_out_final.mean):
-        if result.difference is not None:
-            sentences.append(_compared(result, baseline))
-    sentences += [
-        f"The shuffled-reward control {result.arm} went from {100 * result.held_out_start.mean:.1f} % to "
-        f"{100 * result.held_out_final.mean:.1f} %."
+        told = [f"By held-out pass@1 at the last round {best} is highest: {height}."]
+        told += [f"No arm beats the baseline {baseline}."] * (best == baseline)
+    told += [_compared(result, baseline, result.difference) for result in arms if result.difference]
+    told += [
+        f"The shuffled-reward control {result.arm} went from {percent(result.held_out_start.mean)} to "
+        f"{percent(result.held_out_final.mean)}."
         for result in found
         if result.arm in shuffled
     ]
-    return " ".join(sentences)
+    return " ".join(told)
 
 
-def _compared(result: ArmResult, baseline: str) -> str:
-    difference = result.difference
-    assert difference is not None
-    points = f"{abs(100 * difference.mean):.1f} points"
-    way = (
-        f"{points} ahead of"
-        if difference.mean > 0
-        else f"{points} behind"
-        if difference.mean < 0
-        else "level with"
-    )
-    proof = "excludes" if difference.excludes_zero else "includes"
+def _compared(result: ArmResult, baseline: str, difference: Estimate) -> str:
+    how_far = f"{abs(100 * difference.mean):.1f} points {'ahead of' if difference.mean > 0 else 'behind'}"
     text = (
-        f"{result.arm} is {way} {baseline} "
+        f"{result.arm} is {how_far if difference.mean else 'level with'} {baseline} "
         f"[{100 * difference.low:+.1f}, {100 * difference.high:+.1f}], ahead in {result.seeds_ahead} of "
-        f"{difference.seeds} seeds: the interval {proof} zero"
+        f"{difference.seeds} seeds: the interval {'excludes' if difference.excludes_zero else 'includes'} zero"
     )
     if difference.t_excludes_zero is None:
         return text + ", but one seed speaks only of its own nodes."

@@ -8,6 +8,7 @@ stands beside it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import exp, sqrt
 
 import msgspec
@@ -17,6 +18,9 @@ DRAWS = 10_000
 
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 """97.5 % points of Student's t for 1 to 15 degrees of freedom; the last serves for more, a little too wide."""
+
+Values = Sequence[Sequence[float]]
+"""One number for each node of each seed."""
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,13 +50,17 @@ def average(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def estimate(values_SN: Sequence[Sequence[float]]) -> Estimate:
-    """Mean over seeds of the mean over nodes, with both intervals. The resampling has a fixed seed.
+def estimate(values_SN: Values, over_SN: Values | None = None) -> Estimate:
+    """Mean over seeds of the mean over nodes, with both intervals. The resampling has a fixed seed. With
+    `over_SN`, which must be above zero, how much larger the mean is than that of those, as a share of it;
+    `t_low` and `t_high` then come from the logarithms of the seeds' ratios.
 
     Raises ValueError without values, or when seeds have different numbers of nodes.
 
     >>> estimate([[0.1, 0.3], [0.2, 0.4]]).mean
     0.25
+    >>> round(estimate([[0.3], [0.5]], [[0.1], [0.3]]).mean, 3)
+    1.0
     """
     values = np.asarray(values_SN, dtype=float)
     if values.ndim != 2 or not values.size:
@@ -61,54 +69,26 @@ def estimate(values_SN: Sequence[Sequence[float]]) -> Estimate:
     rng = np.random.default_rng(0)
     seeds_drawn = rng.integers(count, size=(DRAWS, count, 1))
     nodes_drawn = rng.integers(nodes, size=(DRAWS, count, nodes))
-    low, high = np.percentile(values[seeds_drawn, nodes_drawn].mean(axis=(1, 2)), [2.5, 97.5])
+    mean, drawn = values.mean(), values[seeds_drawn, nodes_drawn].mean(axis=(1, 2))
     t_low, t_high = t_interval(values.mean(axis=1).tolist())
-    return Estimate(
-        mean=float(values.mean()), low=float(low), high=float(high), t_low=t_low, t_high=t_high, seeds=count
-    )
+    if over_SN is not None:
+        over = np.asarray(over_SN, dtype=float)
+        below = np.maximum(over[seeds_drawn, nodes_drawn].mean(axis=(1, 2)), 1e-12)
+        mean, drawn = mean / over.mean() - 1.0, drawn / below - 1.0
+        ratios = values.mean(axis=1) / over.mean(axis=1)
+        t_low, t_high = t_interval(np.log(ratios).tolist()) if (ratios > 0).all() else (None, None)
+        t_low, t_high = (None if end is None else exp(end) - 1.0 for end in (t_low, t_high))
+    low, high = np.percentile(drawn, [2.5, 97.5])
+    return Estimate(mean=float(mean), low=float(low), high=float(high), t_low=t_low, t_high=t_high, seeds=count)
 
 
-def paired(values_SN: Sequence[Sequence[float]], baseline_SN: Sequence[Sequence[float]]) -> Estimate:
+def paired(values_SN: Values, baseline_SN: Values) -> Estimate:
     """The difference to a baseline, seed by seed and node by node: both asked the same questions.
 
     >>> round(paired([[0.3], [0.5]], [[0.1], [0.2]]).mean, 3)
     0.25
     """
-    return estimate(
-        [
-            [a - b for a, b in zip(values_N, baseline_N, strict=True)]
-            for values_N, baseline_N in zip(values_SN, baseline_SN, strict=True)
-        ]
-    )
-
-
-def gain(values_SN: Sequence[Sequence[float]], baseline_SN: Sequence[Sequence[float]]) -> Estimate | None:
-    """How much larger the mean is than a baseline's, as a share of it: mean / mean - 1, seeds and nodes drawn
-    together. `t_low` and `t_high` come from the logarithms of the seeds' ratios. None where a baseline is zero.
-
-    >>> round(gain([[0.3], [0.5]], [[0.1], [0.3]]).mean, 3)
-    1.0
-    """
-    values, baseline = np.asarray(values_SN, dtype=float), np.asarray(baseline_SN, dtype=float)
-    if not values.size or values.shape != baseline.shape or not (baseline.mean(axis=1) > 0).all():
-        return None
-    count, nodes = values.shape
-    rng = np.random.default_rng(0)
-    seeds_drawn = rng.integers(count, size=(DRAWS, count, 1))
-    nodes_drawn = rng.integers(nodes, size=(DRAWS, count, nodes))
-    below = baseline[seeds_drawn, nodes_drawn].mean(axis=(1, 2))
-    drawn = values[seeds_drawn, nodes_drawn].mean(axis=(1, 2)) / np.maximum(below, 1e-12) - 1.0
-    low, high = np.percentile(drawn, [2.5, 97.5])
-    ratios = values.mean(axis=1) / baseline.mean(axis=1)
-    t_low, t_high = t_interval(np.log(ratios).tolist()) if (ratios > 0).all() else (None, None)
-    return Estimate(
-        mean=float(values.mean() / baseline.mean() - 1.0),
-        low=float(low),
-        high=float(high),
-        t_low=None if t_low is None else exp(t_low) - 1.0,
-        t_high=None if t_high is None else exp(t_high) - 1.0,
-        seeds=count,
-    )
+    return estimate((np.asarray(values_SN, dtype=float) - np.asarray(baseline_SN, dtype=float)).tolist())
 
 
 def t_interval(means_S: Sequence[float]) -> tuple[float, float] | tuple[None, None]:
@@ -128,32 +108,20 @@ def t_interval(means_S: Sequence[float]) -> tuple[float, float] | tuple[None, No
     return mean - reach, mean + reach
 
 
-def area_until(at: Sequence[float], values: Sequence[float], end: float) -> float:
-    """The mean height of a curve from its first point to `end`, which lies between its first and last.
+def area(at: Sequence[float], values: Sequence[float], end: float | None = None) -> float:
+    """Area under a curve by trapezes, divided by its length: the mean height from its first point to its last,
+    or to `end` where that comes before.
 
-    >>> area_until([0, 10, 30], [0.0, 0.2, 0.4], 20)
-    0.175
+    >>> area([0, 10, 30], [0.0, 0.2, 0.2]), area([0, 10, 30], [0.0, 0.2, 0.4], 20)
+    (0.16666666666666666, 0.175)
     """
-    inside = [k for k in range(len(at)) if at[k] <= end]
-    last = inside[-1]
-    xs, ys = [at[k] for k in inside], [values[k] for k in inside]
-    if at[last] < end and last + 1 < len(at):
-        share = (end - at[last]) / (at[last + 1] - at[last])
-        xs.append(end)
-        ys.append(values[last] + share * (values[last + 1] - values[last]))
-    return area(xs, ys)
-
-
-def area(rounds: Sequence[float], values: Sequence[float]) -> float:
-    """Area under a curve by trapezes, divided by its length: the mean height over all rounds.
-
-    >>> area([0, 10, 30], [0.0, 0.2, 0.2])
-    0.16666666666666666
-    """
-    if len(rounds) < 2:
+    points = list(zip(at, values, strict=True))
+    if end is not None and end < at[-1]:
+        points = [*(point for point in points if point[0] < end), (end, float(np.interp(end, at, values)))]
+    if len(points) < 2:
         return values[0]
-    pieces = [(rounds[k + 1] - rounds[k]) * (values[k] + values[k + 1]) / 2 for k in range(len(rounds) - 1)]
-    return sum(pieces) / (rounds[-1] - rounds[0])
+    pieces = [(x - x0) * (y0 + y) / 2 for (x0, y0), (x, y) in pairwise(points)]
+    return sum(pieces) / (points[-1][0] - points[0][0])
 
 
 def reached(at: Sequence[float], values: Sequence[float], height: float) -> float | None:

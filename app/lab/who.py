@@ -6,14 +6,14 @@ from the probes' node-by-node shares, so a difference is that of the same nodes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from app.lab.arms import Arm
-from app.lab.plan import Plan
-from app.lab.results import Runs, areas, probes
-from app.lab.statistics import Estimate, estimate, paired
+from app.lab.plan import Plan, Round
+from app.lab.results import Runs, areas, final, probes
+from app.lab.statistics import Estimate, average, estimate, paired
 from app.lab.twists import PACE, STAY, paced, staying
 from app.lab.wording import NOTHING, percent, points, share, table
 
@@ -24,21 +24,6 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     nodes: tuple[int, ...]
     rounds: float
-
-
-class Fate(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one kind in one arm. Shares in [0, 1]; differences are None without another arm."""
-
-    arm: str
-    kind: Kind
-    start: Estimate
-    height: Estimate
-    """Mean height of the held-out curve."""
-    height_difference: Estimate | None
-    final: Estimate
-    final_difference: Estimate | None
-    against: str | None
-    """The arm of the differences: the baseline, with the arm's own extras where that was run."""
 
 
 def kinds(plan: Plan, arm: Arm) -> list[Kind]:
@@ -67,13 +52,28 @@ def kinds(plan: Plan, arm: Arm) -> list[Kind]:
     for node, labels in enumerate(labels_N):
         nodes_by_name.setdefault(", ".join(labels) or "all", []).append(node)
     return [
-        Kind(
-            name=name,
-            nodes=tuple(nodes),
-            rounds=sum(_rounds(acting, node) for node in nodes) / len(nodes),
-        )
+        Kind(name=name, nodes=tuple(nodes), rounds=average([_rounds(acting, node) for node in nodes]))
         for name, nodes in nodes_by_name.items()
     ]
+
+
+def _rounds(acting: Sequence[set[int]], node: int) -> int:
+    return sum(node in here for here in acting)
+
+
+class Fate(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one kind in one arm. Shares in [0, 1]; differences are None without another arm."""
+
+    arm: str
+    kind: Kind
+    start: Estimate
+    height: Estimate
+    """Mean height of the held-out curve."""
+    height_difference: Estimate | None
+    final: Estimate
+    final_difference: Estimate | None
+    against: str | None
+    """The arm of the differences: the baseline, with the arm's own extras where that was run."""
 
 
 def fates(plan: Plan, arms: Sequence[Arm], runs: Mapping[str, Runs], baseline: str) -> list[Fate]:
@@ -84,65 +84,9 @@ def fates(plan: Plan, arms: Sequence[Arm], runs: Mapping[str, Runs], baseline: s
     for arm in present:
         against = next((a for a in present if a.extras == arm.extras and _bare(a) == _bare(base)), base)
         against = base if against is arm else against
-        found += [_fate(arm, kind, runs[arm.key], against, runs[against.key]) for kind in kinds(plan, arm)]
+        others: Runs = {} if against is arm else runs[against.key]
+        found += [_fate(arm, kind, runs[arm.key], against.name, others) for kind in kinds(plan, arm)]
     return found
-
-
-def lines(plan: Plan, arms: Sequence[Arm], runs: Mapping[str, Runs], baseline: str) -> list[str]:
-    """A Markdown table, empty for a study whose nodes are all alike."""
-    present = [arm for arm in arms if runs.get(arm.key)]
-    if all(len(kinds(plan, arm)) < 2 for arm in present):
-        return []
-    head = (
-        f"| arm | nodes | rounds of {plan.rounds} | before | mean height of the held-out curve "
-        "| difference, points | last round | difference, points | compared with |"
-    )
-    rows = [
-        (
-            fate.arm,
-            f"{len(fate.kind.nodes)} {fate.kind.name}",
-            f"{fate.kind.rounds:.1f}".removesuffix(".0"),
-            percent(fate.start.mean),
-            share(fate.height),
-            points(fate.height_difference),
-            share(fate.final),
-            points(fate.final_difference),
-            fate.against or NOTHING,
-        )
-        for fate in fates(plan, arms, runs, baseline)
-    ]
-    return [
-        "Who gains, who pays:",
-        "",
-        *table(head, rows),
-        "",
-        f"Differences are those of the same nodes and seeds to {baseline}, with the arm's own extras where "
-        "that was run too.",
-        "",
-    ]
-
-
-def _fate(arm: Arm, kind: Kind, runs: Runs, against: Arm, others: Runs) -> Fate:
-    shared = [] if against is arm else sorted(set(runs) & set(others))
-
-    def some(shares_N: Sequence[float]) -> list[float]:
-        return [shares_N[node] for node in kind.nodes]
-
-    start = {seed: some(probes(run)[0][1].pass_at_1_N) for seed, run in sorted(runs.items())}
-    height = {seed: some(areas(run)) for seed, run in sorted(runs.items())}
-    final = {seed: some(probes(run)[-1][1].pass_at_1_N) for seed, run in sorted(runs.items())}
-    height_there = [some(areas(others[seed])) for seed in shared]
-    final_there = [some(probes(others[seed])[-1][1].pass_at_1_N) for seed in shared]
-    return Fate(
-        arm=arm.name,
-        kind=kind,
-        start=estimate(list(start.values())),
-        height=estimate(list(height.values())),
-        height_difference=paired([height[seed] for seed in shared], height_there) if shared else None,
-        final=estimate(list(final.values())),
-        final_difference=paired([final[seed] for seed in shared], final_there) if shared else None,
-        against=against.name if shared else None,
-    )
 
 
 def _bare(arm: Arm) -> tuple[int, int, str, bool, bool]:
@@ -150,5 +94,49 @@ def _bare(arm: Arm) -> tuple[int, int, str, bool, bool]:
     return arm.own, arm.peer, arm.recipe, arm.dynamic, arm.shuffled
 
 
-def _rounds(acting: Sequence[set[int]], node: int) -> int:
-    return sum(node in here for here in acting)
+def _fate(arm: Arm, kind: Kind, runs: Runs, against: str, others: Runs) -> Fate:
+    def start(run: Sequence[Round]) -> Sequence[float]:
+        return probes(run)[0][1].pass_at_1_N
+
+    def of(value: Callable[[Sequence[Round]], Sequence[float]], run: Sequence[Round]) -> list[float]:
+        return [value(run)[node] for node in kind.nodes]
+
+    every = [run for _, run in sorted(runs.items())]
+    pairs = [(runs[seed], others[seed]) for seed in sorted(set(runs) & set(others))]
+    height, last = (
+        paired([of(value, run) for run, _ in pairs], [of(value, other) for _, other in pairs])
+        if pairs
+        else None
+        for value in (areas, final)
+    )
+    return Fate(
+        arm=arm.name,
+        kind=kind,
+        start=estimate([of(start, run) for run in every]),
+        height=estimate([of(areas, run) for run in every]),
+        height_difference=height,
+        final=estimate([of(final, run) for run in every]),
+        final_difference=last,
+        against=against if pairs else None,
+    )
+
+
+def lines(plan: Plan, arms: Sequence[Arm], runs: Mapping[str, Runs], baseline: str) -> str:
+    """A Markdown table, empty for a study whose nodes are all alike."""
+    if all(len(kinds(plan, arm)) < 2 for arm in arms if runs.get(arm.key)):
+        return ""
+    columns = {
+        "arm": lambda fate: fate.arm,
+        "nodes": lambda fate: f"{len(fate.kind.nodes)} {fate.kind.name}",
+        f"rounds of {plan.rounds}": lambda fate: f"{fate.kind.rounds:.1f}".removesuffix(".0"),
+        "before": lambda fate: percent(fate.start.mean),
+        "mean height of the held-out curve": lambda fate: share(fate.height),
+        "difference of height, points": lambda fate: points(fate.height_difference),
+        "last round": lambda fate: share(fate.final),
+        "difference at the end, points": lambda fate: points(fate.final_difference),
+        "compared with": lambda fate: fate.against or NOTHING,
+    }
+    return (
+        f"Who gains, who pays (differences are those of the same nodes and seeds to {baseline}, with the arm's "
+        f"own extras where that was run too):\n\n{table(columns, fates(plan, arms, runs, baseline))}"
+    )

@@ -2,58 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TypeVar
 
 from app.lab.statistics import Estimate
 
+T = TypeVar("T")
 NOTHING = "–"
-"""Where there is nothing to tell."""
+"""The cell of a table where there is nothing to tell."""
 
 
-def table(head: str, rows: Iterable[Sequence[str]]) -> list[str]:
-    """A Markdown table, line by line; `head` is its first one.
+def table(columns: Mapping[str, Callable[[T], str]], rows: Iterable[T]) -> str:
+    """A Markdown table with its line end: each column's head and how its cell is written for a row.
 
-    >>> table("| arm | seeds |", [("4/4", "3")])
-    ['| arm | seeds |', '|---|---|', '| 4/4 | 3 |']
+    >>> table({"arm": str, "twice": lambda row: f"{2 * row}"}, [4])
+    '| arm | twice |\\n|---|---|\\n| 4 | 8 |\\n'
     """
-    return [head, "|---" * (head.count("|") - 1) + "|", *(f"| {' | '.join(cells)} |" for cells in rows)]
+    written = [[*columns], *([cell(row) for cell in columns.values()] for row in rows)]
+    head, *lines = [f"| {' | '.join(cells)} |\n" for cells in written]
+    return "".join([head, "|---" * len(columns) + "|\n", *lines])
 
 
-def percent(share: float | None, digits: int = 1) -> str:
-    """A share in [0, 1] that is known without an interval.
+def number(value: float | None, form: str = ".2f", unit: str = "", times: float = 1.0) -> str:
+    """A figure without an interval.
 
-    >>> percent(0.256), percent(None)
+    >>> number(0.256, ".1f", " %", 100), number(None)
     ('25.6 %', '–')
     """
-    return NOTHING if share is None else f"{100 * share:.{digits}f} %"
+    return NOTHING if value is None else f"{times * value:{form}}{unit}"
 
 
-def share(value: Estimate) -> str:
-    """A share in [0, 1] as per cent with its interval.
-
-    >>> share(Estimate(mean=0.2, low=0.15, high=0.25, t_low=None, t_high=None, seeds=3))
-    '20.0 % [15.0, 25.0]'
-    """
-    return f"{100 * value.mean:.1f} % [{100 * value.low:.1f}, {100 * value.high:.1f}]"
+percent = partial(number, form=".1f", unit=" %", times=100.0)
+"""A share in [0, 1] without an interval."""
 
 
-def points(value: Estimate | None, unit: str = "") -> str:
-    """A difference of shares in percentage points; `unit` follows the mean.
+def spread(value: Estimate | None, form: str, unit: str = "") -> str:
+    """A share in [0, 1] as per cent with its interval; the unit follows the mean.
 
-    >>> points(Estimate(mean=0.02, low=-0.01, high=0.05, t_low=None, t_high=None, seeds=3), " points")
+    >>> spread(Estimate(mean=0.02, low=-0.01, high=0.05, t_low=None, t_high=None, seeds=3), "+.1f", " points")
     '+2.0 points [-1.0, +5.0]'
     """
     if value is None:
         return NOTHING
-    return f"{100 * value.mean:+.1f}{unit} [{100 * value.low:+.1f}, {100 * value.high:+.1f}]"
+    return f"{100 * value.mean:{form}}{unit} [{100 * value.low:{form}}, {100 * value.high:{form}}]"
 
 
-def growth(value: Estimate | None) -> str:
-    """A difference as a share of what it is a difference to.
-
-    >>> growth(Estimate(mean=0.34, low=0.28, high=0.44, t_low=None, t_high=None, seeds=3))
-    '+34 % [+28, +44]'
-    """
-    if value is None:
-        return NOTHING
-    return f"{100 * value.mean:+.0f} % [{100 * value.low:+.0f}, {100 * value.high:+.0f}]"
+share = partial(spread, form=".1f", unit=" %")
+"""A share in [0, 1]."""
+points = partial(spread, form="+.1f")
+"""A difference of shares."""
+growth = partial(spread, form="+.0f", unit=" %")
+"""A difference as a share of what it is a difference to."""

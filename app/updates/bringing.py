@@ -71,15 +71,6 @@ def ready(home: Path, file: File) -> Path | None:
     return None
 
 
-def begun(home: Path, file: File) -> int:
-    """Bytes of it that are here."""
-    folder = home / known.FOLDER
-    for path in (folder / file.file, fetch.part_of(folder, file)):
-        with contextlib.suppress(OSError):
-            return path.stat().st_size
-    return 0
-
-
 def clear(home: Path, keep: File | None = None) -> None:
     """Deletes what was fetched, all but `keep` and what has come of it; what cannot be deleted stays."""
     known.sweep(home, () if keep is None else (keep.file, fetch.part_of(home / known.FOLDER, keep).name))

@@ -32,12 +32,6 @@ import compileall, py_compile, sys
 checked = py_compile.PycInvalidationMode.UNCHECKED_HASH  # no dates in the files
 sys.exit(not compileall.compile_dir(sys.argv[1], quiet=1, ddir="source", invalidation_mode=checked))
 """
-_CHECK_PACKS = """
-import sys
-from pathlib import Path
-from app.packs.manifest import trust
-trust(Path(sys.argv[1]))
-"""
 
 
 class Bundle(NamedTuple):

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import platform
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import aiohttp
 import msgspec
 import nacl.signing
+from resolving import Found, ReleaseError, least, locked, output, resolve
 
 from app.packs.manifest import Manifest, Trust, is_address, offer, plain, read
 from app.packs.source import load
@@ -30,25 +28,8 @@ from app.packs.wheels import bring
 
 AT_ONCE = 8
 """Hosts are asked for so many sizes at a time."""
-_LEAST = re.compile(r"(?:manylinux|macosx)_(\d+)_(\d+)_")
-_OLDER = {"manylinux1": (2, 5), "manylinux2010": (2, 12), "manylinux2014": (2, 17)}
-
-
-UV_PLATFORMS = {
-    "linux-x86_64": "x86_64-manylinux_2_34",
-    "linux-aarch64": "aarch64-manylinux_2_34",
-    "windows-x86_64": "x86_64-pc-windows-msvc",
-    "macos-aarch64": "aarch64-apple-darwin",
-}
-MACOS = "14.0"
-"""The oldest that PyTorch's wheel runs on."""
-
 Row = dict[str, Any]
 """A wheel of a manifest, as plain data."""
-
-
-class ReleaseError(Exception):
-    """Says what is missing and what to do, in one sentence."""
 
 
 class Listed(NamedTuple):
@@ -90,19 +71,6 @@ class Wanted(NamedTuple):
     disk: int
     mirrors: tuple[str, ...]
     carry: bool
-
-
-class Found(NamedTuple):
-    """What pip would install."""
-
-    name: str
-    version: str
-    url: str
-    sha256: str
-
-    @property
-    def file(self) -> str:
-        return unquote(urlsplit(self.url).path).rpartition("/")[2]
 
 
 def make(wanted: Wanted, secret: bytes, out: Path, more: Sequence[str]) -> Manifest:
@@ -201,59 +169,6 @@ def _resolved(wanted: Wanted, python: str, requirements: Path, whole: bool, more
     return [row for row in rows if any(fnmatchcase(plain(row.name), one) for one in wanted.listed.patterns)]
 
 
-def locked(uv: str, system: str, python: str, requirements: Path, options: Sequence[str]) -> list[Found]:
-    """What uv would install on another system: wheels only. Raises ReleaseError."""
-    fixed = ["--quiet", "--no-progress", "--format", "pylock.toml", "--only-binary", ":all:", "--no-header"]
-    platform = ["--python-platform", UV_PLATFORMS[system], "--python-version", python]
-    # Torch's wheel for Macs is refused by uv unless it may be as new as that asks for.
-    environment = {**os.environ, "MACOSX_DEPLOYMENT_TARGET": MACOS}
-    said = _run([uv, "pip", "compile", *fixed, *platform, *options, str(requirements)], environment)
-    rows = []
-    for one in tomllib.loads(said).get("packages", []):
-        wheels = one.get("wheels", [])
-        if not wheels:
-            raise ReleaseError(
-                f"There is no wheel of {one['name']} for Python {python} on {system}: build one with "
-                "packaging/packs/wheel, or leave it out with --without."
-            )
-        best = min(wheels, key=lambda wheel: _reach(wheel.get("url") or wheel["path"]))
-        url = best.get("url") or Path(requirements.parent, best["path"]).resolve().as_uri()
-        digest = best.get("hashes", {}).get("sha256", "")
-        if not digest and not url.startswith("file:"):
-            raise ReleaseError(f"The index names no SHA-256 for {one['name']}: take one that does.")
-        rows.append(Found(one["name"], one["version"], url, digest or _digest(url)))
-    return rows
-
-
-def resolve(python: str, requirements: Path, options: Sequence[str]) -> list[Found]:
-    """What this Python's pip would install for a requirement file: wheels only. Raises ReleaseError."""
-    fixed = [
-        "--dry-run",
-        "--ignore-installed",
-        "--quiet",
-        "--no-input",
-        "--only-binary",
-        ":all:",
-        "--report",
-        "-",
-    ]
-    report = json.loads(_run([python, "-m", "pip", "install", *fixed, *options, "-r", str(requirements)]))
-    rows = []
-    for one in report["install"]:
-        info: dict[str, Any] = one["download_info"]
-        digest = info.get("archive_info", {}).get("hashes", {}).get("sha256", "")
-        name = one["metadata"]["name"]
-        if not digest and not info["url"].startswith("file:"):
-            raise ReleaseError(f"The index names no SHA-256 for {name}: take one that does.")
-        found = Found(name, one["metadata"]["version"], info["url"], digest or _digest(info["url"]))
-        if not found.file.endswith(".whl"):
-            raise ReleaseError(
-                f"There is no wheel of {name} {found.version} for {python}: build one, then add it."
-            )
-        rows.append(found)
-    return rows
-
-
 def merged(resolved: dict[str, list[Found]], sizes: dict[str, int]) -> list[Row]:
     """Each file once, with the Pythons it is for; none where all take it."""
     takers: dict[Found, list[str]] = {}
@@ -272,31 +187,6 @@ def merged(resolved: dict[str, list[Found]], sizes: dict[str, int]) -> list[Row]
         }
         for found, pythons in sorted(takers.items(), key=lambda item: (plain(item[0].name), item[1]))
     ]
-
-
-def least(files: Iterable[str]) -> str:
-    """The oldest system that can use all of these: glibc's version on Linux, macOS's own; empty where none is
-    named.
-
-    >>> least(["a-1-py3-none-any.whl", "b-1-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
-    ...        "c-1-cp311-cp311-manylinux_2_28_x86_64.whl"]), least(["a-1-py3-none-any.whl"])
-    ('2.28', '')
-    """
-    needed = []
-    for file in files:
-        tags = file.removesuffix(".whl").rpartition("-")[2].split(".")
-        versions = [(int(found[1]), int(found[2])) for tag in tags if (found := _LEAST.match(tag))]
-        versions += [version for tag in tags for name, version in _OLDER.items() if tag.startswith(f"{name}_")]
-        needed += [min(versions)] if versions else []
-    return "{}.{}".format(*max(needed)) if needed else ""
-
-
-def _reach(url: str) -> tuple[int, ...]:
-    """Where several wheels fit: the one for older systems before others, the one for this Python before those
-    for any."""
-    file = unquote(urlsplit(url).path).rpartition("/")[2]
-    needed = tuple(int(part) for part in least([file]).split(".") if part) or (0, 0)
-    return (*needed, int("-abi3-" in file or "-none-" in file))
 
 
 def trust(keys: tuple[str, ...], manifests: dict[str, str], described: Sequence[Path], to: Path) -> None:
@@ -365,32 +255,9 @@ def _here() -> str:
 
 
 def _version(python: str) -> str:
-    return _run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).strip()
-
-
-def _digest(url: str) -> str:
-    import hashlib
-
-    with open(url2pathname(urlsplit(url).path), "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return output([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).strip()
 
 
 def _say(have: int, file: str) -> None:
     if sys.stderr.isatty():
         print(f"\r\x1b[K{have / 1e6:,.0f} MB {file}", end="", file=sys.stderr)
-
-
-def _run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
-    """Standard output. Raises ReleaseError with the last line of what went wrong."""
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment
-        )
-    except OSError as error:
-        raise ReleaseError(
-            f"{command[0]} does not start ({error.strerror}): name another with --python or --uv."
-        ) from error
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines() or ["nothing said"]
-        raise ReleaseError(f"{' '.join(command[:4])} failed ({said[-1][:300]}).")
-    return done.stdout

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from app.bench import soak
+from app.bench.soak_page import summed
+from app.bench.soak_place import clock_library
 from tests.e2e.shoal import ROOT, command
 
 if sys.platform != "linux":
@@ -45,7 +46,7 @@ def test_ten_minutes_in_two_pieces_lose_nothing(tmp_path: Path) -> None:
 
 
 def test_the_wall_clock_jumps_and_the_steady_one_does_not(tmp_path: Path) -> None:
-    shim, ahead = soak._shim(tmp_path), tmp_path / "clock"
+    shim, ahead = clock_library(tmp_path), tmp_path / "clock"
     if shim is None:
         pytest.skip("there is no C compiler")
     ahead.write_bytes(struct.pack("q", 0))
@@ -77,7 +78,7 @@ def test_a_group_that_only_an_outbox_knows_counts_as_lost(tmp_path: Path) -> Non
         "duplicate": 0, "stale": 0, "invalid": 0, "blocked": 0, "dropped": 0, "acknowledged": 9, "stored": 8,
         "lost": 1, "journal": "ok",
     }  # fmt: skip
-    figures = soak.summed([piece, {**piece, "stored": 9, "lost": 0}], memory, tmp_path)
+    figures = summed([piece, {**piece, "stored": 9, "lost": 0}], memory, tmp_path)
     assert figures["lost"] == 1 and not figures["passed"] and figures["events"] == {"kill relay": 4}
     assert figures["memory"]["relay"]["worst_trend_percent"] == 0.0
     assert "**1 acknowledged ones lost.**" in (tmp_path / "page.md").read_text()

@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from app.lab import attacks
 from app.lab.archive import Study
@@ -65,17 +64,12 @@ def study() -> Study:
     )
 
 
-def test_one_arm_by_hand() -> None:
-    one = attacks.attacked(study(), ARMS[-1])
-    assert one.chosen == pytest.approx(6 / 12) and one.kept_out_honest == pytest.approx(0.1)
-    assert (one.kept_out_foe, one.marked_own, one.length, one.finished) == (1.0, 0.0, 15.0, 0.25)
-    bare = attacks.attacked(study(), ARMS[-2])
-    assert bare.marked.mean == pytest.approx(0.6) and bare.marked_own == 0.5 and bare.kept_out_honest is None
-
-
-def test_the_table_has_a_row_for_every_arm_and_is_left_out_without_attackers() -> None:
-    table = attacks.lines(study())
-    assert len([line for line in table if line.startswith("| 2/")]) == len(ARMS)
+def test_the_table_by_hand_and_left_out_without_attackers() -> None:
+    rows = [line.strip("| ").split(" | ") for line in attacks.lines(study()).splitlines()[2:]]
+    assert [row[0] for row in rows] == [arm.name for arm in ARMS]
+    # own samples marked, tokens an answer, finished, chosen 6 of 12, kept out 1 of 10 and 4 of 4
+    assert rows[-1][2:] == ["0.0 %", "15.0", "25.0 %", "50.0 %", "10.0 %", "100.0 %"]
+    assert rows[-2][1].startswith("60.0 %") and rows[-2][2] == "50.0 %" and rows[-2][-2:] == ["–", "–"]
     whole = study()
     plain = replace(whole, arms=ARMS[:2], runs={arm.key: whole.runs[arm.key] for arm in ARMS[:2]})
-    assert attacks.lines(plain) == []
+    assert attacks.lines(plain) == ""

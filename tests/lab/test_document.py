@@ -8,9 +8,9 @@ import pytest
 
 from app.lab.archive import read_study
 from app.lab.arms import parse_arms
-from app.lab.document import write_report
 from app.lab.journal import Journal, JournalError
 from app.lab.plan import Plan, Round
+from app.lab.report import write_report
 from app.lab.results import equal_generation, summarise
 from tests.lab.test_experiment import PLAN
 from tests.lab.test_report import run
@@ -91,7 +91,7 @@ def test_the_report_holds_every_study_and_its_pictures_lie_beside_the_records(
     every = COMMAND.replace("8/0,4/4,8/0+ds", "8/0,4/4,8/0+ds,4/4@default")  # also what was run besides
     assert every in text
     links = re.findall(r"!\[.+?\]\((.+?)\)", text)
-    assert links == ["rare/curves.png", "rare/effects.png"]
+    assert links == ["rare/curves.png"]
     assert all((tmp_path / link).read_bytes().startswith(b"\x89PNG") for link in links)
     tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
     assert tables and all(len({line.count("|") for line in table.splitlines()}) == 1 for table in tables)

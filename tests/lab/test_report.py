@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,6 @@ from app.lab.results import ArmResult, Results, summarise, swing
 from tests.lab.test_experiment import PLAN
 
 ARMS = parse_arms("8/0,4/4,2/6+ds,8/0!shuffled", "faithful")
-TITLES = "held-out pass@1, round 4"
 
 
 def run(heights: list[float], *, generated: int = 100, batch: float = 0.2, own: float = 0.1) -> list[Round]:
@@ -162,20 +162,30 @@ def test_one_arm_has_nothing_to_be_compared_with() -> None:
         summarise(ARMS, {})
 
 
-def test_the_table_has_the_papers_columns_and_ours() -> None:
-    results = summarise(ARMS, study())
-    lines = report.table(PLAN, results, "./shoal lab", complete=True).splitlines()
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
-    head, rule, *body = rows
-    assert len({len(row) for row in rows}) == 1 and set(rule) == {"---"}
-    assert TITLES in head and "cumulative reward, training batch (the paper's)" in head
-    by_arm = {row[0]: dict(zip(head, row, strict=True)) for row in body}
+def test_the_table_has_the_papers_columns_and_ours(tmp_path: Path) -> None:
+    report.write(tmp_path, PLAN, ARMS, study(), "./shoal lab", complete=True)
+    text = (tmp_path / "table.md").read_text(encoding="utf-8")
+    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    gains, _, inside, families = (
+        [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+        for table in tables
+    )
+    for head, rule, *body in (gains, inside, families):
+        assert {len(row) for row in body} == {len(head)} and set(rule) == {"---"}
+    by_arm = {row[0]: dict(zip(gains[0], row, strict=True)) for row in gains[2:]}
     assert list(by_arm) == ["8/0", "4/4", "2/6+ds", "8/0!shuffled"]
-    assert by_arm["4/4"]["vs baseline"] == "+100 %" and by_arm["8/0"]["vs baseline"] == "–"
-    assert by_arm["4/4"][TITLES].startswith("36.0 % [")
-    assert by_arm["4/4"]["difference to 8/0, points"] == "+11.0 [+10.0, +12.0]"
-    assert by_arm["4/4"]["completions generated"] == "200" and by_arm["4/4"]["worked answers"] == "0 → 100 %"
-    assert "Not finished" in report.table(PLAN, results, "./shoal lab", complete=False)
+    assert (
+        by_arm["4/4"]["last round"].startswith("36.0 % [") and by_arm["4/4"]["completions generated"] == "200"
+    )
+    assert by_arm["4/4"]["difference, points"].startswith(
+        "+7.3 ["
+    )  # areas .2, .23, .215 less .125, .175, .1375
+    assert by_arm["4/4"]["t over seeds"] == "[-0.6, +12.7]" and by_arm["8/0"]["t over seeds"] == "–"
+    by_arm = {row[0]: dict(zip(inside[0], row, strict=True)) for row in inside[2:]}
+    paper = "training batch, the paper's sum; of own answers"
+    assert by_arm["4/4"][paper] == "4.8 (+100 %), 1.2" and by_arm["8/0"][paper] == "2.4, 1.2"
+    assert by_arm["4/4"]["worked answers"] == "0 → 100 %" and families[2][:2] == ["before", "10.0"]
+    assert "`./shoal lab`" in text and "12 of 12 runs finished" in text
 
 
 def test_all_four_files_are_written(tmp_path: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from app.lab import report, who
 from app.lab.arms import parse_arm, parse_arms
 from app.lab.plan import Probe, Round
-from app.lab.results import summarise
 from tests.lab.test_experiment import varied
 
 SIZED = varied(models=("big", "little", "big"))
@@ -87,12 +88,12 @@ def test_sizes_and_paces_together_are_kinds_of_both() -> None:
     assert [kind.name for kind in found] == ["big, fast", "little, fast", "big, slow", "little, slow"]
 
 
-def test_the_table_is_there_where_nodes_differ_and_only_there() -> None:
+def test_the_table_is_there_where_nodes_differ_and_only_there(tmp_path: Path) -> None:
     arms = parse_arms("8/0,4/4", "faithful")
     runs = {arm.key: {0: alone()} for arm in arms}
-    assert who.lines(varied(), arms, runs, "8/0") == []
-    table = [line for line in who.lines(SIZED, arms, runs, "8/0") if line.startswith("|")]
+    assert who.lines(varied(), arms, runs, "8/0") == ""
+    table = [line for line in who.lines(SIZED, arms, runs, "8/0").splitlines() if line.startswith("|")]
     assert len(table) == 2 + 4 and len({line.count("|") for line in table}) == 1
     assert "2 big" in table[2] and "+0.0 [+0.0, +0.0]" in table[4]
-    results = summarise(arms, runs)
-    assert "big (2 nodes), little (1 node)" in report.table(SIZED, results, "./shoal lab", complete=True)
+    report.write(tmp_path, SIZED, arms, runs, "./shoal lab", complete=True)
+    assert "big (2 nodes), little (1 node)" in (tmp_path / "table.md").read_text(encoding="utf-8")

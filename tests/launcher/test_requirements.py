@@ -151,7 +151,7 @@ def test_the_tools_that_build_and_release_are_locked_at_the_pinned_versions(
 
 
 FREE = {
-    "packaging/packs/release.py": "asks what pip would take, and installs nothing (--dry-run)",
+    "packaging/packs/resolving.py": "asks what pip would take, and installs nothing (--dry-run)",
     "app/launcher/install.py": "hands on what it is told: stamp.listed and the orders of app.launcher.optional",
 }
 

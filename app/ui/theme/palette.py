@@ -109,8 +109,6 @@ DARK = Palette(
 )
 
 
-SPACE = 4
-"""All distances are multiples of this, in pixels before scaling."""
 RADIUS_CONTROL = 7
 RADIUS_CARD = 12
 
