@@ -7,33 +7,37 @@ and no storage.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Protocol
 
 from app.relay.window import Window
 from app.swarm.protocol import Receipts, Thanks, to_frame
 from app.swarm.receipts import holds
 
-if TYPE_CHECKING:
-    from app.relay.session import Session
-
 _PASSED = 65_536
 LATEST = 32
+
+
+class Taker(Protocol):
+    """A client that takes receipts: a session of this relay."""
+
+    deliver: Callable[[bytes], object]
 
 
 class Passing:
     """`latest`: when, author and learner of the last ones, for the page. `counted`: since the start."""
 
     def __init__(self) -> None:
-        self._here: dict[bytes, set[Session]] = {}
+        self._here: dict[bytes, set[Taker]] = {}
         self._passed: OrderedDict[bytes, None] = OrderedDict()
         self.latest: deque[tuple[float, bytes, bytes]] = deque(maxlen=LATEST)
         self.counted = 0
 
-    def arrive(self, key: bytes, session: Session) -> None:
+    def arrive(self, key: bytes, session: Taker) -> None:
         """A client that takes receipts has signed in."""
         self._here.setdefault(key, set()).add(session)
 
-    def leave(self, key: bytes, session: Session) -> None:
+    def leave(self, key: bytes, session: Taker) -> None:
         """One that never arrived may leave too."""
         sessions = self._here.get(key)
         if sessions is not None:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from engines.contract import EngineError
-from engines.files import write_json
+from engines.files import held, write_json
 from engines.models.architecture import read_architecture
 from engines.models.catalogue import FILE, Catalogue, catalogue, entries, find
 from engines.models.folder import count_parameters, open_folder
@@ -25,7 +25,7 @@ from engines.models.needs import (
     memory_here,
     needs,
 )
-from engines.models.shelf import Shelf, Source, Unfinished, busy, held
+from engines.models.shelf import Shelf, Source, Unfinished, busy
 from engines.torch_lora.device import SMALL
 from engines.torch_lora.matrices import merges
 from engines.torch_lora.native import NativeNetwork

@@ -18,8 +18,9 @@ import pytest
 from app.common.retry import Patience
 from app.models.download import Done, Event, Planned, Progress, Waiting, download
 from engines.contract import EngineError
+from engines.files import held
 from engines.models import locate
-from engines.models.shelf import Shelf, busy, held
+from engines.models.shelf import Shelf, busy
 from tests.engines.hub import COMMIT, StandIn, model_files, serving, wait_until
 from tests.engines.models import MakeModel
 
