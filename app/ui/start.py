@@ -240,7 +240,7 @@ class Desktop:
 
     def _after_first_frame(self, join: str | None, link: str) -> None:
         if join and must_ask(join):
-            join, link = None, join
+            link, join = join, None
         self.tray.show()
         if self.packing is not None:
             self.packing.refresh()
