@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Protocol
 
@@ -130,7 +131,7 @@ async def play(tools: Tools, before: State) -> Played:
         order=Random(seeds.sampling_seed(tools.identity, number, "steps")),
         by_another=bool(tools.engine.sampler),
     )
-    stepped = await stepping.take(tools.link, taught.batches)
+    stepped = await stepping.take(tools.link, taught.batches, partial(report, Phase.LEARNING))
 
     finished = time.monotonic()
     after = msgspec.structs.replace(

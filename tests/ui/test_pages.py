@@ -191,6 +191,13 @@ def test_a_first_look_at_a_model_can_be_cancelled(
     assert "After round 20" in texts(page) and "once per model" not in texts(page) and "Pause" in shown(page)
 
 
+def test_a_long_lesson_tells_how_long_it_takes(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    page = Overview(light, actions)
+    qtbot.addWidget(page)
+    page.show_view(views.learning(0, step=Step.LEARNING, round=1, done=2, total=12, left_s=75.0))
+    assert "learning from the answers, about 75 s" in texts(page) and page._now._bar.maximum() == 12
+
+
 def test_skills_say_how_it_speaks(qtbot: QtBot, light: Theme, actions: Actions) -> None:
     page = Skills(light, actions)
     qtbot.addWidget(page)
