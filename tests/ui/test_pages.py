@@ -35,7 +35,7 @@ from app.sapo.questions import draw
 from app.swarm.ledger import Message
 from app.ui.about import about
 from app.ui.choices import SETTINGS
-from app.ui.model import Family, Milestone, State, View
+from app.ui.model import Family, Milestone, State, Step, View
 from app.ui.pages.frame import Actions
 from app.ui.pages.history import History
 from app.ui.pages.hours import HoursEditor
