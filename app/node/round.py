@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Protocol
 
@@ -138,7 +139,7 @@ async def play(tools: Tools, before: State) -> Played:
         taught.batches,
         Random(seeds.sampling_seed(tools.identity, number, "small talk")),
     )
-    stepped = await stepping.take(tools.link, batches)
+    stepped = await stepping.take(tools.link, batches, partial(report, Phase.LEARNING))
 
     finished = time.monotonic()
     after = msgspec.structs.replace(

@@ -159,7 +159,7 @@ def _obstacles(
 def _settling(
     causes: tuple[Cause, ...], now: Moment, memory: Memory, ran: bool, since: float = -inf
 ) -> Iterator[Obstacle]:
-    """After a disturbance the computer must stay quiet for a while; what ended before `since` counts not."""
+    """After a disturbance the computer must stay quiet for a while; not one that ended before `since`."""
     quiet = [
         (memory.last[cause.reason] + cause.calm_s - now.steady, cause.calm_s)
         for cause in causes

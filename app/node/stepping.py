@@ -20,14 +20,19 @@ class Stepped:
 
 
 async def take(
-    link: Link, batches: Sequence[Batch], enough: Callable[[Sequence[float]], bool] = lambda losses: False
+    link: Link,
+    batches: Sequence[Batch],
+    tell: Callable[[int, int], None],
+    enough: Callable[[Sequence[float]], bool] = lambda losses: False,
 ) -> Stepped:
-    """Takes the steps one after the other, until the losses so far are `enough`. One that the engine refuses (a
+    """Takes the steps one after the other, until the losses so far are `enough`; `tell` hears how
+    many of all are done. One that the engine refuses (a
     loss that is not finite) leaves the adapter as it was before that step, and the rest of the round's are not
     tried. Raises TrainerDied."""
     done: list[StepStats] = []
     try:
         for batch in batches:
+            tell(len(done), len(batches))
             done.append(await link.step(batch))
             if enough([one.loss for one in done]):
                 break

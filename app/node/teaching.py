@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from random import Random
 
 import msgspec
@@ -37,7 +38,8 @@ async def teach(tools: Tools, before: State, lesson: Sequence[Taught]) -> Played
     )
     sequences = [reading.sequences_G[0] for reading in readings if reading is not None]
     order = Random(seeds.sampling_seed(tools.identity, number, "lesson"))
-    stepped = await stepping.take(tools.link, zero.batches(sequences, order), zero.learned)
+    tell = partial(tools.report, Phase.LEARNING)
+    stepped = await stepping.take(tools.link, zero.batches(sequences, order), tell, zero.learned)
     seconds = time.monotonic() - started
     return Played(
         state=msgspec.structs.replace(

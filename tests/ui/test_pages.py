@@ -35,7 +35,7 @@ from app.sapo.questions import draw
 from app.swarm.ledger import Message
 from app.ui.about import about
 from app.ui.choices import SETTINGS
-from app.ui.model import Family, Milestone, State, View
+from app.ui.model import Family, Milestone, State, Step, View
 from app.ui.pages.frame import Actions
 from app.ui.pages.history import History
 from app.ui.pages.hours import HoursEditor
@@ -189,6 +189,13 @@ def test_a_first_look_at_a_model_can_be_cancelled(
     assert "Pause" in shown(page) and "Cancel" not in shown(page)
     page.show_view(views.msgspec.structs.replace(views.odd()["placing"], safe_round=20))
     assert "After round 20" in texts(page) and "once per model" not in texts(page) and "Pause" in shown(page)
+
+
+def test_a_long_lesson_tells_how_long_it_takes(qtbot: QtBot, light: Theme, actions: Actions) -> None:
+    page = Overview(light, actions)
+    qtbot.addWidget(page)
+    page.show_view(views.learning(0, step=Step.LEARNING, round=1, done=2, total=12, left_s=75.0))
+    assert "learning from the answers, about 75 s" in texts(page) and page._now._bar.maximum() == 12
 
 
 def test_skills_say_how_it_speaks(qtbot: QtBot, light: Theme, actions: Actions) -> None:

@@ -125,6 +125,10 @@ def model_name(view: View) -> str:
     return view.called or (known.title if known is not None else view.model)
 
 
+_LONG_S = 10
+"""Seconds that are worth telling of a step that is mostly short."""
+
+
 def step_line(view: View) -> str:
     """What is being done, with progress where there is some: "answer 14 of 32, about 40 s"."""
     step = view.step
@@ -137,6 +141,8 @@ def step_line(view: View) -> str:
         what = tr("answer {n} of {all}", n=view.done, all=view.total)
         lead = tr("measuring, ") if step is Step.PROBING else ""
         return f"{lead}{what}{left}"
+    if step is Step.LEARNING and view.left_s is not None and view.left_s >= _LONG_S:
+        return tr("learning from the answers") + left
     if step is Step.DRAWING and view.round_s:
         return tr("about {span} a round", span=span(view.round_s))
     return {
