@@ -6,7 +6,7 @@ import os
 
 import keyring.errors
 
-from app.swarm.keeping import HUB_TOKEN, SERVICE, real_backend
+from app.swarm.keyrings import HUB_TOKEN, SERVICE, real_backend
 
 USER = HUB_TOKEN
 

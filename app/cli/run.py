@@ -19,7 +19,7 @@ from app.node.attached import SnapshotLines
 from app.node.errors import NodeError, UsageError
 from app.node.format import check as check_format
 from app.node.format import stamp as stamp_format
-from app.node.governing import Governor, Provider, by_owner
+from app.node.governing import FactsFile, Governor, Provider, by_owner
 from app.node.home import folder, held, identity
 from app.node.node import Node
 from app.node.peers import Swarm, default_external
@@ -101,7 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="give way to the owner: learn only while no one uses the computer, on mains power, and so on",
     )
-    parser.add_argument("--facts", type=Path, help=argparse.SUPPRESS)  # with --rules: app.node.facts_file
+    parser.add_argument("--facts", type=Path, help=argparse.SUPPRESS)  # with --rules: FactsFile
     parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
     parser.add_argument(
         "--snapshots", action="store_true", help=argparse.SUPPRESS
@@ -186,8 +186,6 @@ def main(args: argparse.Namespace) -> int:
 def _facts(file: Path | None, say: Callable[[str], None]) -> Provider:
     """What the rules go by: this computer, unless a file was named."""
     if file is not None:
-        from app.node.facts_file import FactsFile
-
         return FactsFile(file)
     from app.desktop import Gatherer
 

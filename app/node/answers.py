@@ -7,6 +7,7 @@ either loses nothing. The node believes none of it: it makes the question again 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -61,10 +62,26 @@ def put(home: Path, answer: Answer) -> None:
 
 
 class Answers:
-    """What waits in a home. `read` and `used` block for a moment."""
+    """What waits in a home. `take`, `used` and `to_share` block for a moment."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
+        self.taken: list[PeerGroup] = []
+        """What the round in flight looks at."""
+
+    def take(self, sandbox: Sandbox, families: tuple[str, ...]) -> None:
+        """Takes what may teach in the next round; nothing without families."""
+        self.taken = self.to_learn(sandbox, families) if families else []
+
+    def used(self, learned_P: Sequence[PeerGroup]) -> list[str]:
+        """The round is safe, and learned from these groups. Returns a sentence for each answer of the owner's
+        that was looked at."""
+        sentences = []
+        for group in self.taken:
+            self.taught(group)
+            sentences.append(_taught(any(one is group for one in learned_P)))
+        self.taken = []
+        return sentences
 
     def to_learn(self, sandbox: Sandbox, families: tuple[str, ...]) -> list[PeerGroup]:
         """The oldest right answer to teach, of a family in play; none or one. What is wrong is removed: it
@@ -127,3 +144,9 @@ def _checked(answer: Answer, sandbox: Sandbox) -> PeerGroup | None:
         return None
     scored = score_group(sandbox, answer.group)
     return PeerGroup(peer=YOU, question=asked.text, scored=scored) if lone(scored.rewards_G) else None
+
+
+def _taught(learned: bool) -> str:
+    if learned:
+        return "Your answer taught your model: it had failed that puzzle."
+    return "Your answer changed nothing: your model can already solve that puzzle, or it's too long to read."

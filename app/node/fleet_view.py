@@ -12,8 +12,7 @@ from rich.text import Text
 
 from app.common.text import safe_line, span
 from app.node.fleet import Fleet, Member
-from app.node.swarm_view import counted
-from app.node.text import cut
+from app.node.swarm_view import counted, cut
 
 _WIDE = 92
 

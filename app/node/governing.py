@@ -37,7 +37,7 @@ THINNING_S = 1800.0
 
 
 class Provider(Protocol):
-    """Who knows the facts: app.desktop.Gatherer, or app.node.facts_file.FactsFile."""
+    """Who knows the facts: app.desktop.Gatherer, or FactsFile."""
 
     def start(self) -> None:
         """Asks for the first time. Blocks, but not for long."""
@@ -279,3 +279,35 @@ def ruled(decision: Decision, idle_need_s: float, dial: str, energy: Energy | No
         effort=decision.effort,
         energy=energy,
     )
+
+
+_LONGEST = 65_536
+
+
+class FactsFile:
+    """Facts that another program writes down, in the place of what this computer says about itself: for tests,
+    and for programs that know better than the system when a machine is free.
+
+    `run --rules --facts FILE`, with one JSON object in FILE whose keys are the fields of Facts, as
+    {"idle_s": 600, "absent": ["on_battery"]}. What is missing in it is unknown, and so is everything while the
+    file cannot be read; unknown counts as in use. It is read at every look.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def start(self) -> None:
+        pass
+
+    def watch_apps(self, names: Iterable[str]) -> None:
+        """Whoever writes the file knows what it is to be about."""
+
+    def gather(self) -> Facts:
+        try:
+            with self._path.open("rb") as file:
+                return msgspec.json.decode(file.read(_LONGEST), type=Facts)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            return Facts()
+
+    def close(self) -> None:
+        pass

@@ -90,7 +90,8 @@ def remove(home: Path, login: Autostart | None = None) -> Removed:
     """Removes it all: first what points here from elsewhere, then the folder. What cannot be removed is told,
     and the rest goes nevertheless. May wait for the keyring's own dialog. Raises NodeError while a node uses
     the data folder."""
-    from app.swarm.keeping import forget, forget_token
+    from app.swarm.keeping import forget
+    from app.swarm.keyrings import forget_token
 
     failed: list[str] = []
     usual = _is_usual(home)  # asked once: the folder that a pointer names will be gone

@@ -13,52 +13,42 @@ from pathlib import Path
 
 import msgspec
 
-from app.common.retry import wait_s
 from app.learning.lesson import weighty
-from app.learning.placement import Placement, joined, next_again
-from app.node import checkpoint, events, language, placing, points
+from app.node import checkpoint, events, language, points
 from app.node.answers import Answers
-from app.node.effort import Effort
 from app.node.errors import DiskFullError, NodeError, no_room, room_on_disk
 from app.node.figures import questions_mark
 from app.node.gate import Gate
-from app.node.healing import Healer, placed, titles
+from app.node.healing import Healer, placed
 from app.node.home import model_folder, model_mark
+from app.node.in_play import InPlay, told
 from app.node.keeping import free_older, keep
 from app.node.link import TRAINER, Link, TrainerDied
-from app.node.memory import most
-from app.node.peers import Judged, OwnGroup, PeerGroup, Swarm
-from app.node.preferences import Preferences
+from app.node.peers import Judged, OwnGroup, Swarm
 from app.node.probing import due, probe
-from app.node.records import Happening, Probe
+from app.node.records import Probe
 from app.node.resume import (
     new_curve,
     open_history,
     other_models,
     resume,
     set_history_aside,
-    with_families,
     with_questions,
 )
 from app.node.round import Played, Tools, play
 from app.node.settings import Settings
 from app.node.snapshot import Phase, Ruling, Snapshot, SwarmView, standing
 from app.node.state import State
+from app.node.supervisor import Supervisor
 from app.node.teaching import teach
+from app.node.telling import Telling
 from app.node.watch import Watch
-from app.packs import place as packs
 from app.sapo import curriculum, seeds
 from app.sapo.probe import probe_questions
 from app.sapo.questions import VERSION, Asked, QuestionError
 from app.sapo.sandbox import Sandbox, SandboxError
 from engines.contract import EngineError, EngineInfo
 
-_DEATHS = 5
-"""A trainer that dies this often without finishing anything is not started again."""
-_DEATHS_OPENING = 2
-"""The same before this run has ever seen its model open: a model that kills its reader does so every time."""
-_LEAST_SHARE = 1 / 16
-"""Of the measured budget; a trainer that still dies for want of memory with this much is helped by nothing."""
 _SAVING_S = 2.0
 """How long a pause waits for a round that is being saved; one that is not yet so far is abandoned."""
 _STARVED = "This computer is very busy, so starting takes longer than usual. Learning begins by itself."
@@ -83,8 +73,8 @@ class Node:
         hold: bool = False,
         governed: bool = False,
     ) -> None:
-        self._settings, self._model, self._home, self._identity = settings, model, home, identity
-        self._tell, self._trainer, self._swarm = tell, trainer, swarm
+        self._model, self._home, self._identity = model, home, identity
+        self._tell, self._swarm = tell, swarm
         self._mark = model_mark(model)
         self._folder = model_folder(home, settings.model, self._mark)
         self._checkpoints = self._folder / "checkpoints"
@@ -96,13 +86,10 @@ class Node:
         self._ruled = asyncio.Event()
         if not governed:
             self._ruled.set()
-        self._effort: Effort | None = None
-        self._effort_given: Effort | None = None
-        self._link: Link | None = None
-        self._engine: EngineInfo | None = None
-        self._engine_before = ""
-        self._deaths, self._opened = 0, False
-        self._share = 1.0
+        self._telling = Telling(
+            self._watch, tell, lambda row: self._store.add_event(row), lambda: self._state.round
+        )
+        self._supervisor = Supervisor(settings, home, trainer, self._telling.note)
         self._state = State(
             round=0,
             curriculum=curriculum.start(settings.families),
@@ -111,13 +98,12 @@ class Node:
         )
         self._fresh = self._state
         self._questions: list[Asked] = []
-        self._placement: Placement | None = None
         self._healer = Healer(self._folder / "best")
+        self._in_play = InPlay(settings, self._folder, home, self._healer, self._watch, swarm)
         self.on_class: Callable[[bool], None] = lambda paused: None
         """Hears whether the teacher of a class pauses everybody."""
         self._class_paused = False
         self._answers = Answers(home)
-        self._owner_P: list[PeerGroup] = []
         self._remembered: Sequence[language.Remembered] = ()
         self._run: int | None = None
         self._ends_at: int | None = None
@@ -126,6 +112,15 @@ class Node:
     @property
     def snapshot(self) -> Snapshot:
         return self._watch.snapshot
+
+    @property
+    def _settings(self) -> Settings:
+        return self._in_play.settings
+
+    @property
+    def _link(self) -> Link:
+        assert self._supervisor.link is not None
+        return self._supervisor.link
 
     def begin(self) -> None:
         """Ends the waiting of a node that was made to `hold` before its first round."""
@@ -145,7 +140,7 @@ class Node:
         Pausing ends the trainer and abandons the round in flight, unless it is just being saved; going on
         plays that round again. A changed effort holds from the next round on.
         """
-        self._effort = ruling.effort
+        self._supervisor.effort = ruling.effort
         self._watch.ruled(ruling)
         self._gate.put(ruling.run)
         self._ruled.set()
@@ -160,7 +155,7 @@ class Node:
         starting = asyncio.create_task(self._start_early())  # its imports take seconds, so it comes first
         loop = asyncio.get_running_loop()
         self._sandbox = Sandbox(
-            resting=not self._gate.open, late=lambda: loop.call_soon_threadsafe(self._note, _STARVED)
+            resting=not self._gate.open, late=lambda: loop.call_soon_threadsafe(self._telling.note, _STARVED)
         )
         if self._swarm is not None:
             self._swarm.open(self._sandbox, self.hear, self._show_swarm)
@@ -176,7 +171,7 @@ class Node:
             reason = "stopped"
             raise
         except (EngineError, QuestionError, SandboxError) as error:
-            sentence = await self._engine_fault() or str(error)
+            sentence = await self._supervisor.fault() or str(error)
             raise NodeError(sentence) from error
         except NodeError as error:
             sentence = str(error)
@@ -214,13 +209,13 @@ class Node:
     async def _step(self) -> bool:
         """One round or one probe, with a trainer that is started where there is none. True: all is done."""
         try:
-            if self._link is not None and self._effort != self._effort_given:
-                await self._end_trainer()
-            if self._link is None:
-                await self._start_trainer()
-            if self._engine is None:
+            if self._supervisor.outdated:
+                await self._supervisor.end()
+            if self._supervisor.link is None:
+                await self._supervisor.start()
+            if self._supervisor.engine is None:
                 await self._ready()
-            if self._placing_due():
+            if self._in_play.due(self._state):
                 await self._place()
             elif self._probe_due():
                 await self._probe()
@@ -230,7 +225,7 @@ class Node:
                 return True
             else:
                 await self._round()
-            self._deaths = 0
+            self._supervisor.worked()
         except TrainerDied as death:
             await self._after(death)
         return False
@@ -239,7 +234,7 @@ class Node:
         """Until the gate opens. The swarm stays connected, so that a short pause costs no new sign-in and what
         was published gets its answers; but nothing is fetched and checked for rounds that are not played."""
         await asyncio.to_thread(self._sandbox.rest)  # whoever still asks there is refused
-        await self._end_trainer()
+        await self._supervisor.end()
         if self._swarm is not None:
             self._swarm.rest(True)
         if self._run is None:
@@ -261,50 +256,16 @@ class Node:
     async def _start_early(self) -> None:
         await self._ruled.wait()
         if self._gate.open:
-            await self._start_trainer()
-
-    async def _start_trainer(self) -> None:
-        if missing := packs.missing():
-            raise NodeError(missing)
-        log = self._home / "logs" / "trainer.log"
-        self._effort_given = self._effort
-        self._link = await Link.start(
-            log,
-            self._note,
-            alone=self._settings.solo,
-            command=self._trainer,
-            effort=self._effort,
-            engine=self._settings.engine,
-            home=self._home,
-            share=self._share,
-            memory=most(Preferences(self._home).values["trainer_memory"]),
-        )
-
-    async def _engine_fault(self) -> str:
-        """What is wrong with an installed app's engine: no start is tried again with a broken one. Empty where
-        nothing is, and in a checkout."""
-        if not packs.installed():
-            return ""
-        from app.packs.soundness import fault
-
-        return await asyncio.to_thread(fault, packs.folder())
-
-    async def _end_trainer(self) -> None:
-        if self._link is not None:
-            await self._link.end()
-        self._link = self._engine = None
+            await self._supervisor.start()
 
     async def _ready(self) -> None:
         """Loads the model and the last safe point into a trainer that has just been started."""
-        assert self._link is not None
         self._watch.report(Phase.LOADING)
         opening = self._link.open(self._model, self._settings.rank, seeds.hashed("adapter", self._identity))
-        if self._settings.place and (found := placing.read(self._folder, among=self._settings.families)):
-            self._begin_with(found)
+        self._in_play.read()
         engine, self._questions = await asyncio.gather(opening, self._probe_questions())  # both take seconds
         state, sentences = await resume(self._link, self._checkpoints, self._mark, self._fresh)
-        if self._placement is not None and state.way != self._placement.way:
-            state = msgspec.structs.replace(state, way=self._placement.way, taught=False)
+        state = self._in_play.asked_as(state)
         with room_on_disk(self._home):
             if state.round == 0 and self._store.last_round() > 1:
                 self._store.close()
@@ -319,12 +280,9 @@ class Node:
                 state = with_questions(state)
             if self._run is None:
                 self._run = self._store.begin_run(state.round + 1, self._settings, engine)
-        if self._engine_before not in ("", engine.name):
-            sentences.append(f"The engine is {engine.name} from now on. It was {self._engine_before} before.")
-        self._engine_before = engine.name
-        families = with_families(state.curriculum, self._settings.families)
-        self._state = msgspec.structs.replace(state, curriculum=families)
-        self._engine, self._opened = engine, True
+        if changed := self._supervisor.opened(engine):
+            sentences.append(changed)
+        self._state = self._in_play.practised(state)
         self._remembered = await self._small_talk()
         if self._ends_at is None and self._settings.rounds is not None:
             self._ends_at = state.round + self._settings.rounds
@@ -335,14 +293,14 @@ class Node:
         self._watch.ready(engine, self._state, self._curve, self._ends_at)
         self._tell(self._started(engine))
         for sentence in (*self._news, *sentences):
-            self._note(sentence)
+            self._telling.note(sentence)
         self._news = []
 
     async def _small_talk(self) -> Sequence[language.Remembered]:
         """What is held while this model learns; read by it before its first step, where it can talk at all."""
-        assert self._link is not None and self._engine is not None
+        assert self._supervisor.engine is not None
         kept = language.read(self._folder)
-        if kept or self._state.steps or not self._engine.talks:
+        if kept or self._state.steps or not self._supervisor.engine.talks:
             return kept
         remembered = await language.listen(self._link)
         with room_on_disk(self._home):
@@ -356,7 +314,7 @@ class Node:
             await self._begun.wait()
         began = time.monotonic()
         try:
-            self._owner_P = await self._owner_answers()
+            await self._take_owner_answers()
             played = await self._play()
             self._watch.report(Phase.SAVING)
             try:
@@ -368,7 +326,7 @@ class Node:
                 self._swarm.give_back(blamed=isinstance(end, TrainerDied))
             raise
         if played.refusal is not None:
-            self._note(f"Round {played.state.round} {played.refusal}")
+            self._telling.note(f"Round {played.state.round} {played.refusal}")
         if self._swarm is not None:
             own_P = [OwnGroup(*pair) for pair in zip(played.questions_P, played.verdicts_P, strict=True)]
             judged_P = [
@@ -377,26 +335,21 @@ class Node:
             ]
             self._swarm.settle(own_P, time.monotonic() - began, judged_P)
         if not played.lesson:
-            await self._answers_used(played)
+            await self._use_owner_answers(played)
         if self._settings.rest and self._state.round != self._ends_at:
             self._watch.report(Phase.RESTING)
             await asyncio.sleep(self._settings.rest * (time.monotonic() - began))
 
-    async def _owner_answers(self) -> list[PeerGroup]:
+    async def _take_owner_answers(self) -> None:
         """Those that may teach in the next round; none while what others wrote is kept out."""
-        if self._state.vigil.alone:
-            return []
-        families = tuple(self._state.curriculum.levels)
-        return await asyncio.to_thread(self._answers.to_learn, self._sandbox, families)
+        families = () if self._state.vigil.alone else tuple(self._state.curriculum.levels)
+        await asyncio.to_thread(self._answers.take, self._sandbox, families)
 
-    async def _answers_used(self, played: Played) -> None:
+    async def _use_owner_answers(self, played: Played) -> None:
         """What became of the owner's own answers: one was looked at, others lie in the outbox now."""
         weights_P = zip(played.mixed.groups_P, played.weighed.peer, strict=True)
-        learned_P = [group for group, weights_GT in weights_P if weighty(weights_GT)]
-        for group in self._owner_P:
-            self._answers.taught(group)
-            self._note(_taught(any(one is group for one in learned_P)))
-        self._owner_P = []
+        for sentence in self._answers.used([group for group, weights_GT in weights_P if weighty(weights_GT)]):
+            self._telling.note(sentence)
         if self._swarm is None:
             return
         for scored in await asyncio.to_thread(self._answers.to_share, self._sandbox):
@@ -404,91 +357,44 @@ class Node:
                 return
             self._answers.shared(scored)
 
-    def _placing_due(self) -> bool:
-        fresh = self._settings.place and self._placement is None and self._state.round == 0
-        return fresh or self._healer.place_again
-
     async def _place(self) -> None:
-        """Finds out what the model can begin with, and goes on with that; see app.node.placing."""
-        found = await placing.place(self._tools(), self._healer.candidates or self._settings.families)
-        with room_on_disk(self._home):
-            placing.write(self._folder, found)
-        self._begin_with(found)
-        self._healer.placed()
-        levels = with_families(self._state.curriculum, self._settings.families)
-        self._state = msgspec.structs.replace(self._state, curriculum=levels, way=found.way, taught=False)
+        """Finds out what the model can begin with, and goes on with that."""
+        found = await self._in_play.place(self._tools())
+        self._state = self._in_play.practised(msgspec.structs.replace(self._state, way=found.way, taught=False))
         self._questions = []
         self._questions = await self._probe_questions()
         self._curve = self._store.probes(questions_mark(self._questions))
         self._watch.probed(self._state, self._curve)
-        sentence = placed(found)
-        self._watch.note(sentence)
-        self._record("placement", sentence)
-        self._tell(
-            events.Placed(
-                round=self._state.round,
-                way=found.way.name,
-                families=found.families,
-                later=found.later,
-                waiting=found.waiting,
-                lesson=len(found.lesson),
-                seconds=round(found.seconds, 1),
-                sentence=sentence,
-            )
-        )
+        self._telling.say("placement", told(found, self._state.round, placed(found)))
 
     def _joining(self) -> dict[str, int]:
-        """Families that wait and may join now, with their levels; none where this run is the last to know."""
-        found, round_ = self._placement, self._state.round
-        if found is None or round_ == self._ends_at:
-            return {}
-        levels = {one.family: one.level for one in found.tried}
-        return {family: levels[family] for family in next_again(found, round_)}
+        """Families that may join now; none where this run is the last to know."""
+        return {} if self._state.round == self._ends_at else self._in_play.joining(self._state.round)
 
     async def _join(self, families: dict[str, int]) -> None:
-        """Tries families that waited, and goes on with those that go well."""
-        assert self._placement is not None
-        before, round_ = self._placement, self._state.round
-        tried = await placing.again(self._tools(), self._state.way, families, round_)
-        after = joined(before, tried, round_)
-        with room_on_disk(self._home):
-            placing.write(self._folder, after)
-        self._begin_with(after)
-        levels = with_families(self._state.curriculum, self._settings.families)
-        self._state = msgspec.structs.replace(self._state, curriculum=levels)
-        if new := [family for family in after.joined if family not in before.joined]:
-            self._note(f"New to the mix: {titles(new)}. They were tried again, and it can learn from them now.")
-
-    def _begin_with(self, found: Placement) -> None:
-        """Holds for this run's settings; where nothing was found, the candidates stay."""
-        self._placement = found
-        self._watch.placed(found.waiting)
-        self._healer.candidates = self._healer.candidates or self._settings.families
-        if found.families:
-            self._settings = msgspec.structs.replace(self._settings, families=found.in_play)
-            if self._swarm is not None:
-                self._swarm.practise(found.in_play)
+        sentence = await self._in_play.join(self._tools(), self._state, families)
+        self._state = self._in_play.practised(self._state)
+        if sentence:
+            self._telling.note(sentence)
 
     async def _play(self) -> Played:
         """Lesson zero where a placement has left one, else an ordinary round."""
-        lesson = self._placement.lesson if self._placement is not None else ()
+        lesson = self._in_play.lesson
         if lesson and not self._state.taught:
             return await teach(self._tools(), self._state, lesson)
         return await play(self._tools(), self._state)
 
     async def _heal(self) -> None:
         """Says why nothing is gained, and does what may help."""
-        assert self._link is not None
         healed = await self._healer.heal(self._state, self._settings, self._curve, self._link)
         if healed is None:
             return
         self._state = healed.state
-        self._watch.note(healed.sentence)
-        self._record("flat", healed.sentence)
-        self._tell(events.Flat(round=self._state.round, cause=healed.cause.value, sentence=healed.sentence))
+        flat = events.Flat(round=self._state.round, cause=healed.cause.value, sentence=healed.sentence)
+        self._telling.say("flat", flat)
 
     async def _keep(self, played: Played) -> None:
-        assert self._link is not None and self._run is not None
+        assert self._run is not None
         kept = await keep(played, self._link, self._store, self._checkpoints, self._mark, self._run)
         self._state = kept.state
         self._watch.played(kept, self._curve)
@@ -520,9 +426,8 @@ class Node:
 
     async def _probe_questions(self) -> list[Asked]:
         settings, make = self._settings, self._sandbox.questions
-        families = (self._placement and self._placement.families) or settings.families
         return self._questions or await asyncio.to_thread(
-            probe_questions, families, settings.probe_questions, make
+            probe_questions, self._in_play.probed, settings.probe_questions, make
         )
 
     def _probe_due(self) -> bool:
@@ -536,32 +441,17 @@ class Node:
         return not measured and (lesson or due(round_, self._settings.probe_every) or round_ == self._ends_at)
 
     async def _after(self, death: TrainerDied) -> None:
-        """A dead trainer is an ordinary event: say so, wait a little, and do the round again."""
-        self._link = self._engine = None
-        self._deaths += 1
-        if self._deaths == 1 and not death.of_memory and (fault := await self._engine_fault()):
-            raise NodeError(f"{fault} Round {self._state.round} is safe.")
-        if self._deaths >= (_DEATHS if self._opened or death.of_memory else _DEATHS_OPENING):
-            raise NodeError(
-                f"{death} That happened {self._deaths} times in a row: {death.remedy} "
-                f"Round {self._state.round} is safe."
-            )
-        wait = wait_s(self._deaths, first_s=0.5, longest_s=30.0, growth=4.0)
-        sentence = f"{death} It restarts and plays round {self._state.round + 1} again."
-        if death.of_memory and self._share > _LEAST_SHARE:
-            self._share /= 2
-            sentence += f" It uses {100 * self._share:.3g} % of its memory for a step now."
-        self._watch.note(sentence)
-        self._record("trainer_restarted", sentence)
-        self._tell(events.TrainerRestarted(round=self._state.round, sentence=sentence, wait_s=wait))
+        """Say so, wait a little, and do the round again."""
+        sentence, wait = await self._supervisor.after(death, self._state)
+        again = events.TrainerRestarted(round=self._state.round, sentence=sentence, wait_s=wait)
+        self._telling.say("trainer_restarted", again)
         self._watch.report(Phase.WAITING)
         await asyncio.sleep(wait)
 
     async def _close(self, reason: str, sentence: str) -> None:
         if self._swarm is not None:
             await self._swarm.close()
-        if self._link is not None:
-            await self._link.end()
+        await self._supervisor.end()
         self._sandbox.close()
         standing_ = standing(self._watch.snapshot.curve)
         with contextlib.suppress(sqlite3.Error):  # the history may be what failed
@@ -573,17 +463,17 @@ class Node:
         self._tell(ended)
 
     def _tools(self) -> Tools:
-        assert self._link is not None and self._engine is not None
+        assert self._supervisor.engine is not None
         return Tools(
             link=self._link,
-            engine=self._engine,
+            engine=self._supervisor.engine,
             sandbox=self._sandbox,
             settings=self._settings,
             identity=self._identity,
             report=self._watch.report,
             peers=self._swarm,
             remembered=self._remembered,
-            owner_P=self._owner_P,
+            owner_P=self._answers.taken,
         )
 
     def _show_swarm(self, view: SwarmView) -> None:
@@ -593,26 +483,8 @@ class Node:
             self.on_class(view.class_paused)
 
     def hear(self, event: events.Event) -> None:
-        """What the swarm and the rules tell, which know no rounds; their sentences are kept in the history."""
-        if isinstance(event, events.Noted):
-            self._note(event.sentence)
-            return
-        if isinstance(event, events.SwarmDone | events.Decided | events.SettingsNow | events.Refused):
-            event = msgspec.structs.replace(event, round=self._state.round)
-        if isinstance(event, events.Decided):
-            self._record("decision", event.sentence)
-        self._tell(event)
-
-    def _note(self, sentence: str) -> None:
-        self._watch.note(sentence)
-        self._record("note", sentence)
-        self._tell(events.Noted(round=self._state.round, sentence=sentence))
-
-    def _record(self, kind: str, sentence: str) -> None:
-        with contextlib.suppress(sqlite3.Error):  # a sentence is not worth a round
-            self._store.add_event(
-                Happening(at=time.time(), round=self._state.round, kind=kind, sentence=sentence)
-            )
+        """What the swarm and the rules tell."""
+        self._telling.hear(event)
 
     def _started(self, engine: EngineInfo) -> events.Started:
         settings = self._settings
@@ -627,9 +499,3 @@ class Node:
             families=self._state.curriculum.levels,
             shuffled_rewards=settings.shuffled_rewards,
         )
-
-
-def _taught(learned: bool) -> str:
-    if learned:
-        return "Your answer taught your model: it had failed that puzzle."
-    return "Your answer changed nothing: your model can already solve that puzzle, or it's too long to read."

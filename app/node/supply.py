@@ -20,12 +20,13 @@ from app.sapo.groups import lone
 from app.sapo.mixing import Offer
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
-from app.swarm.client import Client, Complaint
+from app.swarm.client import Client
 from app.swarm.intake import Intake
 from app.swarm.limits import ARCHIVED_S
 from app.swarm.pool import Checked, Pool
 from app.swarm.protocol import Wanted
 from app.swarm.reasons import Reason
+from app.swarm.reporting import Complaint
 
 PULL_S, AGAIN_S = 6.0, 2.0
 """Between two samples: on the average, because relays allow twelve a minute, and at least, because a few may

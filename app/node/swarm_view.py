@@ -8,7 +8,6 @@ from rich.text import Text
 
 from app.common.text import safe_line
 from app.node.snapshot import SwarmView
-from app.node.text import cut
 
 _ROOMY = 22
 """Lines of a terminal from which refusals get a line of their own."""
@@ -70,3 +69,10 @@ def counted(number: int, what: str) -> str:
     ('1 peer', '3 peers')
     """
     return f"{number} {what}{'s' * (number != 1)}"
+
+
+def cut(line: Text, width: int) -> Text:
+    """The same text on exactly one line, with an ellipsis where it is longer."""
+    line.no_wrap, line.overflow, line.end = True, "ellipsis", "\n"
+    line.truncate(width, overflow="ellipsis")
+    return line

@@ -18,9 +18,8 @@ from app.node.chart import Kind, chart
 from app.node.reasons import Reason
 from app.node.records import GroupRow
 from app.node.snapshot import FamilyRow, Phase, Snapshot, doing, standing
-from app.node.swarm_view import counted
+from app.node.swarm_view import counted, cut
 from app.node.swarm_view import panel as swarm_panel
-from app.node.text import cut
 
 _STYLES = {Kind.AXIS: "bright_black", Kind.ERROR: "cyan dim", Kind.LINE: "bold cyan", Kind.EMPTY: ""}
 _FAMILIES_WIDTH, _FIGURES_WIDTH = 36, 24

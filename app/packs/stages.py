@@ -27,7 +27,7 @@ from app.packs.events import Done, Pack, Progress, Stage, Tell, Waiting
 from app.packs.manifest import Manifest, Signed, Wheel
 from app.packs.place import MARK, Current
 from app.packs.programs import Interpreter
-from app.packs.wholeness import damaged
+from app.packs.soundness import damaged
 
 SPARE = 200 * 2**20
 """Bytes that are left free on the disk in any case."""

@@ -12,25 +12,22 @@ import sqlite3
 import ssl
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Literal, TypeVar
 
-from app.common.retry import Pace
 from app.common.text import SAID, safe_line
 from app.sapo.groups import Group
 from app.swarm.asking import Samples
 from app.swarm.clock import RelayClock
-from app.swarm.connection import Connection, Ended, connect
+from app.swarm.connection import Connection, Ended, connect, first_end
 from app.swarm.identity import Identity
-from app.swarm.invite import Invite, InviteError, where
-from app.swarm.joining import Expected, Joined, Work, join
-from app.swarm.known import KnownRelays
+from app.swarm.invite import Invite
+from app.swarm.joining import Joined, Work, join
 from app.swarm.ledger import Ledger
-from app.swarm.limits import REPORT_IDS
 from app.swarm.outbox import Outbox
-from app.swarm.private import PrivateError, from_token, is_access_key
+from app.swarm.places import Place, Places
 from app.swarm.protocol import (
     ARCHIVE,
     CLASS,
@@ -52,43 +49,22 @@ from app.swarm.protocol import (
     Ok,
     Progress,
     Recall,
-    Receipts,
-    Report,
     Sample,
     Stats,
     Thanks,
     Wanted,
 )
 from app.swarm.publishing import Publisher
-from app.swarm.receipts import Thanked, receipt
+from app.swarm.receipts import Thanked
 from app.swarm.refusals import Code
+from app.swarm.reporting import Complaint, Reporter
 from app.swarm.status import Link, Status
 
+T = TypeVar("T")
 SAMPLE_S, ERASE_S = 15.0, 60.0
 """A relay answers a sample at once; longer than this nobody waits for it. Erasing reads all that is stored."""
 STEADY_S = 10.0
 """A connection that lasted so long was a good one: the next failure counts as the first."""
-_REPORT_EVERY_S = 6.0
-"""Between two reports, and between two messages of receipts: relays allow twelve a minute."""
-_REPORTS = 256
-
-Complaint = Literal["bad_reward", "bad_sig", "unsafe", "dup"]
-
-
-class _Place:
-    """One relay: where it is, what an invite says of it, and when to try it again."""
-
-    __slots__ = ("invite", "pace", "private", "url")
-
-    def __init__(self, invite: Invite) -> None:
-        """Raises InviteError for an access key that is none."""
-        try:
-            self.private = from_token(invite.token or "") if is_access_key(invite.token) else None
-        except PrivateError as error:
-            raise InviteError(str(error)) from error
-        self.url = invite.url
-        self.invite = invite
-        self.pace = Pace()
 
 
 class Client:
@@ -113,24 +89,17 @@ class Client:
         """`thanked` counts receipts. Raises InviteError, a ValueError, for an address that is none, and
         ValueError without any."""
         now = time.monotonic()
-        invites = [one if isinstance(one, Invite) else where(one) for one in relays]
-        if not invites:
-            raise ValueError("A client needs the address of a relay.")
-        # Of two with one address the first counts.
-        self._places = [_Place(one) for one in {one.url: one for one in reversed(invites)}.values()]
         self._identity, self._tell, self._tls = identity, tell, tls
         self.ledger = Ledger()
         """What went over the line, for the owner."""
-        self._known = KnownRelays(memory)
         self._rng = rng or Random()
+        self._places = Places(relays, memory, self._rng)
         self._clock = RelayClock()
         self._work = Work(identity.key.hex())
         self._publisher = Publisher(outbox, identity, self._clock, self._rng, now)
         self._samples = Samples(now)
         self._asked: deque[FromClient] = deque(maxlen=8)
-        self._reports: deque[tuple[Complaint, str]] = deque(maxlen=_REPORTS)
-        self._reported = self._receipted = now
-        self._learned: deque[str] = deque(maxlen=REPORT_IDS)
+        self._reporter = Reporter(identity, now)
         self._thanked = thanked
         self._wake = asyncio.Event()
         self._again = asyncio.Event()
@@ -142,15 +111,14 @@ class Client:
         self._sentence = ""
         self._told: Link | None = None
         self._next_try: float | None = None
-        swarm = self._expected_swarm()
-        if swarm is not None:
+        if (swarm := self._places.swarm()) is not None:
             self._publisher.belongs(swarm)
 
     async def run(self) -> None:
         """Connect and stay connected until cancelled. Raises nothing that a network or a relay can cause."""
         while True:
             now = time.monotonic()
-            place = min(self._places, key=lambda one: (one.pace.wait_s(now), self._rng.random()))
+            place = self._places.next(now)
             await self._wait(place.pace.wait_s(now))
             began = time.monotonic()
             try:
@@ -211,10 +179,7 @@ class Client:
         self._asked.append(sample)
         self._wake.set()
         try:
-            async with asyncio.timeout(SAMPLE_S):
-                return await answer
-        except TimeoutError:
-            return None
+            return await _within(SAMPLE_S, answer)
         finally:
             self._samples.forget(sample)
 
@@ -227,23 +192,20 @@ class Client:
         self._asked.append(Erase())
         self._wake.set()
         try:
-            async with asyncio.timeout(ERASE_S):
-                return await self._erased
-        except TimeoutError:
-            return None
+            return await _within(ERASE_S, self._erased)
         finally:
             self._erased = None
 
     def report(self, ids: Iterable[str], reason: Complaint) -> None:
         """Tell the relay of bad groups when it can be told. It checks before it acts."""
-        self._reports.extend((reason, id) for id in ids)
+        self._reporter.report(ids, reason)
         self._wake.set()
 
     def thank(self, ids: Iterable[str]) -> None:
         """Tell the authors of these groups that this node learned from them, where the relay passes that on and
         while connected."""
         if self._joined is not None and RECEIPTS in self._joined.hello.caps:
-            self._learned.extend(ids)
+            self._reporter.thank(ids)
 
     @property
     def now_ms(self) -> int:
@@ -278,61 +240,48 @@ class Client:
             learning=stats.learning if stats and self._in_class else None,
         )
 
-    def _expected_swarm(self) -> str | None:
-        """An invite is newer than what was met before."""
-        invited = [place.invite.swarm for place in self._places]
-        met = [one.swarm for place in self._places if (one := self._known.get(place.url)) is not None]
-        return next((swarm for swarm in (*invited, *met) if swarm is not None), None)
-
-    def _expected(self, place: _Place) -> Expected:
-        met, invite = self._known.get(place.url), place.invite
-        relay = invite.relay or (met.relay if met else None)
-        return Expected(relay=relay, swarm=self._publisher.swarm, invite=invite)
-
     async def _wait(self, seconds: float) -> None:
         self._next_try = time.monotonic() + seconds
         self._again.clear()
         if seconds > 0:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    await self._again.wait()
+            await _within(seconds, self._again.wait())
         self._next_try = None
 
-    async def _visit(self, place: _Place) -> None:
+    async def _visit(self, place: Place) -> None:
         """From opening to the end, which is always Ended."""
         connection = await connect(place.url, self._tls, self.ledger, place.private)
         try:
             self._obeys = place.invite.room is not None
-            joined = await join(connection, self._identity, self._expected(place), self._work, self._clock)
+            expected = self._places.expected(place, self._publisher.swarm)
+            joined = await join(connection, self._identity, expected, self._work, self._clock)
             self._arrived(place, joined)
-            await _first_end(self._read(connection), self._write(connection, joined))
+            await first_end(self._read(connection), self._write(connection, joined))
         except sqlite3.Error as error:
             raise Ended(_disk(error)) from error
         finally:
             self._joined = self._stats = None
             self._asked.clear()
-            self._learned.clear()
+            self._reporter.lost()
             self._samples.lost()
             with contextlib.suppress(sqlite3.Error):
                 self._publisher.lost()
             await connection.close()
 
-    def _arrived(self, place: _Place, joined: Joined) -> None:
+    def _arrived(self, place: Place, joined: Joined) -> None:
         now, hello, quotas = time.monotonic(), joined.hello, joined.welcome.quotas
-        self._known.remember(place.url, hello.relay, hello.swarm, self._obeys)
+        self._places.known.remember(place.url, hello.relay, hello.swarm, self._obeys)
         self._publisher.belongs(hello.swarm)
         self._publisher.opened(quotas, hello.limits.open_publishes, ZLIB in hello.caps, now)
         self._samples.opened(quotas, hello.limits, now)
         self._joined, self._url = joined, place.url
         self._say("connected", place.url, f"Connected to {hello.relay}, swarm {hello.swarm}.", hello.relay)
 
-    def _after(self, place: _Place, ended: Ended, began: float) -> None:
+    def _after(self, place: Place, ended: Ended, began: float) -> None:
         now = time.monotonic()
         was_in = self._url == place.url and self._told is not None and self._told.state == "connected"
-        pace = place.pace.worked() if was_in and now - began >= STEADY_S else place.pace
-        place.pace = pace.failed(now, self._rng.random(), ended.retry_after_ms)
-        wait = min(one.pace.wait_s(now) for one in self._places)
-        self._say("lost" if was_in else "refused", place.url, ended.sentence, retry_s=wait)
+        self._places.failed(place, now, ended.retry_after_ms, steady=was_in and now - began >= STEADY_S)
+        state: Literal["lost", "refused"] = "lost" if was_in else "refused"
+        self._say(state, place.url, ended.sentence, retry_s=self._places.wait_s(now))
 
     def _say(
         self,
@@ -406,12 +355,8 @@ class Client:
             now = time.monotonic()
             while self._asked:
                 await connection.send(self._asked.popleft())
-            if self._reports and now - self._reported >= _REPORT_EVERY_S:
-                self._reported = now
-                await connection.send(self._next_report())
-            if self._learned and now - self._receipted >= _REPORT_EVERY_S:
-                self._receipted = now
-                await connection.send(self._next_receipts(joined.hello.swarm))
+            for told in self._reporter.due(now, joined.hello.swarm):
+                await connection.send(told)
             for frame in self._publisher.due(now):
                 await connection.send(frame)
                 if self._asked:
@@ -420,35 +365,14 @@ class Client:
                 raise Ended(f"{connection.place} has stopped answering.")
             if self._asked:
                 continue
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._publisher.wait_s(now)):
-                    await self._wake.wait()
-
-    def _next_report(self) -> Report:
-        reason = self._reports[0][0]
-        ids = [id for one, id in self._reports if one == reason][:REPORT_IDS]
-        left = [(one, id) for one, id in self._reports if one != reason or id not in ids]
-        self._reports.clear()
-        self._reports.extend(left)
-        return Report(ids=tuple(dict.fromkeys(ids)), reason=reason)
-
-    def _next_receipts(self, swarm: str) -> Receipts:
-        ids = dict.fromkeys(self._learned)
-        self._learned.clear()
-        return Receipts(items=tuple(receipt(self._identity.seed(), swarm, id) for id in ids))
+            await _within(self._publisher.wait_s(now), self._wake.wait())
 
 
-async def _first_end(*stories: Coroutine[Any, Any, None]) -> None:
-    """Run them together until one ends; the others are cancelled, and what ended the first is raised."""
-    tasks = [asyncio.create_task(one) for one in stories]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    for task in done:
-        task.result()
+async def _within(seconds: float, answer: Awaitable[T]) -> T | None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            return await answer
+    return None
 
 
 def _disk(error: sqlite3.Error) -> str:

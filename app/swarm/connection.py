@@ -12,7 +12,8 @@ import secrets
 import ssl
 import time
 import urllib.request
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from app.common import authorities
@@ -313,3 +314,16 @@ def _retry_after_ms(headers: object) -> int | None:
     return (
         min(int(told) * 1000, LONGEST_WAIT_MS) if told.isascii() and told.isdigit() and len(told) < 9 else None
     )
+
+
+async def first_end(*stories: Coroutine[Any, Any, None]) -> None:
+    """Run them together until one ends; the others are cancelled, and what ended the first is raised."""
+    tasks = [asyncio.create_task(one) for one in stories]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()

@@ -9,19 +9,16 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-import threading
-from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from secrets import token_hex
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 import keyring
 import keyring.backend
 import keyring.errors
 import msgspec
-from keyring.backends.chainer import ChainerBackend
 
 from app import remedy
 from app.common import files
@@ -35,24 +32,11 @@ from app.swarm.identity import (
     encrypt,
     from_bare,
 )
+from app.swarm.keyrings import PATIENCE_S, SERVICE, Find, aside, ask, found, put, real_backend, restoring
 
-SERVICE = "Shoal"
-HUB_TOKEN = "Hugging Face access token"
-"""The one other entry that Shoal keeps under that service (app/cli/_hub_token.py)."""
 RECORD = "identity.json"
-PATIENCE_S = 60.0
-"""How long a person may take with the keyring's own dialog before the node goes on without it."""
-
-_REAL = frozenset(
-    f"keyring.backends.{one}" for one in ("macOS", "Windows", "SecretService", "kwallet", "libsecret")
-)
-"""Backends that encrypt. Others exist that write plain files, and would be picked up silently."""
-
 _FORMER = 50
 """Earlier keys of a folder that are remembered."""
-
-Find = Callable[[], keyring.backend.KeyringBackend | None]
-T = TypeVar("T")
 
 
 class Where(StrEnum):
@@ -96,14 +80,6 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-def real_backend(chosen: keyring.backend.KeyringBackend | None = None) -> keyring.backend.KeyringBackend | None:
-    """The system's keyring if it is one that encrypts, else None. Follows the person's own choice of backend;
-    of a chain the best one that encrypts is taken."""
-    current = chosen or keyring.get_keyring()
-    chain = list(current.backends) if isinstance(current, ChainerBackend) else [current]
-    return next((one for one in chain if type(one).__module__ in _REAL), None)
-
-
 async def open_identity(
     folder: Path, *, passphrase: str | None = None, find: Find = real_backend, patience_s: float = PATIENCE_S
 ) -> Kept:
@@ -126,14 +102,14 @@ async def open_identity(
     if record.where == "file":
         return await read_identity(folder, passphrase=passphrase)
     try:
-        found = await read_identity(folder, find=find, patience_s=patience_s)
+        one = await read_identity(folder, find=find, patience_s=patience_s)
     except IdentityError as error:
         note = f"{error} Until then, {record.name} stays away and this session has another name."
         return Kept(identity=Identity.new(), where=Where.MEMORY, note=note)
-    if found.where is Where.PLAIN and passphrase is not None:
-        await keep_in_file(found.identity, folder, passphrase)
-        return Kept(identity=found.identity, where=Where.FILE, note=found.note)
-    return found
+    if one.where is Where.PLAIN and passphrase is not None:
+        await keep_in_file(one.identity, folder, passphrase)
+        return Kept(identity=one.identity, where=Where.FILE, note=one.note)
+    return one
 
 
 async def read_identity(
@@ -149,8 +125,8 @@ async def read_identity(
         )
     match record.where:
         case "keyring":
-            found = await aside(lambda: _ask(find, record), patience_s)
-            return Kept(identity=found, where=Where.KEYRING)
+            identity = await aside(lambda: ask(find, record.public_key, record.name), patience_s)
+            return Kept(identity=identity, where=Where.KEYRING)
         case "file":
             return Kept(identity=await _from_file(folder, record, passphrase), where=Where.FILE)
         case "plain":
@@ -203,7 +179,7 @@ async def keep_in_keyring(
 ) -> None:
     """Puts a key into the keyring, reads it back, and only then makes it the folder's. Keys that lie there from
     before stay. Raises IdentityError."""
-    await aside(lambda: _put(find, identity), patience_s)
+    await aside(lambda: put(find, identity), patience_s)
     _write_record(folder, "keyring", identity)
 
 
@@ -247,7 +223,7 @@ def forget(folder: Path, find: Find = real_backend) -> str:
     if not keys:
         return ""
     try:
-        backend = _found(find)
+        backend = found(find)
         for key in keys:
             with suppress(keyring.errors.PasswordDeleteError):  # it is not there
                 backend.delete_password(SERVICE, key)
@@ -261,87 +237,6 @@ def forget(folder: Path, find: Find = real_backend) -> str:
     return ""
 
 
-def forget_token(find: Find = real_backend) -> str:
-    """Deletes the access token for models from the keyring, where there is one. Returns a sentence about what
-    stood in the way. May wait for a person."""
-    try:
-        backend = find()
-        if backend is not None and backend.get_password(SERVICE, HUB_TOKEN):
-            backend.delete_password(SERVICE, HUB_TOKEN)
-    except Exception as error:  # each system's keyring has errors of its own
-        return (
-            f"An access token for models may still be in the keyring, which refused ({type(error).__name__}): "
-            f"delete the entry {SERVICE} there."
-        )
-    return ""
-
-
-async def aside(call: Callable[[], T], patience_s: float) -> T:
-    """Runs a call that may wait for a person, beside the event loop. Its thread ends with the process: nobody
-    waits for a dialog that was left open. Raises IdentityError for whatever the keyring raises, and when
-    patience ends."""
-    loop = asyncio.get_running_loop()
-    answer: asyncio.Future[T] = loop.create_future()
-
-    def settle(value: T | None, error: Exception | None) -> None:
-        if answer.done():
-            return
-        if error is None:
-            answer.set_result(value)  # type: ignore[arg-type]
-        else:
-            answer.set_exception(error)
-
-    def work() -> None:
-        value: T | None = None
-        failure: IdentityError | None = None
-        try:
-            value = call()
-        except IdentityError as error:
-            failure = error
-        except Exception as error:  # each system's keyring has errors of its own
-            failure = IdentityError(f"The system's keyring refused ({type(error).__name__}): unlock it.")
-        with suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(settle, value, failure)
-
-    threading.Thread(target=work, name="keyring", daemon=True).start()
-    try:
-        return await asyncio.wait_for(answer, patience_s)
-    except TimeoutError as error:
-        raise IdentityError("The system's keyring didn't answer: unlock it.") from error
-
-
-def _put(find: Find, identity: Identity) -> None:
-    backend = _found(find)
-    backend.set_password(SERVICE, identity.key.hex(), identity.seed().hex())
-    if backend.get_password(SERVICE, identity.key.hex()) != identity.seed().hex():
-        raise IdentityError("The system's keyring didn't keep the key.")
-
-
-def _ask(find: Find, record: Record) -> Identity:
-    secret = _found(find).get_password(SERVICE, record.public_key)
-    if secret is None:
-        raise IdentityError(
-            f"The key of {record.name} isn't in this keyring: log in as before, or enter its recovery words "
-            f"({_restoring()})."
-        )
-    try:
-        identity = Identity(bytes.fromhex(secret))
-        if identity.key.hex() == record.public_key:
-            return identity
-    except ValueError:  # not hex, or too short
-        pass
-    raise IdentityError(
-        f"The keyring's entry for {record.name} is damaged: enter its recovery words ({_restoring()})."
-    )
-
-
-def _found(find: Find) -> keyring.backend.KeyringBackend:
-    backend = find()
-    if backend is None:
-        raise IdentityError("This computer has no keyring.")
-    return backend
-
-
 async def _from_file(folder: Path, record: Record, passphrase: str | None) -> Identity:
     path = _key_file(folder, record.public_key)
     if passphrase is None:
@@ -351,7 +246,7 @@ async def _from_file(folder: Path, record: Record, passphrase: str | None) -> Id
     except OSError as error:
         raise IdentityError(
             f"{path} can't be read ({error.strerror}): enter the recovery words of {record.name} "
-            f"({_restoring()})."
+            f"({restoring()})."
         ) from error
     identity = await asyncio.to_thread(decrypt, content, passphrase)
     if identity.key.hex() != record.public_key:
@@ -363,7 +258,7 @@ def _from_plain(folder: Path, record: Record) -> tuple[Identity, str]:
     """With a sentence where others could read it. A file that is damaged is moved aside. Raises
     IdentityError."""
     path = _plain_file(folder, record.public_key)
-    enter = f"enter the recovery words of {record.name} ({_restoring()})."
+    enter = f"enter the recovery words of {record.name} ({restoring()})."
     try:
         note = _closed_to_others(path)
         content = path.read_bytes()
@@ -407,10 +302,6 @@ def _set_aside(path: Path) -> str:
     return path.name
 
 
-def _restoring() -> str:
-    return remedy.command("identity restore")
-
-
 def _key_file(folder: Path, public_key: str) -> Path:
     return folder / f"key-{public_key[:16]}.sealed"
 
@@ -427,7 +318,7 @@ def _read(folder: Path) -> Record | None:
         return None
     except (OSError, msgspec.MsgspecError, UnicodeError) as error:
         raise IdentityError(
-            f"{path} can't be read, and stays as it is: enter your recovery words ({_restoring()})."
+            f"{path} can't be read, and stays as it is: enter your recovery words ({restoring()})."
         ) from error
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from app.lab.arms import parse_arm
 from app.lab.experiment import Experiment
-from app.lab.mixed import Mixed
+from app.lab.opening import Mixed
 from app.lab.plan import named
 from app.sapo.sandbox import Sandbox
 from app.sapo.scoring import score_group

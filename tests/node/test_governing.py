@@ -17,7 +17,7 @@ from app.node import commands, events, governing
 from app.node import node as node_module
 from app.node.effort import EFFORTS, Dial, Effort
 from app.node.errors import NodeError
-from app.node.facts_file import FactsFile
+from app.node.governing import FactsFile
 from app.node.orders import Orders, Snooze
 from app.node.preferences import DEFAULTS
 from app.node.snapshot import Phase, doing

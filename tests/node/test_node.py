@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from app.learning.language import PER_STEP
-from app.node import checkpoint, events, link
+from app.node import checkpoint, events, link, supervisor
 from app.node import node as node_module
 from app.node.errors import NodeError
 from app.node.records import Probe, Round
@@ -27,7 +27,7 @@ from tests.node.bench import Bench, of, rows
 
 @pytest.fixture
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_module, "wait_s", lambda *_, **__: 0.0)
+    monkeypatch.setattr(supervisor, "wait_s", lambda *_, **__: 0.0)
 
 
 def test_rounds_probes_and_safe_points(bench: Bench) -> None:

@@ -18,8 +18,8 @@ from app.common.retry import Patience
 from app.packs import place, programs, stages
 from app.packs.errors import PackError
 from app.packs.events import Done, Event, Progress, Waiting
+from app.packs.soundness import damaged
 from app.packs.stages import Installer
-from app.packs.wholeness import damaged
 from tests.packs.wheels import KEYS, Host, signed, wheel, write_out
 
 QUICK = Patience(attempts=3, first_s=0.01, longest_s=0.05, silent_s=10.0)

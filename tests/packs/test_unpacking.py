@@ -18,7 +18,7 @@ from app.packs import contents, filling, programs
 from app.packs.contents import Task
 from app.packs.errors import PackError
 from app.packs.manifest import Wheel
-from app.packs.wholeness import damaged
+from app.packs.soundness import damaged
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 SKIP = ("*/include/*", "*.pyi")

@@ -160,7 +160,7 @@ def test_a_client_says_thanks_only_where_it_is_passed_on(tmp_path: Path) -> None
         async def play(story: relays.Story = story) -> None:
             async with relays.lying_relay(story) as url, relays.running(tmp_path, [url]) as (client, _):
                 await relays.until(lambda: client.status.connected)
-                client._receipted -= 60
+                client._reporter._receipted -= 60
                 client.thank(["ab" * 32])
                 client._wake.set()
                 await asyncio.sleep(1.0)

@@ -498,7 +498,7 @@ def test_reports_are_sent_together(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             if isinstance(message, Report):
                 reports.append(message)
 
-    monkeypatch.setattr("app.swarm.client._REPORT_EVERY_S", 0.1)
+    monkeypatch.setattr("app.swarm.reporting.EVERY_S", 0.1)
 
     async def story() -> None:
         async with lying_relay(listening) as url, running(tmp_path, [url]) as (ann, _):

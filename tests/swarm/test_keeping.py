@@ -17,7 +17,7 @@ import pytest
 from keyring.backends.chainer import ChainerBackend
 
 from app.node.belongings import kind
-from app.swarm import keeping
+from app.swarm import keeping, keyrings
 from app.swarm.identity import Identity, IdentityError, PassphraseNeeded, bare
 from app.swarm.keeping import (
     Kept,
@@ -27,9 +27,9 @@ from app.swarm.keeping import (
     keep_in_file,
     keep_in_keyring,
     open_identity,
-    real_backend,
     whereabouts,
 )
+from app.swarm.keyrings import real_backend
 
 
 class Ring(keyring.backend.KeyringBackend):
@@ -327,7 +327,7 @@ def test_only_backends_that_encrypt_are_taken(monkeypatch: pytest.MonkeyPatch) -
 def test_every_allowed_backend_exists_in_the_library() -> None:
     folder = Path(keyring.backend.__file__).parent / "backends"
     there = {path.name.removesuffix(".py") for path in folder.iterdir()}
-    assert {one.rpartition(".")[2] for one in keeping._REAL} <= there
+    assert {one.rpartition(".")[2] for one in keyrings._REAL} <= there
 
 
 def test_a_key_in_a_file_needs_its_passphrase(tmp_path: Path) -> None:

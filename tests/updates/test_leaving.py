@@ -14,7 +14,7 @@ import pytest
 from app.desktop.autostart_linux import LinuxAutostart
 from app.desktop.links import DesktopEntry
 from app.node import leaving
-from app.swarm import keeping
+from app.swarm import keyrings
 from app.updates import installed
 from tests.packs.wheels import Host
 from tests.updates.releases import LIST, PUBLIC
@@ -153,9 +153,9 @@ class Ring:
 def test_the_access_token_goes_and_other_programs_entries_stay() -> None:
     ours, others = ("Shoal", "Hugging Face access token"), ("Mail", "ada")
     ring = Ring({ours: "hf_x", others: "word"})
-    assert keeping.forget_token(find=lambda: ring) == "" and ring.kept == {others: "word"}  # type: ignore[arg-type,return-value]
-    assert keeping.forget_token(find=lambda: ring) == "" == keeping.forget_token(find=lambda: None)  # type: ignore[arg-type,return-value]
-    said = keeping.forget_token(find=lambda: Ring({}, locked=True))  # type: ignore[arg-type,return-value]
+    assert keyrings.forget_token(find=lambda: ring) == "" and ring.kept == {others: "word"}  # type: ignore[arg-type,return-value]
+    assert keyrings.forget_token(find=lambda: ring) == "" == keyrings.forget_token(find=lambda: None)  # type: ignore[arg-type,return-value]
+    said = keyrings.forget_token(find=lambda: Ring({}, locked=True))  # type: ignore[arg-type,return-value]
     assert "may still be in the keyring" in said and said.endswith(".")
 
 

@@ -1,0 +1,110 @@
+"""Keeps a node's trainer running: starts it, ends it, and says after a death when it starts again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from app.common.retry import wait_s
+from app.node.effort import Effort
+from app.node.errors import NodeError
+from app.node.link import Link, TrainerDied
+from app.node.memory import most
+from app.node.preferences import Preferences
+from app.node.settings import Settings
+from app.node.state import State
+from app.packs import place as packs
+from engines.contract import EngineInfo
+
+_DEATHS = 5
+"""A trainer that dies this often without finishing anything is not started again."""
+_DEATHS_OPENING = 2
+"""The same before this run has ever seen its model open: a model that kills its reader does so every time."""
+_LEAST_SHARE = 1 / 16
+"""Of the measured budget; a trainer that still dies for want of memory with this much is helped by nothing."""
+
+
+class Supervisor:
+    """`link` leads to the trainer, None without one; `engine` is what it has opened the model with."""
+
+    def __init__(
+        self, settings: Settings, home: Path, command: Sequence[str], note: Callable[[str], None]
+    ) -> None:
+        self._settings, self._home, self._command, self._note = settings, home, command, note
+        self.link: Link | None = None
+        self.engine: EngineInfo | None = None
+        self.effort: Effort | None = None
+        """What the rules allow; a trainer that runs has what was allowed when it began."""
+        self._effort_given: Effort | None = None
+        self._engine_before = ""
+        self._deaths, self._opened = 0, False
+        self._share = 1.0
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the trainer runs with another effort than is allowed now."""
+        return self.link is not None and self.effort != self._effort_given
+
+    async def start(self) -> None:
+        """Raises NodeError where the engine is missing."""
+        if missing := packs.missing():
+            raise NodeError(missing)
+        self._effort_given = self.effort
+        self.link = await Link.start(
+            self._home / "logs" / "trainer.log",
+            self._note,
+            alone=self._settings.solo,
+            command=self._command,
+            effort=self.effort,
+            engine=self._settings.engine,
+            home=self._home,
+            share=self._share,
+            memory=most(Preferences(self._home).values["trainer_memory"]),
+        )
+
+    async def end(self) -> None:
+        """Ends the trainer, if there is one."""
+        if self.link is not None:
+            await self.link.end()
+        self.link = self.engine = None
+
+    async def fault(self) -> str:
+        """What is wrong with an installed app's engine: no start is tried again with a broken one. Empty where
+        nothing is, and in a checkout."""
+        if not packs.installed():
+            return ""
+        from app.packs.soundness import fault
+
+        return await asyncio.to_thread(fault, packs.folder())
+
+    def opened(self, engine: EngineInfo) -> str:
+        """The model is open. Returns a sentence where the engine is another one than before."""
+        self.engine, self._opened = engine, True
+        sentence = ""
+        if self._engine_before not in ("", engine.name):
+            sentence = f"The engine is {engine.name} from now on. It was {self._engine_before} before."
+        self._engine_before = engine.name
+        return sentence
+
+    def worked(self) -> None:
+        """Something was finished."""
+        self._deaths = 0
+
+    async def after(self, death: TrainerDied, state: State) -> tuple[str, float]:
+        """A dead trainer is an ordinary event: a sentence, and seconds to wait before the round after the
+        safe `state` is played again. Raises NodeError where another start is of no use."""
+        self.link = self.engine = None
+        self._deaths += 1
+        if self._deaths == 1 and not death.of_memory and (fault := await self.fault()):
+            raise NodeError(f"{fault} Round {state.round} is safe.")
+        if self._deaths >= (_DEATHS if self._opened or death.of_memory else _DEATHS_OPENING):
+            raise NodeError(
+                f"{death} That happened {self._deaths} times in a row: {death.remedy} "
+                f"Round {state.round} is safe."
+            )
+        sentence = f"{death} It restarts and plays round {state.round + 1} again."
+        if death.of_memory and self._share > _LEAST_SHARE:
+            self._share /= 2
+            sentence += f" It uses {100 * self._share:.3g} % of its memory for a step now."
+        return sentence, wait_s(self._deaths, first_s=0.5, longest_s=30.0, growth=4.0)
