@@ -272,10 +272,10 @@ def wait(found: Callable[[], object], what: str, patience_s: float = PATIENCE_S)
 
 
 def test_an_owners_whole_way(root: Root, desktop: Desktop, packages: list[Path], host: Host) -> None:
-    from app.ui import past
+    from app.node.history import history
 
     data = root.home / DATA
-    rounds = lambda: past.read(past.newest(data)).rounds  # noqa: E731
+    rounds = lambda: history.read(history.newest(data)).rounds  # noqa: E731
     before, own = root.files(), listing(root.home)
     for package in packages:
         shutil.copy(package, root.path / "root")
@@ -306,7 +306,7 @@ def test_an_owners_whole_way(root: Root, desktop: Desktop, packages: list[Path],
     wait(rounds, "the first round is done")
     desktop.lap("the first round is done")
     desktop.picture("4-first-round")
-    wait(lambda: len(past.read(past.newest(data)).curve) >= 2, "the curve moves")
+    wait(lambda: len(history.read(history.newest(data)).curve) >= 2, "the curve moves")
     desktop.lap("the curve has two points")
     desktop.picture("5-curve")
     print(*desktop.said, sep="\n")
@@ -352,7 +352,7 @@ def test_how_long_an_offline_pack_takes(
     root: Root, desktop: Desktop, built: Path, pack: Path, tmp_path: Path
 ) -> None:
     """From the double click to the first finished round, three times from the beginning. Only told: -s."""
-    from app.ui import past
+    from app.node.history import history
 
     carried = tmp_path / "pack"
     shutil.copytree(pack, carried, ignore=shutil.ignore_patterns("key.pub", "secret"))
@@ -372,7 +372,7 @@ def test_how_long_an_offline_pack_takes(
             ("Learn alone", lambda: True),
             ("Install the engine", lambda: (data / "packs" / "current.json").exists()),
             ("", lambda: processes(root, "app.node.trainer.process")),
-            ("", lambda: past.read(past.newest(data)).rounds),
+            ("", lambda: history.read(history.newest(data)).rounds),
         ):
             if act:
                 desktop.push(act)
