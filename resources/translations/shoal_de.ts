@@ -2575,10 +2575,6 @@
    <translation>Zieh ein Rätsel oder frag etwas Eigenes</translation>
   </message>
   <message>
-   <source>{model} with {engine}</source>
-   <translation>{model} mit {engine}</translation>
-  </message>
-  <message>
    <source>Answering, {span}</source>
    <translation>Antwortet, {span}</translation>
   </message>
@@ -2898,6 +2894,10 @@
    <translation>Messung, </translation>
   </message>
   <message>
+   <source>learning from the answers</source>
+   <translation>lernt aus den Antworten</translation>
+  </message>
+  <message>
    <source>loading the model</source>
    <translation>lädt das Modell</translation>
   </message>
@@ -2916,10 +2916,6 @@
   <message>
    <source>checking the answers</source>
    <translation>prüft die Antworten</translation>
-  </message>
-  <message>
-   <source>learning from the answers</source>
-   <translation>lernt aus den Antworten</translation>
   </message>
   <message>
    <source>saving</source>
@@ -3568,8 +3564,8 @@
    <translation>Aus der Liste nehmen</translation>
   </message>
   <message>
-   <source>A new folder is made in</source>
-   <translation>Ein neuer Ordner entsteht in</translation>
+   <source>Where to save the export</source>
+   <translation>Wohin mit dem Export?</translation>
   </message>
   <message>
    <source>Access token, hf_…</source>
