@@ -394,10 +394,6 @@
    <translation>Zieh ein Rätsel oder frag etwas Eigenes</translation>
   </message>
   <message>
-   <source>{model} with {engine}</source>
-   <translation>{model} mit {engine}</translation>
-  </message>
-  <message>
    <source>Answering, {span}</source>
    <translation>Antwortet, {span}</translation>
   </message>
@@ -1012,8 +1008,8 @@
    <translation>Endgültig löschen</translation>
   </message>
   <message>
-   <source>A new folder is made in</source>
-   <translation>Ein neuer Ordner entsteht in</translation>
+   <source>Where to save the export</source>
+   <translation>Wohin mit dem Export?</translation>
   </message>
   <message>
    <source>Access token, hf_…</source>

@@ -89,7 +89,7 @@ def _why(package: Package, said: str) -> str:
             "its certificate file, then try again."
         )
     if install.UNREACHABLE.search(said):
-        return "The package index can't be reached either: check the network connection, then try again."
+        return "The download can't be reached: check your network connection, then try again."
     return (
         f"The package index that pip is set up for does not have {package.name} {package.version}: check pip's "
         "settings (PIP_*), then try again."

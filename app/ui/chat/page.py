@@ -44,6 +44,7 @@ from app.ui.widgets.pieces import (
     row,
 )
 from app.ui.widgets.yours import Against
+from engines.models.catalogue import find
 
 MAX_WORK = 1000
 """Characters of a person's working."""
@@ -472,8 +473,9 @@ class TryIt(Page):
         self._sides.offer(BLIND, duels)
         self._who.setVisible(opened is not None)
         if opened is not None:
-            model = self._called or safe(opened.model)
-            self._who.say(tr("{model} with {engine}", model=model, engine=opened.engine.name))
+            known = find(opened.model)
+            self._who.say(self._called or (known.title if known is not None else safe(opened.model)))
+            self._who.setToolTip(f"{safe(opened.model)}, {opened.engine.name}")
         timed = busy or stage in (Stage.LOADING, Stage.BUSY)
         if timed != self._second.isActive():
             self._second.start() if timed else self._second.stop()

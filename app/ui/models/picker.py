@@ -56,7 +56,7 @@ class ModelPicker(QWidget):
                 self._note.say(holdings.problem)
             return
         self._holdings = holdings
-        for model in holdings.library.models:
+        for model in sorted(holdings.library.models, key=lambda one: not (one.installed or one.program)):
             if words.is_starter(model):
                 continue
             if model.name not in self._rows:
@@ -103,6 +103,10 @@ class ModelPicker(QWidget):
             self._ask.choose(name)
             self.picked.emit(name)
             return
+        if model.program:  # nothing is fetched, and nothing of the program's is changed
+            self._close()
+            self._get(name)
+            return
         text = words.consent(model, library, self._ask.host())
         gated = tr(model.gated) if model.gated else ""
         self._panel.ask(
@@ -141,7 +145,7 @@ class PickRow(QFrame):
     def show_model(self, model: Model, holdings: Holdings) -> None:
         assert holdings.library is not None
         look, word, why = words.fit(model, holdings.library)
-        here = tr("downloaded") if model.installed else size(words.missing(model))
+        here = tr("downloaded") if model.installed else model.program or size(words.missing(model))
         self._size.say(tr("{size}, licence", size=here) if model.gated and not model.installed else here)
         self._fit.look(look or "good")
         self._fit.say(word)

@@ -232,7 +232,7 @@ class ModelRow(QFrame):
         self._panel.ask(words.deleting(self._model), yes, lambda: self._ask.remove(self.name), danger=True)
 
     def _ask_export(self, form: str) -> None:
-        above = QFileDialog.getExistingDirectory(self, tr("A new folder is made in"), str(Path.home()))
+        above = QFileDialog.getExistingDirectory(self, tr("Where to save the export"), str(Path.home()))
         if above and self._model.training is not None:
             self._ask.export(self.name, form, str(Path(above) / f"{self._file_name()}-{form}"))
 

@@ -186,8 +186,9 @@ def _unlike(name: str) -> EngineError:
 
 
 def title(header: Header, path: Path) -> str:
-    """The model's own name, or its file's, as one short line."""
+    """Its file's name, as its owner knows it, or the model's own where that is a digest, as one short line."""
     said = header.values.get("general.name")
-    text = said if isinstance(said, str) else path.stem
+    named = path.suffix.lower() == ".gguf" or not isinstance(said, str)
+    text = path.stem if named else str(said)
     kept = re.sub(r"[^\w .,:()+-]", "", text).strip()
     return (kept or path.stem)[:60]

@@ -138,7 +138,7 @@ def test_a_question_is_answered_twice(qtbot: QtBot, open_page: Open) -> None:
     assert "Before" in said and "After 160 rounds" in said and "1 token  ·  0.1 s" in said
     assert "#12··[2J …" in said and "cut off" in said, "nothing in it is obeyed, and its end is told"
     qtbot.waitUntil(lambda: "In memory until 3 minutes" in texts(page), timeout=PATIENCE_MS)
-    assert "starter with torch" in texts(page) and page._question.toPlainText() == ""
+    assert page._who.text() == "starter" and page._question.toPlainText() == ""
     press(qtbot, page, "New conversation")
     qtbot.waitUntil(lambda: "What is 4 + 3?" not in texts(page), timeout=PATIENCE_MS)
     assert "Nothing asked yet" in texts(page)

@@ -161,6 +161,23 @@ def test_what_goes_and_what_stays_is_said_before(qtbot: QtBot, page: Models, ask
     assert not shown(page)["Delete: SmolLM2 135M"].isEnabled()
 
 
+def test_a_model_of_another_program_comes_first_and_nothing_is_fetched_for_it(
+    qtbot: QtBot, light: Theme, asked: list[object]
+) -> None:
+    theirs = Model(name="/ollama/blobs/sha256-" + 64 * "0", title="small:1b", program="Ollama", bytes=10**9)
+    here = views.holdings(fetch=None, queue=())
+    assert here.library is not None
+    library = msgspec.structs.replace(here.library, models=(*here.library.models, theirs))
+    picker = ModelPicker(light, asking(asked))
+    qtbot.addWidget(picker)
+    picker.show()
+    picker.show_holdings(msgspec.structs.replace(here, library=library))
+    titles = [one.accessibleName() for one in picker.findChildren(QAbstractButton) if one.accessibleName()]
+    assert titles.index("small:1b") < titles.index("Qwen3 0.6B") and "Ollama" in texts(picker)
+    press(qtbot, picker, "small:1b")
+    assert asked == [("get", theirs.name)] and "IP address" not in texts(picker) and picker.coming
+
+
 def test_the_focus_stays_with_the_model(qtbot: QtBot, page: Models) -> None:
     page.window().activateWindow()
     qtbot.waitUntil(page.window().isActiveWindow)
