@@ -3013,6 +3013,18 @@
    <translation>Für mich behalten</translation>
   </message>
   <message>
+   <source>For 1 hour</source>
+   <translation>Für 1 Stunde</translation>
+  </message>
+  <message>
+   <source>For 3 hours</source>
+   <translation>Für 3 Stunden</translation>
+  </message>
+  <message>
+   <source>Until tomorrow morning</source>
+   <translation>Bis morgen früh</translation>
+  </message>
+  <message>
    <source>Go to a page</source>
    <translation>Zu einer Seite</translation>
   </message>
@@ -3071,18 +3083,6 @@
   <message>
    <source>{n} days ago</source>
    <translation>vor {n} Tagen</translation>
-  </message>
-  <message>
-   <source>For 1 hour</source>
-   <translation>Für 1 Stunde</translation>
-  </message>
-  <message>
-   <source>For 3 hours</source>
-   <translation>Für 3 Stunden</translation>
-  </message>
-  <message>
-   <source>Until tomorrow morning</source>
-   <translation>Bis morgen früh</translation>
   </message>
   <message>
    <source>Pause for a while</source>
@@ -5231,10 +5231,6 @@
    <translation>{name} lässt sich nicht lesen ({why}).</translation>
   </message>
   <message>
-   <source>Shoal doesn't know how to start at login on this system; add it to its settings.</source>
-   <translation>Shoal weiß nicht, wie es auf diesem System beim Anmelden startet; trag es in dessen Einstellungen ein.</translation>
-  </message>
-  <message>
    <source>{file} can't be read ({strerror}).</source>
    <translation>{file} lässt sich nicht lesen ({strerror}).</translation>
   </message>
@@ -5309,6 +5305,10 @@
   <message>
    <source>Only macOS tells it.</source>
    <translation>Das sagt nur macOS.</translation>
+  </message>
+  <message>
+   <source>Shoal doesn't know how to start at login on this system; add it to its settings.</source>
+   <translation>Shoal weiß nicht, wie es auf diesem System beim Anmelden startet; trag es in dessen Einstellungen ein.</translation>
   </message>
   <message>
    <source>There is no screen.</source>
@@ -5481,6 +5481,22 @@
   <message>
    <source>unset it and try again.</source>
    <translation>Nimm es weg und versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>Your answer changed nothing:</source>
+   <translation>Deine Antwort hat nichts geändert:</translation>
+  </message>
+  <message>
+   <source>your model can already solve that puzzle, or it's too long to read.</source>
+   <translation>Dein Modell kann das Rätsel schon, oder sie ist ihm zu lang.</translation>
+  </message>
+  <message>
+   <source>Your answer taught your model:</source>
+   <translation>Deine Antwort hat dein Modell etwas gelehrt:</translation>
+  </message>
+  <message>
+   <source>it had failed that puzzle.</source>
+   <translation>Es hatte dieses Rätsel nicht gekonnt.</translation>
   </message>
   <message>
    <source>That's too long: {COMPLETION} characters at most.</source>
@@ -5795,6 +5811,14 @@
    <translation>Nenne mit --relay ein anderes.</translation>
   </message>
   <message>
+   <source>New to the mix: {new}.</source>
+   <translation>Neu dabei: {new}.</translation>
+  </message>
+  <message>
+   <source>They were tried again, and it can learn from them now.</source>
+   <translation>Es hat sie noch einmal probiert und kann jetzt aus ihnen lernen.</translation>
+  </message>
+  <message>
    <source>{folder} can't be deleted:</source>
    <translation>{folder} lässt sich nicht löschen:</translation>
   </message>
@@ -5939,52 +5963,8 @@
    <translation>Das Lernen beginnt von selbst.</translation>
   </message>
   <message>
-   <source>Your answer changed nothing:</source>
-   <translation>Deine Antwort hat nichts geändert:</translation>
-  </message>
-  <message>
-   <source>your model can already solve that puzzle, or it's too long to read.</source>
-   <translation>Dein Modell kann das Rätsel schon, oder sie ist ihm zu lang.</translation>
-  </message>
-  <message>
-   <source>It restarts and plays round {round} again.</source>
-   <translation>Er startet neu und spielt Runde {round} noch einmal.</translation>
-  </message>
-  <message>
-   <source>Your answer taught your model:</source>
-   <translation>Deine Antwort hat dein Modell etwas gelehrt:</translation>
-  </message>
-  <message>
-   <source>it had failed that puzzle.</source>
-   <translation>Es hatte dieses Rätsel nicht gekonnt.</translation>
-  </message>
-  <message>
    <source>Round {round} is safe.</source>
    <translation>Runde {round} ist gespeichert.</translation>
-  </message>
-  <message>
-   <source>It uses {share} % of its memory for a step now.</source>
-   <translation>Er braucht jetzt {share} % seines Speichers für einen Schritt.</translation>
-  </message>
-  <message>
-   <source>The engine is {name} from now on.</source>
-   <translation>Die Engine ist ab jetzt {name}.</translation>
-  </message>
-  <message>
-   <source>It was {engine_before} before.</source>
-   <translation>Vorher war es {engine_before}.</translation>
-  </message>
-  <message>
-   <source>New to the mix: {new}.</source>
-   <translation>Neu dabei: {new}.</translation>
-  </message>
-  <message>
-   <source>They were tried again, and it can learn from them now.</source>
-   <translation>Es hat sie noch einmal probiert und kann jetzt aus ihnen lernen.</translation>
-  </message>
-  <message>
-   <source>That happened {deaths} times in a row: {remedy}</source>
-   <translation>Das war {deaths} Mal hintereinander so: {remedy}</translation>
   </message>
   <message>
    <source>The earlier history is kept as {name}.</source>
@@ -6061,6 +6041,26 @@
   <message>
    <source>Solo mode opens no network socket, but something tried to ({event}).</source>
    <translation>Beim Lernen allein öffnet Shoal keine Netzverbindung, aber etwas hat es versucht ({event}).</translation>
+  </message>
+  <message>
+   <source>It restarts and plays round {round} again.</source>
+   <translation>Er startet neu und spielt Runde {round} noch einmal.</translation>
+  </message>
+  <message>
+   <source>The engine is {name} from now on.</source>
+   <translation>Die Engine ist ab jetzt {name}.</translation>
+  </message>
+  <message>
+   <source>It was {engine_before} before.</source>
+   <translation>Vorher war es {engine_before}.</translation>
+  </message>
+  <message>
+   <source>It uses {share} % of its memory for a step now.</source>
+   <translation>Er braucht jetzt {share} % seines Speichers für einen Schritt.</translation>
+  </message>
+  <message>
+   <source>That happened {deaths} times in a row: {remedy}</source>
+   <translation>Das war {deaths} Mal hintereinander so: {remedy}</translation>
   </message>
   <message>
    <source>A swarm was found on this network, at {url}.</source>
@@ -6493,10 +6493,6 @@
   <message>
    <source>Connected to {relay}, swarm {swarm}.</source>
    <translation>Verbunden mit {relay}, Schwarm {swarm}.</translation>
-  </message>
-  <message>
-   <source>A client needs the address of a relay.</source>
-   <translation>Ein Client braucht die Adresse eines Relays.</translation>
   </message>
   <message>
    <source>The relay says: {msg}</source>
@@ -6951,14 +6947,6 @@
    <translation>Hat ihn jemand kopiert, mach einen neuen: {remedy}.</translation>
   </message>
   <message>
-   <source>The keyring's entry for {name} is damaged:</source>
-   <translation>Der Eintrag für {name} im Schlüsselbund ist beschädigt:</translation>
-  </message>
-  <message>
-   <source>enter its recovery words ({restoring}).</source>
-   <translation>Gib die Wiederherstellungswörter ein ({restoring}).</translation>
-  </message>
-  <message>
    <source>Others on this computer can read your key in {path}:</source>
    <translation>Andere auf diesem Computer können deinen Schlüssel in {path} lesen:</translation>
   </message>
@@ -6991,26 +6979,6 @@
    <translation>Lösch dort den Eintrag {SERVICE}.</translation>
   </message>
   <message>
-   <source>An access token for models may still be in the keyring, which refused ({name}):</source>
-   <translation>Im Schlüsselbund, der sich weigert ({name}), liegt vielleicht noch ein Zugangstoken für Modelle:</translation>
-  </message>
-  <message>
-   <source>The system's keyring didn't keep the key.</source>
-   <translation>Der Schlüsselbund des Systems hat den Schlüssel nicht behalten.</translation>
-  </message>
-  <message>
-   <source>The key of {name} isn't in this keyring:</source>
-   <translation>Der Schlüssel von {name} ist nicht in diesem Schlüsselbund:</translation>
-  </message>
-  <message>
-   <source>log in as before, or enter its recovery words ({restoring}).</source>
-   <translation>Melde dich an wie vorher, oder gib seine Wiederherstellungswörter ein ({restoring}).</translation>
-  </message>
-  <message>
-   <source>This computer has no keyring.</source>
-   <translation>Dieser Computer hat keinen Schlüsselbund.</translation>
-  </message>
-  <message>
    <source>The key of {name} is under a passphrase:</source>
    <translation>Der Schlüssel von {name} hat eine Passphrase:</translation>
   </message>
@@ -7035,14 +7003,6 @@
    <translation>Dieser Name gilt, bis Shoal endet.</translation>
   </message>
   <message>
-   <source>The system's keyring didn't answer:</source>
-   <translation>Der Schlüsselbund des Systems hat nicht geantwortet:</translation>
-  </message>
-  <message>
-   <source>unlock it.</source>
-   <translation>Entsperr ihn.</translation>
-  </message>
-  <message>
    <source>{path} can't be read ({strerror}):</source>
    <translation>{path} lässt sich nicht lesen ({strerror}):</translation>
   </message>
@@ -7065,6 +7025,42 @@
   <message>
    <source>enter your recovery words ({restoring}).</source>
    <translation>Gib deine Wiederherstellungswörter ein ({restoring}).</translation>
+  </message>
+  <message>
+   <source>The keyring's entry for {name} is damaged:</source>
+   <translation>Der Eintrag für {name} im Schlüsselbund ist beschädigt:</translation>
+  </message>
+  <message>
+   <source>enter its recovery words ({restoring}).</source>
+   <translation>Gib die Wiederherstellungswörter ein ({restoring}).</translation>
+  </message>
+  <message>
+   <source>An access token for models may still be in the keyring, which refused ({name}):</source>
+   <translation>Im Schlüsselbund, der sich weigert ({name}), liegt vielleicht noch ein Zugangstoken für Modelle:</translation>
+  </message>
+  <message>
+   <source>The system's keyring didn't keep the key.</source>
+   <translation>Der Schlüsselbund des Systems hat den Schlüssel nicht behalten.</translation>
+  </message>
+  <message>
+   <source>The key of {name} isn't in this keyring:</source>
+   <translation>Der Schlüssel von {name} ist nicht in diesem Schlüsselbund:</translation>
+  </message>
+  <message>
+   <source>log in as before, or enter its recovery words ({restoring}).</source>
+   <translation>Melde dich an wie vorher, oder gib seine Wiederherstellungswörter ein ({restoring}).</translation>
+  </message>
+  <message>
+   <source>This computer has no keyring.</source>
+   <translation>Dieser Computer hat keinen Schlüsselbund.</translation>
+  </message>
+  <message>
+   <source>The system's keyring didn't answer:</source>
+   <translation>Der Schlüsselbund des Systems hat nicht geantwortet:</translation>
+  </message>
+  <message>
+   <source>unlock it.</source>
+   <translation>Entsperr ihn.</translation>
   </message>
   <message>
    <source>The system's keyring refused ({name}):</source>
@@ -7097,6 +7093,10 @@
   <message>
    <source>Groups that were not sent yet stay behind in it.</source>
    <translation>Noch nicht gesendete Gruppen bleiben darin zurück.</translation>
+  </message>
+  <message>
+   <source>A client needs the address of a relay.</source>
+   <translation>Ein Client braucht die Adresse eines Relays.</translation>
   </message>
   <message>
    <source>A private swarm has {WORDS} words; these are {words}:</source>
