@@ -8,7 +8,6 @@ an invite is taken out before anything is kept.
 from __future__ import annotations
 
 import binascii
-import re
 import time
 import zlib
 from collections import deque
@@ -19,6 +18,7 @@ from typing import Any
 import msgspec
 
 from app.swarm.wire.limits import BODY
+from app.swarm.wire.protocol import TAG
 
 MESSAGES = 20
 """Kept in all, half of them sent and half received: a relay's figures, which come every ten seconds, shall not
@@ -30,8 +30,6 @@ LONGEST = 16 * 1024
 HOUR_MIN = 60
 HIDDEN = "(hidden: it opens the swarm)"
 UNPACKED = "\n\nthe same body before it was compressed:\n"
-
-_KIND = re.compile(rb'\{"t":"([a-z]{1,16})"')
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,7 +131,7 @@ def _told(way: _Way, outgoing: bool) -> Iterator[tuple[int, Message]]:
 
 
 def _kind(raw: bytes) -> str:
-    found = _KIND.match(raw)
+    found = TAG.match(raw)
     return found[1].decode() if found else "?"
 
 

@@ -285,7 +285,8 @@ def _table(types: Iterable[type[msgspec.Struct]]) -> dict[str, msgspec.json.Deco
 
 
 _kinds = msgspec.json.Decoder(_Kind)
-_TAG = re.compile(rb'\{"t":"([a-z]{1,16})"')
+TAG = re.compile(rb'\{"t":"([a-z]{1,16})"')
+"""A frame whose type stands first, as it does with us."""
 _client = _table((Auth, Pub, Sample, Recall, Report, Receipts, Erase, AskStats, Progress))
 _relay = _table((Hello, Welcome, Err, Ok, Batch, Stats, Erased, Thanks, Notice, Bye))
 _items = msgspec.json.Decoder(Envelope)
@@ -346,7 +347,7 @@ def agree(theirs: Sequence[str]) -> str:
 
 def _read(frame: bytes, decoders: dict[str, msgspec.json.Decoder[Any]], limit: int) -> Any:
     _check_size(len(frame), limit)
-    first = _TAG.match(frame)  # where the type stands first, as it does with us, a frame is read only once
+    first = TAG.match(frame)  # then it is read only once
     decoder = decoders.get(first[1].decode()) if first else None
     if decoder is None:
         kind: _Kind = _decode(frame, _kinds)
