@@ -16,7 +16,7 @@ from engines.contract import Batch, EngineError, Row, StepStats
 Tokens = list[int]
 Done = TypeVar("Done")
 NO_STEP = StepStats(loss=0.0, grad_norm=0.0, rows=0, tokens=0, micro_batches=0, seconds=0.0)
-"""Of a batch without a row that carries weight."""
+"""What a step says of a batch without a row that carries weight."""
 
 
 @dataclass

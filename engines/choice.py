@@ -27,7 +27,7 @@ DRIVERS = {11: 450, 12: 525, 13: 580}
 """CUDA's major version to the oldest driver that runs it (NVIDIA's CUDA compatibility table)."""
 
 _SHARE = 0.7
-"""Of free memory, what an engine may take; see engines.memory."""
+"""The share of free memory that an engine may take; see engines.memory."""
 
 
 class Size(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,7 +184,7 @@ def needs_mb(way: str, facts: Facts, size: Size) -> int:
 
 
 SAMPLER_BYTES: Mapping[Kind, float] = {"f32": 4.0, "f16": 2.0, "bf16": 2.0, "q8_0": 34 / 32}
-"""Of one weight; q8_0 keeps a scale for every 32."""
+"""The bytes of one weight; q8_0 keeps a scale for every 32."""
 
 
 def sampler_kind(parameters: int) -> Kind:

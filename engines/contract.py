@@ -129,9 +129,9 @@ class Options(TypedDict, total=False):
     """"auto", or what the engine knows: "cpu", "cuda", "cuda:1", "mps", "gpu"."""
     threads: int | None
     thread_share: float | None
-    """Of the cores, where no number of `threads` is given."""
+    """The share of the cores that is used where no number of `threads` is given."""
     batch_share: float
-    """Of the measured budget of tokens: so much is learned from at once."""
+    """The share of the measured budget of tokens that is learned from at once."""
 
 
 class Engine(Protocol):

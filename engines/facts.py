@@ -95,7 +95,7 @@ def cpu_name() -> str:
 
 
 def cores() -> int:
-    """Of the processor, those that this process may use."""
+    """The processor's cores that this process may use."""
     found = psutil.cpu_count(logical=False) or os.cpu_count() or 1
     return min(found, len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else found
 

@@ -67,7 +67,7 @@ class Learned:
         )
 
     def _newest_first(self) -> list[Path]:
-        """Of the folders of this model, whatever it was called, the one that was written last."""
+        """The folders of this model, whatever it was called, the one that was written last first."""
         found = [
             checkpoint.newest_first(folder / "checkpoints") for folder in self._models.glob(f"*-{self._mark}")
         ]

@@ -66,7 +66,7 @@ class Chat:
         self._puzzles: dict[int, Puzzle] = {}
         self._days: dict[int, str] = {}
         self._offered: dict[int, str] = {}
-        """Of a puzzle: the text that its solver may say yes to."""
+        """The text of each puzzle that its solver may say yes to."""
         self._verdicts = Verdicts()
         self._refresh()
 

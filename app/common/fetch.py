@@ -138,7 +138,7 @@ def right(path: Path, piece: Piece) -> bool:
 
 
 class _Digest:
-    """Of what was read so far."""
+    """The hash of what was read so far."""
 
     def __init__(self, piece: Piece) -> None:
         kind, _, self._wanted = piece.digest.partition(":")

@@ -12,7 +12,7 @@ from engines.wording import scaled as scaled
 MOST = 20_000
 """Characters that are shown of one text."""
 SAID = 200
-"""Of what a relay or another program says."""
+"""The characters that are shown of what a relay or another program says."""
 _JOINERS = "\u200c\u200d"
 """Between letters and pictures of many scripts; they turn nothing round."""
 

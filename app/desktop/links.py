@@ -53,7 +53,7 @@ class NoLinks:
 
 
 class DesktopEntry:
-    """Of a single file, on Linux. `register`: also where there is no entry yet."""
+    """The menu's entry of a single file, on Linux. `register`: also where there is no entry yet."""
 
     def __init__(self, register: bool, data: Path | None = None) -> None:
         self._register = register

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from math import exp, log
 
 SHARE = 0.05
-"""Of a key's answers, copied from another one: from here on they count as one."""
+"""The share of a key's answers copied from another key, from which on the two count as one."""
 SURE = 14.0
 """Nats of evidence: two honest keys are taken for one after e^14 answers to common questions, or later."""
 FLAT = 0.8

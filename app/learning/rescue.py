@@ -43,8 +43,8 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def begun(recipe: Recipe, habits: Habits | None, peer: Read) -> Begun:
-    """Of the right answers that pass the recipe's checks, the openings of the likeliest to the learner that has
-    any."""
+    """The openings of right answers that pass the recipe's checks: those of the likeliest to the learner that
+    has any."""
     assert peer.logprobs_GT is not None, "the likeliest answer is found by log-probs"
     texts_G = peer.scored.group.completions_G
     lengths_G = [len(sequence.completion_T) for sequence in peer.sequences_G]

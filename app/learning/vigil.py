@@ -24,7 +24,7 @@ SURE, LEAST = 4.0, 0.1
 """Where nothing changes but by chance, fewer than one run of 200 rounds in fifty gives a false alarm
 (tests/learning/test_vigil.py)."""
 FADE = 0.8
-"""Of what was before, with each window."""
+"""The share of what was before that is kept with each window."""
 ALONE, DOUBLINGS = 20, 4
 """Rounds without peers after a fall; twice as many after each further one, so often at most."""
 

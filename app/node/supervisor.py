@@ -22,7 +22,8 @@ _DEATHS = 5
 _DEATHS_OPENING = 2
 """The same before this run has ever seen its model open: a model that kills its reader does so every time."""
 _LEAST_SHARE = 1 / 16
-"""Of the measured budget; a trainer that still dies for want of memory with this much is helped by nothing."""
+"""The least share of the measured budget; a trainer that still dies for want of memory with this much is
+helped by nothing."""
 
 
 class Supervisor:

@@ -33,7 +33,7 @@ KNOWN = 20_000
 MOST_CHARACTERS = 2000
 """Different ones remembered; a model that uses more has no alphabet to speak of."""
 _FADE = 0.95
-"""Of a peer's record, with each of its groups."""
+"""The share of a peer's record that is kept with each of its groups."""
 
 
 class Habits(msgspec.Struct, frozen=True, kw_only=True):

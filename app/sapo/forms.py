@@ -21,7 +21,7 @@ FEW = 16.0
 """Own groups of late below which a figure that nobody knows of is let go: who solves hardly anything has
 little to lose, and is the one that peers help most."""
 FADE = 0.9
-"""Of what own groups paid for, with each round."""
+"""The share of what own groups paid for that is kept with each round."""
 SURE = 2.0
 _PASSES = 60
 _NOTHING = 1e-12
@@ -33,7 +33,7 @@ Form = tuple[float, ...]
 
 
 def form(text: str, tokens: int, logprob: float) -> Form:
-    """Of one answer.
+    """The form of one answer.
 
     >>> form("4-1=3 #3", 8, -0.5), form("#3", 3, -1.0)
     ((1.0, 8.0, -0.5), (0.0, 3.0, -1.0))
@@ -42,7 +42,7 @@ def form(text: str, tokens: int, logprob: float) -> Form:
 
 
 def mean(forms_S: Sequence[Form]) -> Form | None:
-    """Of own answers, None without any.
+    """The mean form of own answers; None without any.
 
     >>> mean([(1.0, 8.0, -0.5), (0.0, 4.0, -1.5)])
     (0.5, 6.0, -1.0)

@@ -28,13 +28,13 @@ class TrainGroup(msgspec.Struct, frozen=True, kw_only=True):
     lengths_G: tuple[int, ...]
     logprobs_GT: tuple[tuple[float, ...], ...] | None = None
     trusted_G: tuple[bool, ...] | None = None
-    """Of a peer's group: whether a right answer passed the defences (`app.sapo.defences`). One that did not
+    """For a peer's group: whether a right answer passed the defences (`app.sapo.defences`). One that did not
     weighs nothing, and a group without any that did teaches nothing at all. None: there were no defences."""
     apart_GF: tuple[Form, ...] | None = None
-    """Of a peer's group: how far each answer's form is from the own answers' mean (`app.sapo.forms`), where
+    """For a peer's group: how far each answer's form is from the own answers' mean (`app.sapo.forms`), where
     peers are to leave that as it is."""
     vouched: bool = False
-    """Of a peer's group: the owner of this node wrote its right answer and said yes to it, so that no gate
+    """For a peer's group: the owner of this node wrote its right answer and said yes to it, so that no gate
     against strangers' text holds; the cap on peers' weight does."""
 
     @property
@@ -81,7 +81,7 @@ class Weighed(msgspec.Struct, frozen=True, kw_only=True):
     gated_right: int
     gated_wrong: int
     right_P: tuple[tuple[int, int], ...] = ()
-    """Of each peer group's right answers, how many were taken and how many kept out."""
+    """How many of each peer group's right answers were taken and how many kept out."""
     steps: int = 1
     """Optimiser steps the groups are to be dealt out to (`sapo.minibatches`). Weights are multiplied by it,
     so that in each step they are means over its own groups."""
@@ -155,7 +155,7 @@ def running_logprob(previous: float | None, means_S: Sequence[float], decay: flo
 
 
 def mean_logprob(logprobs_T: Sequence[float]) -> float:
-    """Of a completion's tokens, 0 of none.
+    """The mean over a completion's tokens; 0 without any.
 
     >>> mean_logprob([-1.0, -3.0]), mean_logprob([])
     (-2.0, 0.0)

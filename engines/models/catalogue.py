@@ -49,7 +49,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     revision: Revision
     weights_bytes: Bytes
     weights_sha256: Digest | None
-    """Of its one weight file; None where it has several or nobody recorded it."""
+    """The hash of its one weight file; None where it has several, or none was recorded."""
     other_bytes: Bytes
     licence: str
     licence_url: str

@@ -30,7 +30,7 @@ HUB = "hub"
 FOLDER = "gguf"
 ORIGIN = "gguf.json"
 VERSION = 1
-"""Of the conversion: a folder of another version is made again."""
+"""The version of the conversion: a folder of another one is made again."""
 _READ = 2**22
 _MAKING = ".making-"
 
@@ -156,7 +156,7 @@ class GgufShelf:
         return None
 
     def _clear(self, making: Path) -> None:
-        """Of a process that was killed, here and beside."""
+        """Removes what a killed process has left, here and beside."""
         shutil.rmtree(making, ignore_errors=True)
         for left in self.root.glob(f"{_MAKING}*"):
             if left.is_dir() and left != making:

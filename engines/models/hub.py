@@ -78,7 +78,7 @@ def question(endpoint: str, id: str, revision: str) -> str:
 
 
 def address(endpoint: str, id: str, commit: str, file: str) -> str:
-    """Of one of its files."""
+    """The address of one of its files."""
     return f"{endpoint}/{id}/resolve/{commit}/{quote(file)}"
 
 
@@ -100,7 +100,7 @@ def read(host: str, id: str, description: bytes) -> Plan:
 
 
 def needed(names: list[str]) -> set[str]:
-    """Of a repository's files those that an engine reads, from its top folder alone.
+    """The files of a repository that an engine reads, from its top folder alone.
 
     >>> sorted(needed(["config.json", "model.safetensors", "pytorch_model.bin", "README.md"]))
     ['config.json', 'model.safetensors']

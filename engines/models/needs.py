@@ -48,7 +48,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def linear_parameters(self) -> int:
-        """Of the matrices that LoRA adapts, without biases."""
+        """The parameters of the matrices that LoRA adapts, without biases."""
         attention = self.hidden * self.head_dim * (2 * self.heads + 2 * self.kv_heads)
         return self.layers * (attention + 3 * self.hidden * self.inner)
 
@@ -102,8 +102,8 @@ def needs(
     max_tokens: int = 96,
     disk: int = 0,
 ) -> Needs:
-    """Of a model in that format. `stored_parameters` counts what its files hold, where that is more than the
-    model."""
+    """What a model in that format needs. `stored_parameters` counts what its files hold, where that is more
+    than the model."""
     size = ITEMSIZE[dtype]
     stored = max(stored_parameters or 0, shape.parameters)
     merged = stored < MERGED_BELOW
@@ -188,7 +188,7 @@ def fits(model: Needs, memory: Memory, disk_free: int) -> Fit:
 
 
 def memory_here() -> Memory:
-    """Of this computer, the processor's side. Unknown to it: a graphics card's own."""
+    """The memory of this computer, on the processor's side. Not looked at: a graphics card's own."""
     import psutil
 
     from engines.memory import container_room, free_ram

@@ -30,7 +30,7 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 SMALL = ModelSettings(max_tokens=64, learning_rate=1e-4, rank=16)
 _SMALL_BYTES = 400 * 10**6
-"""Of weights, which have two bytes a parameter or four."""
+"""The size of weights up to which a model is small; they have two bytes a parameter or four."""
 
 
 def read_settings(folder: Path) -> ModelSettings:

@@ -36,7 +36,7 @@ MOST_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
 
 
 MOST_SHARE = 0.5
-"""Of the size of the weights: what a micro-batch may take on a processor, where larger ones gain nothing and
+"""The share of the weights' size that a micro-batch may take on a processor, where larger ones gain nothing and
 other programs want the memory."""
 
 LEAST_BYTES = 2**29

@@ -22,7 +22,7 @@ NEEDED = "frozen/packages.lock"
 """What packages.txt beside it and build.txt name (packaging/requirements/lock)."""
 CARRIED = ("app", "engines", "resources", "packaging/requirements")
 LEFT_OUT = ("app/lab/studies", "app/bench/results", "resources/screenshots", "resources/pictures")
-"""Of the tree: what only readers of the repository look at."""
+"""The part of the tree that only readers of the repository look at."""
 MADE = ("resources/packs.json", "resources/release.json")
 """What a release writes before it builds: whom the app believes, and where packs and releases are."""
 

@@ -23,7 +23,7 @@ NOT_NEEDED = (
     ),
     *(f"{place}/{name}" for place in _LIBRARY for name in ("lib-dynload/_tkinter*", "site-packages/pip*")),
 )
-"""Of what it brings: headers, manual pages, its own tests, a toolkit for windows, and pip."""
+"""What is left out of what it brings: headers, manual pages, its own tests, a toolkit for windows, and pip."""
 
 
 def carry(archive: Path, to: Path) -> None:

@@ -217,7 +217,8 @@ def public_key(secret: bytes) -> str:
 
 
 def _sizes(urls: set[str]) -> dict[str, int]:
-    """Of files on other hosts by asking, of those on this disk by looking. Raises ReleaseError."""
+    """The sizes of files: those on other hosts by asking, those on this disk by looking. Raises
+    ReleaseError."""
     here = {
         url: Path(url2pathname(urlsplit(url).path)).stat().st_size for url in urls if url.startswith("file:")
     }

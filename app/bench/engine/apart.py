@@ -153,7 +153,7 @@ def _said(one: Measured) -> str:
 
 
 def medians(every: Sequence[Measured]) -> Measured:
-    """Of each figure, over the repeats that worked."""
+    """The median of each figure over the repeats that worked."""
     worked = [one for one in every if not one.missing]
     if not worked:
         return every[0]

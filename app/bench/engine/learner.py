@@ -12,7 +12,7 @@ from app.bench.engine.apart import ratio
 
 SUMMARY = "one optimiser step, beside TRL's update and a plain one by hand"
 BUDGET = {"peak_mb": 4096}
-"""Of the 0.5B shape, 8 x (128 + 128) tokens."""
+"""The budget for the 0.5B shape, 8 x (128 + 128) tokens."""
 
 OURS = "torch"
 CANDIDATES = (

@@ -23,7 +23,7 @@ FAMILIES = ("gcd", "lcm", "chain_sum", "count_bits")
 """Quickly made ones: this is about their carrying."""
 COMPLETIONS = 8
 BODY_BYTES = 3_800
-"""Of a body, as research on the relay took it: 4.2 KB as an envelope."""
+"""The size of a body, as research on the relay took it: 4.2 KB as an envelope."""
 
 _WORDS = (
     "first", "we", "take", "the", "numbers", "apart", "and", "look", "at", "what", "remains", "then", "so",

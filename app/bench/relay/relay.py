@@ -130,7 +130,8 @@ SAMPLE = Sample(rid=1, k=K, families=FAMILIES, max_age_s=OLDEST_S)
 
 
 class Cost(NamedTuple):
-    """Of one load: processor time of the server, of its child processes, and the load's own figures."""
+    """The cost of one load: processor time of the server, of its child processes, and the load's own
+    figures."""
 
     cpu_us: float
     helpers_us: float

@@ -232,7 +232,7 @@ def overview(figures: Figures) -> Iterator[str]:
 
 
 def _said(one: Base | None) -> str:
-    """Of all answers, and of questions with a right one among eight."""
+    """The share of all answers that are right, and of questions with a right one among eight."""
     if one is None:
         return "not measured"
     return one.note or f"{one.pass_at_1:.0%}, {one.any_of_8:.0%}"

@@ -58,7 +58,7 @@ FACTS = {
 }
 _SOURCES_S = 3.0
 _LITTLE_MB = 1000
-"""Of free disk space: less than a small model and its training take."""
+"""Free disk space below which there is too little: less than a small model and its training take."""
 
 MB = 2**20
 

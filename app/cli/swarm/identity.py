@@ -209,7 +209,7 @@ def _tell(kept: Kept) -> None:
 
 
 def _passphrase(found: Whereabouts, again: bool = False) -> str | None:
-    """Of a key that has one, and what one made in its place gets (`again`: one that is typed is typed twice).
+    """The passphrase of a key that has one, or that a new key gets (`again`: one that is typed is typed twice).
     Raises IdentityError."""
     if said := os.environ.get(PASSPHRASE):
         return said

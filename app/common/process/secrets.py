@@ -10,7 +10,7 @@ from collections.abc import Mapping
 PRIVATE = "SHOAL_PRIVATE"
 """The six words of a private swarm."""
 PASSPHRASE = "SHOAL_PASSPHRASE"
-"""Of the key, where no keyring keeps it."""
+"""The environment variable with the key's passphrase, where no keyring keeps it."""
 PIPED = "-"
 """In place of a secret on a command line: it is the next line of standard input."""
 _LONGEST = 4096

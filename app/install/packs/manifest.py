@@ -176,7 +176,7 @@ def read(content: bytes, signature: bytes, keys: tuple[str, ...], base: str = ""
 
 
 def offer(manifest: Manifest) -> Offer:
-    """Of the Python that needs the most."""
+    """The offer for the Python that needs the most."""
     most = max(sum(wheel.size for wheel in manifest.wheels_for(python)) for python in manifest.pythons)
     return Offer(
         version=manifest.version, title=manifest.title, bytes=most, disk=manifest.disk, made=manifest.made

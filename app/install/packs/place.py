@@ -106,7 +106,7 @@ def lacking() -> str:
 
 
 def interpreter(environment: Path) -> Path:
-    """Of a virtual environment."""
+    """The interpreter of a virtual environment."""
     return environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 

@@ -40,7 +40,7 @@ class _Mark(msgspec.Struct, frozen=True, kw_only=True):
     pack: str
     python: str
     version: str
-    """Of Python, as "3.11"."""
+    """Python's version, as "3.11"."""
 
 
 @dataclass

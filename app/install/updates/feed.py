@@ -140,7 +140,7 @@ def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetim
 
 
 def read(content: bytes) -> Feed:
-    """Of a list that is believed. Raises UpdateError."""
+    """The feed in a list whose signature holds. Raises UpdateError."""
     try:
         return msgspec.json.decode(content, type=Feed)
     except msgspec.MsgspecError as error:

@@ -40,7 +40,8 @@ class ArmResult(msgspec.Struct, frozen=True, kw_only=True):
     held_out_area: Estimate
     """Mean height of the curve: the honest analogue of cumulative reward."""
     difference: Estimate | None
-    """Of `held_out_final` to the baseline, paired by seed and node; None for the baseline itself."""
+    """The difference of `held_out_final` to the baseline, paired by seed and node; None for the baseline
+    itself."""
     area_difference: Estimate | None
     area_gain: Estimate | None
     """How much larger the area is than the baseline's, as a share of it."""

@@ -309,7 +309,7 @@ class Experiment:
         self.records[node].compare(str(read.node), list(answers), others)
 
     def _logprobs(self, node: int, sequences: list[list[TokenSequence]]) -> list[list[list[float]]]:
-        """Of whole groups under a node's policy, in one call."""
+        """The log-probabilities of whole groups under a node's policy, in one call."""
         flat = iter(self.swarm.logprobs(node, [s for sequences_G in sequences for s in sequences_G]))
         return [[next(flat) for _ in sequences_G] for sequences_G in sequences]
 

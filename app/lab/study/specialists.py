@@ -71,7 +71,8 @@ def _lessons(own: tuple[str, ...], levels: Mapping[str, int], teaching: Teaching
 
 
 def _seldom(levels: Mapping[str, int], teaching: Teaching) -> Iterator[Example]:
-    """Of all families: as many worked answers as wrong guesses for two thirds of the steps, then few worked."""
+    """Examples of all families: as many worked answers as wrong guesses for two thirds of the steps, then few
+    worked."""
     mix = Mix(worked_share=0.5, slip=0.0, wrong_guess=1.0)
     skill = _only(set(levels), levels, mix, seeds.hashed("skill", teaching.seed))
     yield from islice(skill, 2 * teaching.steps // 3 * teaching.batch)

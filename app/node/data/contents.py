@@ -57,7 +57,7 @@ LOCKS = ("lock", "window.lock")
 
 
 class Size(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one kind."""
+    """The size of one kind of data."""
 
     kind: str
     label: str

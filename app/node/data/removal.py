@@ -43,7 +43,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bytes(self) -> int:
-        """Of everything that goes."""
+        """The size of everything that goes."""
         return sum(size.bytes for size in self.sizes) + self.engine_bytes + self.unpacked_bytes
 
 

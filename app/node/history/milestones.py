@@ -67,8 +67,8 @@ def noted(reached: Iterable[Milestone], curve: Sequence[Probe]) -> list[Mileston
 
 
 def reached(rounds: Iterable[Round], sources: Sequence[Source] = ()) -> list[Milestone]:
-    """Of every family: its first right answer, whatever was before, the levels beyond the first seen, and half
-    of its answers."""
+    """The milestones of every family: its first right answer, whatever was before, the levels beyond the
+    first seen, and half of its answers."""
     found: list[Milestone] = []
     tried: dict[str, int] = {}
     highest: dict[str, int] = {}
@@ -115,7 +115,7 @@ def sources(groups: Iterable[GroupRow], known: Sequence[Source] = ()) -> tuple[S
 
 
 def _share(seen: Iterable[tuple[int, int, int]], level: int) -> float | None:
-    """Of right answers at this level; None while they are too few."""
+    """The share of right answers at this level; None while they are too few."""
     at_level = [counts for counts in seen if counts[0] == level]
     answered = sum(counts[2] for counts in at_level)
     return sum(counts[1] for counts in at_level) / answered if answered >= FEWEST else None

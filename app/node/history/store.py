@@ -23,7 +23,8 @@ from app.sapo.questions import Coordinates
 FORMAT = 3
 TEXTS_KEPT_ROUNDS = 200
 GROUPS_KEPT_ROUNDS = 2000
-"""Of older rounds, first the completions and then the groups are dropped; the rounds themselves stay."""
+"""The rounds whose groups are kept. Older ones lose first their completions, then their groups; the rounds
+themselves stay."""
 EVENTS_KEPT = 5000
 
 _SCHEMA = """

@@ -14,7 +14,7 @@ import msgspec
 from engines.models.needs import Dtype
 
 FIXED_S = 2.0
-"""Of every round, whatever the model: drawing, scoring, saving."""
+"""The seconds that every round takes, whatever the model: drawing, scoring, saving."""
 _REFERENCE = 135e6 * 64
 _REFERENCE_S = 5.0
 _REFERENCE_CORES = 2
@@ -33,7 +33,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def seconds(work: Work, cores: int, dtype: Dtype, others: Iterable[Work] = ()) -> float:
-    """Of a round: as measured, or estimated.
+    """The seconds of a round: as measured, or estimated.
 
     >>> small = Work(parameters=135_000_000, max_tokens=64)
     >>> seconds(small, 2, "bfloat16"), seconds(small, 4, "float32")

@@ -22,7 +22,7 @@ from app.node.models.versions import KEPT
 GB = 10**9
 """Bytes of the unit that the owner's limit is given in."""
 ROUNDS_KEPT = 20
-"""Of the latest rounds the answers stay: the window shows them."""
+"""How many of the latest rounds keep their answers: the window shows them."""
 LOG_KEPT = 64 * 1024
 PLACES = (KEPT, "models")
 _PATIENCE_S = 2.0

@@ -33,7 +33,7 @@ INFORMATIVE = 0.5
 """Share of a round's rows that a step is taken to learn from; the other groups are all right or all wrong."""
 
 FIXED_S = 0.3
-"""Of a round, for drawing, scoring and saving (the starter's own figure on two cores)."""
+"""The seconds of a round for drawing, scoring and saving (the starter's own figure on two cores)."""
 
 _FIRST_TOKENS = 8
 _MOST_PROMPTS = 64

@@ -58,7 +58,7 @@ class Round(Record, frozen=True, kw_only=True, tag="round"):
     peers: dict[str, int] = {}
     """Peer to groups that carried weight."""
     shown: tuple[tuple[str, str, int], ...] = ()
-    """Of those, (peer, family, level) of each whose right answers carried weight: what this round was shown."""
+    """(peer, family, level) of each of those whose right answers carried weight: what this round was shown."""
     peer_groups: int = 0
     """Taken from peers, of which `peer_unfit` were too long for this model."""
     peer_unfit: int = 0

@@ -64,7 +64,7 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
     seen_at: float | None = None
     groups: int = 0
     families: tuple[str, ...] = ()
-    """Of its latest groups, at most six, the latest last."""
+    """The families of its latest groups, at most six, the latest last."""
     since: float | None = None
     """When the first group of it was made that came in this run."""
 

@@ -117,7 +117,7 @@ def round_row(played: Played, run: int) -> Round:
 
 
 def _shown(played: Played) -> tuple[tuple[str, str, int], ...]:
-    """Of each peer group with a right answer that was learned from: who, which family, which level."""
+    """Who, which family and which level: for each peer group with a right answer that was learned from."""
     pairs = zip(played.mixed.groups_P, played.weighed.peer, strict=True)
     return tuple(
         (group.peer, group.scored.group.coordinates.family, group.scored.group.coordinates.level)

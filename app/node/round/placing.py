@@ -46,7 +46,8 @@ _MORE, _MOST = 8, 96
 """Questions of each family between two looks at what has been gathered for the lesson, and in all. The
 examples of a family are read anew at each of them."""
 _SHOWN_CHARACTERS = 900
-"""Of the examples together: grids are long, and four of them cost more than all other families."""
+"""The most characters of all examples together: grids are long, and four of them cost more than all other
+families."""
 ASKED_FIRST = 8
 """Questions that tell whether a model answers as it is told."""
 AT_ONCE = 16
@@ -211,7 +212,7 @@ class _Asking:
         part: Sequence[tuple[str, Asked]],
         examples: Mapping[str, Sequence[Example]],
     ) -> list[list[tuple[int, ...]]]:
-        """Of each question the answers' rewards, and where there is a second one of its family their rewards
+        """The rewards of each question's answers, and where there is a second one of its family their rewards
         if it had been that one."""
         settings = self.tools.settings
         prompts = [

@@ -47,7 +47,7 @@ class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
     """By the teacher of the class that the owner joined."""
     energy_cap_kwh: int = 0
     energy_left_kwh: float | None = None
-    """Of the month's limit; None without one."""
+    """What is left of the month's limit; None without one."""
     schedule: Schedule = Schedule()
     dial: Dial = Dial.BALANCED
     orders: Orders = Orders()

@@ -42,7 +42,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """When each was last in the way of a node that did not run."""
     snooze: Snooze | None = None
     snooze_end: float = -inf
-    """Of the last snooze that was ordered, also when it is over."""
+    """The end of the last snooze that was ordered, also when it is over."""
     insisted: Snooze | None = None
     insisted_end: float = -inf
 

@@ -37,7 +37,7 @@ class Week:
         return sum(self._open)
 
     def share(self, day: int, hour: int) -> float:
-        """Of one hour, how much is open, in [0, 1]."""
+        """How much of one hour is open, in [0, 1]."""
         start = day * DAY + hour * HOUR
         return sum(self._open[start : start + HOUR]) / HOUR
 

@@ -34,7 +34,8 @@ TRAINER = (sys.executable, "-m", "app.node.trainer.process")
 SILENCE_S = 300.0
 """A trainer that says nothing for so long hangs, or was stopped from outside; see `Link._patience_s`."""
 _SILENCES = 10.0
-"""Of the longest silence so far: a computer that is busy today has that much more time."""
+"""The patience, in lengths of the longest silence so far: a computer that is busy today has that much more
+time."""
 _OPENING = 6.0
 """So many times the patience while a model is opened: it may be converted, or come from a slow disk."""
 _ORDINARY = 100_000_000

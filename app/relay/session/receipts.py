@@ -46,7 +46,7 @@ class Passing:
                 del self._here[key]
 
     def take(self, key: bytes, receipts: Receipts, swarm: str, window: Window, now: float) -> None:
-        """Of `key`, which has standing; `now` by the relay's clock."""
+        """Counts the receipts of `key`, which has standing; `now` by the relay's clock."""
         for one in receipts.items:
             id = bytes.fromhex(one.id)
             group = window.find(id)

@@ -164,7 +164,7 @@ class Sampler:
         )
 
     def _places(self, k: int, everybody: int, known: int) -> int:
-        """Of a batch, for keys on probation: what their weight gives them, at most a quarter."""
+        """The places of a batch for keys on probation: what their weight gives them, at most a quarter."""
         light = PROBATION_WEIGHT * (everybody - known)
         return min(k // 4, int(k * light / (light + known) + self._rng.random()))
 

@@ -295,7 +295,7 @@ class Session:
         return Code.ACCEPTED, "", None
 
     def _verdict(self, key: bytes, author: bytes) -> Verdict:
-        """Of whoever publishes and whoever has signed, the harsher one."""
+        """The harsher verdict of the two on the key that publishes and the key that signed."""
         standings = self._desk.standings
         verdict = standings.verdict(key, self.address)
         if author == key or verdict == "blocked":
@@ -419,7 +419,7 @@ class Session:
         return None
 
     def _receipts(self, receipts: Receipts) -> bytes | None:
-        """Of a key without standing they count nothing, and it is not told so."""
+        """Those of a key without standing count nothing, and the key is not told so."""
         desk, key = self._desk, self.key
         if key is None:
             return _err(Code.RESTRICTED, "Sign in before sending receipts.")

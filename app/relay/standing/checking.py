@@ -35,7 +35,7 @@ from app.swarm.wire.refusals import Refused
 QUEUE, REPORTED = 512, 128
 """Groups that wait for a check, drawn by standing and named in reports."""
 WAITING_OF_A_KEY = 16
-"""Of one author, and of one reporter."""
+"""How many checks wait for one author, and for one reporter."""
 CHECKS_PER_S = 20.0
 """A check of eight answers costs this process 0.2 ms and the sandbox as much (measured): at most 0.4 % of a
 core each, however many new keys come at once."""
@@ -184,7 +184,7 @@ class Checker:
 
     @property
     def pid(self) -> int | None:
-        """Of the sandbox's process."""
+        """The number of the sandbox's process."""
         return self._sandbox.pid if self._sandbox is not None else None
 
     async def run(self) -> None:

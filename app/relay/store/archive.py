@@ -76,7 +76,7 @@ class Old(msgspec.Struct, frozen=True, gc=False):
 
 
 _Seen = tuple[int, bytes, bytes, str, int]
-"""Of a group its place, id, author's key, where it came from, and its author's place in the circle."""
+"""A group's place, id, author's key, where it came from, and its author's place in the circle."""
 
 
 class _Way:

@@ -76,9 +76,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     whole: Bounds = Bounds(50_000, 256 << 20)
     shelf: Bounds = Bounds(10_000, 48 << 20)
     key_percent: int = 5
-    """Of a shelf, for one publisher."""
+    """The share of a shelf that one publisher may fill."""
     address_percent: int = 25
-    """Of a shelf, for all publishers at one address."""
+    """The share of a shelf that all publishers at one address may fill."""
     age_s: float = 3600.0
     remembered: int = 200_000
     remember_s: float = 3600.0

@@ -74,8 +74,8 @@ class _Way:
 
 
 class Ledger:
-    """Of one client, over all its connections. Counted are the messages themselves, to which TCP, TLS and the
-    websocket add a little."""
+    """The traffic of one client, over all its connections. Counted are the messages themselves, to which TCP,
+    TLS and the websocket add a little."""
 
     def __init__(
         self, clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time
@@ -93,7 +93,7 @@ class Ledger:
 
     @property
     def sent_bytes(self) -> int:
-        """Of the last 60 minutes, the present one included."""
+        """The bytes sent in the last 60 minutes, the present one included."""
         return self._hour(self._out)
 
     @property

@@ -43,7 +43,8 @@ def holds(pk: str, swarm: str, id: str, sig: str) -> bool:
 
 
 class Day(msgspec.Struct, frozen=True):
-    """Of one day by the local calendar: the keys that learned from groups of this node, and how many groups."""
+    """The receipts of one day by the local calendar: the keys that learned from groups of this node, and how
+    many groups."""
 
     day: str = ""
     keys: tuple[str, ...] = ()

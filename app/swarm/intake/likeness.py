@@ -18,7 +18,7 @@ from typing import TypeAlias
 RUN = 8
 SKETCH = 128
 ALIKE = 0.9
-"""Of a sketch in common, from which on two groups are the same."""
+"""The share of a sketch in common from which on two groups are the same."""
 FIRST, FIRST_ALIKE = 24, 0.6
 """The smallest of a sketch are a sketch themselves: most groups differ in those already."""
 REMEMBERED = 1024

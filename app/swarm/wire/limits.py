@@ -67,7 +67,7 @@ class Quotas(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SHARE = 0.95
-"""Of the relay's rate: two clocks never run alike."""
+"""The share of the relay's rate that is used: two clocks never run alike."""
 
 
 def allowance(per_min: float, burst: float) -> Bucket:

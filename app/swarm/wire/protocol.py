@@ -20,7 +20,7 @@ from app.swarm.wire.refusals import Code, Flaw, Refused
 
 SUBPROTOCOL = "sapo.v1.1"
 OLD_SUBPROTOCOL = "sapo.v1"
-"""Of version 1, where relays proved nothing; who speaks only that is told so."""
+"""The name of version 1, where relays proved nothing; a client that speaks only that is told so."""
 OPENING = "Shoal-Open"
 """The header of the websocket's request with the client's nonce, or its first message of Noise, in hex."""
 NONCE_BYTES = 32

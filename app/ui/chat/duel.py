@@ -88,5 +88,5 @@ def told(tally: Tally) -> str:
 
 
 def keeper(home: str, model: str) -> Callable[[Ended], Tally]:
-    """Of this model's duels."""
+    """Keeps the tally of this model's duels."""
     return lambda ended: duels.note(Path(home), model, ended)

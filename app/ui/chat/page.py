@@ -109,7 +109,7 @@ class TryIt(Page):
 
     @property
     def pid(self) -> int:
-        """Of the process that holds the model, 0 while there is none."""
+        """The number of the process that holds the model, 0 while there is none."""
         return self._chatting.pid
 
     def show_view(self, view: View) -> None:

@@ -66,7 +66,7 @@ class RaceCard(QFrame):
 
     @property
     def result(self) -> Result:
-        """Of what is in sight."""
+        """The result of what is in sight."""
         found = Result()
         for lap in self.track.laps:
             found = found.plus(lap.before.solved, lap.after.solved)

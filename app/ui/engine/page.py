@@ -212,7 +212,7 @@ class EngineCard(QFrame):
         )
 
     def show_view(self, view: View) -> None:
-        """Of an app that is installed."""
+        """Shows the engine of an app that is installed."""
         assert view.pack is not None
         self._title.say(words.heading(view.pack))
         self._why.say(words.reason(view.pack))

@@ -25,7 +25,7 @@ LAP_FRAMES = 3
 _LANE, _GAP, _FIELD = 52, 8, 26
 _NAME, _COUNT = 118, 44
 _EASE = 0.2
-"""Of what is left of its way a fish swims in a frame."""
+"""The share of what is left of its way that a fish swims in a frame."""
 _LONGEST = 66
 """Pixels of the longest fish."""
 

@@ -342,7 +342,7 @@ class Water(Moving):
 
 
 def _long(peer: Peer) -> float:
-    """Of a fish, by how many groups have come of its peer.
+    """The length of a fish, by how many groups have come of its peer.
 
     >>> [_long(Peer(name="a", groups=groups)) for groups in (0, 1, 3, 100)]
     [40.0, 48.0, 56.0, 68]

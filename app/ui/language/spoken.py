@@ -100,6 +100,6 @@ def _word(value: str, depth: int) -> str:
 
 @cache
 def _names() -> dict[str, str]:
-    """Of families, as they stand in a line of text, and of settings."""
+    """The names of families, as they stand in a line of text, and of settings."""
     families = {family.title.lower(): family.title for family in FAMILIES.values()}
     return families | {setting.label: setting.label for setting in SETTINGS}

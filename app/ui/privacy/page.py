@@ -31,7 +31,7 @@ from app.ui.widgets.stat import Stat
 
 _MESSAGES = 20
 _GROUPS, _ANSWERS = 8, 16
-"""Of one message, that are shown to people; word for word there is more."""
+"""The groups of a message, and answers of a group, that are shown; word for word there is more."""
 BOTH, SENT, RECEIVED = "both", "sent", "received"
 
 

@@ -84,7 +84,7 @@ def _about(view: View) -> str:
 
 
 def _pack(view: View) -> str:
-    """Of an installed app."""
+    """The engine pack of an installed app."""
     if view.pack is None:
         return ""
     used = [f"{pack.pack} ({pack.use or 'spare'}, Python {pack.python or '?'})" for pack in view.pack.packs]
@@ -126,7 +126,7 @@ def _data(home: Path) -> str:
 
 
 def sampler(view: View) -> str:
-    """Of the last rounds that another program than the learner sampled: how far apart the two are."""
+    """How far apart sampler and learner were in the last rounds, where they are two programs."""
     sampled = [one for one in view.rounds if one.mismatch is not None][-ROUNDS:]
     return "".join(
         f"round {one.round}: mismatch {one.mismatch:.2e} nats, "

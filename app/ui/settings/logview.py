@@ -22,7 +22,7 @@ LOOK_MS = 700
 
 
 class LogView(QWidget):
-    """Of one data folder. Reads only while somebody looks at it."""
+    """The logs of one data folder. Reads only while somebody looks at it."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()

@@ -32,7 +32,8 @@ class _Counted(QObject):
 
 
 class Storage(QWidget):
-    """Of one data folder. Counting a large one takes a moment, so it is done beside the window."""
+    """The space that one data folder takes. Counting a large one takes a moment, so it is done beside the
+    window."""
 
     def __init__(self, actions: Actions) -> None:
         super().__init__()

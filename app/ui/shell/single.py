@@ -11,7 +11,7 @@ from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 _PATIENCE_MS = 1500
 _LONGEST = 4096
-"""Of a line, in bytes; a longer link is none."""
+"""The longest line, in bytes; a longer link is refused."""
 QUIT = "\x04"
 """In place of a link; none begins like this."""
 

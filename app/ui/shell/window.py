@@ -47,7 +47,7 @@ LEAST = (760, 520)
 """The smallest window in which every page works."""
 _FIRST = (1180, 780)
 _SHARE = 0.92
-"""Of the screen, that the window takes at most when it opens: its frame and a panel need the rest."""
+"""The share of the screen that the window takes at most when it opens: its frame and a panel need the rest."""
 _TITLE_BAR = 40
 """The highest that window managers put above a window, in pixels."""
 _FOLDS = 1000
@@ -301,7 +301,7 @@ class Window(QMainWindow):
         return main[0] if len(main) == 1 else None
 
     def _room(self) -> QRect:
-        """Of the screen, without its panels."""
+        """The room on the screen, without its panels."""
         return self.screen().availableGeometry()
 
     def _keep_time(self) -> None:

@@ -197,7 +197,7 @@ class What(QWidget):
 
 
 class Engine(QWidget):
-    """Of an installed app: what it computes with is no part of it, and comes first."""
+    """The engine of an installed app: what it computes with is no part of it, and comes first."""
 
     def __init__(self, theme: Theme, actions: Actions, back: Act) -> None:
         super().__init__()

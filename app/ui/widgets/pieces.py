@@ -131,7 +131,7 @@ def card(inside: QLayout, look: str = "card", padding: int | None = 20) -> QFram
 
 
 def stack(*pages: QWidget) -> QStackedWidget:
-    """Of which one is shown, at first the first."""
+    """Pages of which one is shown, at first the first."""
     made = QStackedWidget()
     for page in pages:
         made.addWidget(page)

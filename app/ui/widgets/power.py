@@ -8,7 +8,7 @@ from app.ui.language.texts import number, tr
 from app.ui.widgets.pieces import Label
 
 LEAST_KWH = 0.001
-"""Of a month, below which there is nothing to tell."""
+"""The energy of a month below which there is nothing to tell."""
 
 
 class PowerLine(Label):

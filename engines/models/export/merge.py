@@ -91,7 +91,7 @@ def saying(to: Path) -> Iterator[None]:
 
 
 def shapes(model: Folder) -> dict[str, tuple[int, ...]]:
-    """Of every matrix in the base, by its layer."""
+    """The shape of every matrix in the base, by its layer."""
     found: dict[str, tuple[int, ...]] = {}
     for file in model.files:
         with open_weights(file) as tensors:

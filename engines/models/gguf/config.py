@@ -30,7 +30,7 @@ _CHANGES = (
 )
 """With any of these the model computes something that is not computed here."""
 _MOST = 2**20
-"""Of any size: the widest layers have a tenth of that."""
+"""The largest size that is believed: the widest layers have a tenth of that."""
 
 
 def family(header: Header, name: str) -> str:

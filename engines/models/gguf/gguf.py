@@ -50,11 +50,11 @@ _SOURCES = (
     "chat_template.jinja",
 )
 VERSION = 1
-"""Of the conversion: a cached file of another version is made anew."""
+"""The version of the conversion: a cached file of another one is made again."""
 _SPARE = 64 * 2**20
 _F16_MOST = 65504.0
 _ROWS = 8192
-"""Of a matrix are converted at a time: an embedding is a gigabyte in fp32."""
+"""The rows of a matrix that are converted at a time: an embedding is a gigabyte in fp32."""
 
 
 def write(

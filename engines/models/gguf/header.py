@@ -24,13 +24,13 @@ WORDS = "tokenizer.ggml.tokens"
 _MOST_STRING = 2**20
 """Bytes of a text: the longest chat template has some 20,000."""
 _MOST_ENTRIES = 2**16
-"""Of values and of tensors: the largest models have a thousand or two."""
+"""The most values, and the most tensors: the largest models have a thousand or two."""
 _MOST_ITEMS = 2**21
-"""Of an array of texts: the largest vocabularies have a quarter of a million words."""
+"""The most texts of an array: the largest vocabularies have a quarter of a million words."""
 _MOST_BYTES = 2**28
-"""Of the whole beginning."""
+"""The most bytes of the whole header."""
 _MOST_NUMBERS = 2**40
-"""Of one tensor."""
+"""The most numbers of one tensor."""
 _MOST_DIMENSIONS = 4
 _DAMAGED = (OSError, struct.error, UnicodeDecodeError, ValueError, OverflowError, MemoryError)
 
@@ -130,7 +130,7 @@ class _Reader:
         )
 
     def _counts(self) -> tuple[int, int]:
-        """Of tensors and of values."""
+        """The number of tensors, and of values."""
         if self._take(4) != b"GGUF":
             self._refuse()
         version, tensors, entries = self._unpack("I"), self._unpack("Q"), self._unpack("Q")

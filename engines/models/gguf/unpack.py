@@ -70,7 +70,7 @@ class Plan:
 
     @property
     def weight_bytes(self) -> int:
-        """Of the weights that are written."""
+        """The bytes of the weights that are written."""
         return sum(self._bytes(tensor) for tensor in self.tensors)
 
     def _factors(self) -> Array | None:

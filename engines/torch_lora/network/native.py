@@ -75,8 +75,9 @@ class NativeNetwork:
         return cache + 12 * self.vocabulary
 
     def token_bytes(self, checkpointing: bool) -> int:
-        """Of a layer: its two inputs, queries, keys and values before and after attention, gate and up; most
-        of that again for the gradients of the one that is going backward."""
+        """The values of a layer that are kept for each token: its two inputs, queries, keys and values before
+        and after attention, gate and up; most of that again for the gradients of the one that is going
+        backward."""
         shape = self._shape
         heads = (3 * shape.heads + 4 * shape.kv_heads) * shape.head_dim
         layer = 2 * shape.hidden + heads + 2 * shape.inner

@@ -8,7 +8,7 @@ from app.sapo.families.grids.cells import cells_of, distances
 
 
 def _areas(grid: list[list[int]]) -> list[int]:
-    """Of every island, in the order in which they are met row by row."""
+    """The area of every island, in the order in which they are met row by row."""
     land = cells_of(grid, [1])
     areas = []
     while land:

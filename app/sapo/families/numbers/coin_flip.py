@@ -20,7 +20,7 @@ def _score(answer: str, entry: Entry) -> float:
 
 
 def _counted(entry: Entry) -> tuple[int, int]:
-    """Of how many equally likely rows of tosses how many have the heads asked for."""
+    """How many equally likely rows of tosses there are, and how many of them have the heads asked for."""
     metadata = entry["metadata"]
     tosses, heads = metadata["num_trials"], metadata["k_heads"]
     most = heads if metadata["problem_type"] == "exact" else tosses
