@@ -1,4 +1,4 @@
-"""What a batch must be and how it is cut, for every engine's learner: checks of rows, and micro-batches.
+"""The rules for a batch and how it is cut, for every engine's learner: checks of rows, and micro-batches.
 
 Prompts are computed once for all completions behind them, so a micro-batch holds whole groups where they fit.
 """

@@ -1,4 +1,4 @@
-"""What this computer has, as far as the choice of an engine depends on it. Loads no model library."""
+"""The facts about this computer, as far as the choice of an engine depends on it. Loads no model library."""
 
 from __future__ import annotations
 

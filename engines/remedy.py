@@ -1,4 +1,4 @@
-"""What people are told to run when an engine's library is missing or broken.
+"""The commands that people are told to run when an engine's library is missing or broken.
 
 In a checkout the set-up mends it; in an installed app the engine is a pack, which can be repaired.
 app/common/remedy.py says the same for the application, of which engines know nothing."""

@@ -1,4 +1,4 @@
-"""What a broken model makes a library raise, as one sentence.
+"""The errors that a broken model makes a library raise, as one sentence.
 
 A model's files come from anywhere. They are read with checks; the libraries behind (tokenizers, safetensors,
 jinja, torch) raise what they like at a wrong type, a shape that does not fit or a tree without end. Starting

@@ -1,4 +1,4 @@
-"""What measured trials found, remembered in the data folder: HOME/trials.json.
+"""The findings of measured trials, remembered in the data folder: HOME/trials.json.
 
 A result holds for one model on one computer with one set of packages; anything else is another key. The file
 can be deleted at any time, and one that cannot be read counts as none.

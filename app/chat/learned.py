@@ -1,5 +1,6 @@
-"""What a model has learned here: the newest safe point in the data folder. Only read, and without the folder's
-lock, so a node may be learning beside it and replacing the very files; they are then looked for again."""
+"""The state that a model has learned here: the newest safe point in the data folder. Only read, and without
+the folder's lock, so a node may be learning beside it and replacing the very files; they are then looked for
+again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a chat process and the one who asks say to each other: typed JSON lines of limited size.
+"""The messages between a chat process and the one who asks: typed JSON lines of limited size.
 
 Every request has a number, and its replies carry the same one; Done or Failed is the last of them. Opened comes
 first of all and answers nothing.

@@ -1,5 +1,5 @@
-"""What commands say while they work: one JSON object a line, or progress on one line of a terminal; and the
-question before something goes."""
+"""The output of commands while they work: one JSON object a line, or progress on one line of a terminal; and
+the question before something goes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people are told to run: how this copy of Shoal is started, and how it is mended.
+"""The commands that people are told to run: how this copy of Shoal is started, and how it is mended.
 
 A checkout is started with ./shoal, and its set-up mends it. An installed app is started by what its installer
 put there; its engine is a pack, which can be repaired, and all the rest comes new when it is installed again.

@@ -1,4 +1,4 @@
-"""What the computer says about itself: input idle time, power, screen, load, heat, and starting at login.
+"""Facts about the computer: input idle time, power, screen, load, heat, and starting at login.
 
 Every fact has a small interface with one file per platform and a null version; what cannot be found out is
 unknown, and the rules (app.node.rules.rules) take unknown for "in use". No Qt in here, and nothing that talks

@@ -1,4 +1,5 @@
-"""What a node answered in a round, and what its step used. Shapes: `_G` completions of a group, `_T` tokens."""
+"""The answers of a node in a round, and those that its step used. Shapes: `_G` completions of a group, `_T`
+tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a study fixes for all of its arms, and what one run of it records round by round."""
+"""The plan that a study fixes for all of its arms, and what one run of it records round by round."""
 
 from __future__ import annotations
 

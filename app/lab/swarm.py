@@ -1,4 +1,4 @@
-"""What the lab needs of an engine: many adapters over one frozen base, sampled in one batch.
+"""The swarm that the lab needs of an engine: many adapters over one frozen base, sampled in one batch.
 
 `engines.torch_lora.TorchSwarm` is one; tests use a small made-up one. Shapes: `_N` nodes, `_P` prompts, `_G`
 completions of a group, `_S` sequences, `_T` tokens.

@@ -1,4 +1,4 @@
-"""What a learner carries from round to round, beside its adapter."""
+"""The state that a learner carries from round to round, beside its adapter."""
 
 from __future__ import annotations
 

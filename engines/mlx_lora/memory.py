@@ -1,4 +1,4 @@
-"""What memory MLX may take, and what it says when there is none left."""
+"""The memory that MLX may take, and what it says when there is none left."""
 
 from __future__ import annotations
 

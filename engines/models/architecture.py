@@ -1,4 +1,4 @@
-"""What shape a decoder has, read from config.json, and whether our own decoder knows it.
+"""The shape of a decoder, read from config.json, and whether our own decoder knows it.
 
 Rotary settings have two spellings: `rope_parameters` (transformers 5), `rope_theta` + `rope_scaling` (before).
 """

@@ -1,4 +1,4 @@
-"""What a hub has of a model: the files to fetch, out of its description. Nothing here opens a socket;
+"""The files that a hub has of a model: the files to fetch, out of its description. Nothing here opens a socket;
 app.models does.
 """
 

@@ -1,4 +1,4 @@
-"""What a model needs of a computer: memory to sample and to learn, by the engines' own accounting, and disk.
+"""The needs of a model: memory to sample and to learn, by the engines' own accounting, and disk.
 
 The formulas are those of engines.torch_lora (weights, the merged copy that samples, the key-value cache, the
 activations of a micro-batch, LoRA with its optimiser); tests hold the two against each other.

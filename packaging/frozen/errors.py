@@ -1,4 +1,4 @@
-"""What a build says when it cannot go on."""
+"""The error of a build when it cannot go on."""
 
 from __future__ import annotations
 

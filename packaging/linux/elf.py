@@ -1,4 +1,4 @@
-"""What programs and libraries need of the system."""
+"""The needs of programs and libraries from the system."""
 
 from __future__ import annotations
 

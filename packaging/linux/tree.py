@@ -1,4 +1,5 @@
-"""What people on Linux get, laid out below a folder as it is installed: usr/lib/shoal, usr/bin and usr/share.
+"""The tree that people on Linux get, laid out below a folder as it is installed: usr/lib/shoal, usr/bin and
+usr/share.
 
 Every date is that of the last commit and every right is set, so the same commit gives the same bytes.
 """

@@ -1,4 +1,5 @@
-"""What macOS is told about the app before it runs: Info.plist, and its sentences in other languages."""
+"""The facts that macOS is told about the app before it runs: Info.plist, and its sentences in other
+languages."""
 
 from __future__ import annotations
 

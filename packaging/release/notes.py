@@ -1,4 +1,4 @@
-"""What is new in a version: notes/VERSION.md, one heading for each language and its lines below.
+"""The news of a version: notes/VERSION.md, one heading for each language and its lines below.
 
 ## en
 - A line.

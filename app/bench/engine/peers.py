@@ -1,4 +1,4 @@
-"""What people write by hand today: transformers' `generate`, and a plain LoRA step with peft."""
+"""The baselines that people write by hand today: transformers' `generate`, and a plain LoRA step with peft."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a relay costs: processor time a round, memory a connection, waiting times, bytes a node.
+"""The cost of a relay: processor time a round, memory a connection, waiting times, bytes a node.
 
 A round is one publish of a signed 4 KB group, which the relay checks, and one sample of eight. Beside it, in
 the same run and under the same load, stands aiohttp's bare websocket answering with bytes that are ready: the

@@ -1,4 +1,4 @@
-"""What attackers' keys on a real relay do to a real node, beside the same node alone.
+"""The harm that attackers' keys on a real relay do to a real node, beside the same node alone.
 
     ./shoal bench poison --out DIR --arms 10terse,20terse --seeds 3
 

@@ -1,4 +1,4 @@
-"""What the window costs: time to its first frame, memory of window and node, processor time while paused, and
+"""The cost of the window: time to its first frame, memory of window and node, processor time while paused, and
 the frames of a long curve under the pointer.
 
 Qt runs in processes of its own (app.ui.shell.measure), on this computer's display, else on a display that Xvfb

@@ -1,4 +1,5 @@
-"""What `./shoal relay` is told about who may join and how they find it: options, words, invites, announcing."""
+"""The options by which `./shoal relay` is told who may join and how they find it: options, words, invites,
+announcing."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
-"""What a process of ours does about itself: its priority, its limit on memory, its end, and secrets it is
-handed."""
+"""The means by which a process of ours looks after itself: its priority, its limit on memory, its end, and
+secrets it is handed."""

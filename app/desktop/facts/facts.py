@@ -1,4 +1,4 @@
-"""What the computer says about itself at one moment, and who may be asked for one such fact."""
+"""The facts that the computer says about itself at one moment, and who may be asked for one such fact."""
 
 from __future__ import annotations
 

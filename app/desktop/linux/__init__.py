@@ -1,1 +1,1 @@
-"""What Linux says: idle time, power, battery saver, and who keeps the screen awake."""
+"""Facts from Linux: idle time, power, battery saver, and who keeps the screen awake."""

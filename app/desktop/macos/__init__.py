@@ -1,1 +1,1 @@
-"""What macOS says: idle time, low-power mode and heat."""
+"""Facts from macOS: idle time, low-power mode and heat."""

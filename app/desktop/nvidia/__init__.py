@@ -1,1 +1,1 @@
-"""What NVIDIA's driver says of its cards."""
+"""Facts from NVIDIA's driver about its cards."""

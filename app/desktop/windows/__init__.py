@@ -1,1 +1,1 @@
-"""What Windows says, and what a program without a console needs there."""
+"""Facts from Windows, and what a program without a console needs there."""

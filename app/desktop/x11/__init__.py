@@ -1,1 +1,1 @@
-"""What an X server says: idle time, and whether a program fills the screen."""
+"""Facts from an X server: idle time, and whether a program fills the screen."""

@@ -1,4 +1,5 @@
-"""What Shoal can do without: the sampler of the llama.cpp engine, built here, and on Linux MLX for the tests.
+"""The parts that Shoal can do without: the sampler of the llama.cpp engine, built here, and on Linux MLX for
+the tests.
 
 Nothing waits for them and nothing fails without them. llama.cpp exists as source only, so a first start begins
 to build it in the background, politely, in a process of its own (`python -m app.install.launcher.optional

@@ -1,4 +1,5 @@
-"""What the owner sees during set-up: plain lines on standard error, a moving one where there is a terminal."""
+"""The progress that the owner sees during set-up: plain lines on standard error, a moving one where there is
+a terminal."""
 
 from __future__ import annotations
 

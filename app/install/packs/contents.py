@@ -1,4 +1,4 @@
-"""What is inside a pack's wheels, and where each file of them goes: decided and checked before anything is
+"""The contents of a pack's wheels, and where each file of them goes: decided and checked before anything is
 written. The form of wheels: https://packaging.python.org/specifications/binary-distribution-format."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What can go wrong with a pack, as one sentence: what, why, what to do."""
+"""The errors of a pack, as one sentence: what, why, what to do."""
 
 from __future__ import annotations
 

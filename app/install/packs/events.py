@@ -1,4 +1,4 @@
-"""What is told while a pack is installed, and what is said about those that are here."""
+"""The events of a pack that is being installed, and what is said about those that are here."""
 
 from __future__ import annotations
 

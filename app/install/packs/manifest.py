@@ -1,4 +1,4 @@
-"""What a pack consists of, and who says so.
+"""The manifest of a pack: its files, and who says so.
 
 A manifest is a JSON file made at release time (packaging/packs/make) with a signature beside it: Ed25519 over
 its exact bytes, 128 hexadecimal digits in FILE.sig. Nothing in it is believed before the signature holds, and

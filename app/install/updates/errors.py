@@ -1,4 +1,4 @@
-"""What can go wrong with an update, as one sentence: what, why, what to do."""
+"""The errors of an update, as one sentence: what, why, what to do."""
 
 from __future__ import annotations
 

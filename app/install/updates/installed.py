@@ -1,4 +1,5 @@
-"""What runs here: a checkout or which kind of installation, its version, and how it is started.
+"""The installation that runs here: a checkout or which kind of installation, its version, and how it is
+started.
 
 Whatever starts Shoal later (at login, from a link) names `program`; it follows when that has moved."""
 

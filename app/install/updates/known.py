@@ -1,4 +1,4 @@
-"""What is remembered about new versions between two questions.
+"""The memory of new versions between two questions.
 
 HOME/updates.json         the newest list that was seen, when somebody last asked, and what it came to
 HOME/updates/             what was fetched: feed.json with feed.json.sig, and the new version's file

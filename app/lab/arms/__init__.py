@@ -1,1 +1,1 @@
-"""What is compared and what is recorded: arms, the journal of a study, and reading it back."""
+"""Arms and their records: arms, the journal of a study, and reading it back."""

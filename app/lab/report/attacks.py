@@ -1,4 +1,5 @@
-"""What a study with attackers found: how far their mark got into the nodes, and what was kept out beside it."""
+"""The findings of a study with attackers: how far their mark got into the nodes, and what was kept out beside
+it."""
 
 from __future__ import annotations
 

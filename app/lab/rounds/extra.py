@@ -1,4 +1,4 @@
-"""What an arm may add to a round: the points of a round at which a twist is asked."""
+"""The extras that an arm may add to a round: the points of a round at which a twist is asked."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""What lies in a data folder, by kind. Whatever is not named here is not ours: it is neither moved nor removed,
-also when somebody gave a folder of their own with --home.
-"""
+"""The contents of a data folder, by kind. Whatever is not named here is not ours: it is neither moved nor
+removed, also when somebody gave a folder of their own with --home."""
 
 from __future__ import annotations
 

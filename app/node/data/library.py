@@ -1,4 +1,4 @@
-"""What there is of models for one data folder, as one value for the command and the window. Light to
+"""The models that there are for one data folder, as one value for the command and the window. Light to
 import; app.node.models.survey finds it out.
 """
 

@@ -1,1 +1,1 @@
-"""What happened, kept: checkpoints, the history in SQLite, and what is read out of them."""
+"""The past of a node: checkpoints, the history in SQLite, and what is read out of them."""

@@ -1,4 +1,5 @@
-"""What this node could do only after a peer had shown it: found in the records of its rounds, or not claimed.
+"""Claims of what this node could do only after a peer had shown it: found in the records of its rounds, or
+not claimed.
 
 A claim is about one family at one level. Three things must hold, each for its own reason:
 

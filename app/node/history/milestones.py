@@ -1,4 +1,5 @@
-"""What a model reached, and when: found in its records, so an old history tells as much as a running node.
+"""Milestones, what a model reached and when: found in its records, so an old history tells as much as a
+running node.
 
 Chance is no milestone where it need not be: a family counts as solved for the first time only where answers to
 it were all wrong before, and as half solved only over several rounds."""

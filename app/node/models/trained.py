@@ -1,4 +1,4 @@
-"""What a model became in this data folder: its newest whole safe point and its history, both only read.
+"""The state of a model in this data folder: its newest whole safe point and its history, both only read.
 
 A node may be learning beside it and replace the very files. So the safe point is copied first and checked as a
 copy; where that fails because it has just been replaced, the next newest is looked for.

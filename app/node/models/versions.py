@@ -1,5 +1,5 @@
-"""What an owner does with what a model learned: name it, go back to an earlier round, start over, put it by,
-and take it up again.
+"""The versions of a model, as its owner handles them: name it, go back to an earlier round, start over, put
+it by, and take it up again.
 
 HOME/models/NAME-MARK/            what learns, with points/ (see app.node.history.points) and name.json
 HOME/kept/NAME-MARK.2/            the same, put by; nothing but this file looks there

@@ -1,4 +1,4 @@
-"""What a window may tell a node: typed commands, one JSON object a line on the node's standard input.
+"""The commands of a window to its node: typed commands, one JSON object a line on the node's standard input.
 
 {"command":"stop"}                                 ends the node now, safely; so does the end of the input
 {"command":"finish"}                               after the round in flight: ends it; with rules, pauses it

@@ -1,4 +1,4 @@
-"""What ends a node: one sentence each, saying what happened, why, and what to do."""
+"""The errors that end a node: one sentence each, saying what happened, why, and what to do."""
 
 from __future__ import annotations
 

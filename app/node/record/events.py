@@ -1,4 +1,5 @@
-"""What a node tells other programs: one JSON object a line, written with `--json`. The keys are a contract."""
+"""The events that a node tells other programs: one JSON object a line, written with `--json`. The keys are a
+contract."""
 
 from __future__ import annotations
 

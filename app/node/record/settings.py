@@ -1,4 +1,4 @@
-"""What one run does: what the model's maker recommends (`shoal.json`), and the flags on top."""
+"""The settings of one run: what the model's maker recommends (`shoal.json`), and the flags on top."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What every view shows: one frozen value, replaced whenever something changes. Views read it and nothing
-else."""
+"""The snapshot that every view shows: one frozen value, replaced whenever something changes. Views read it
+and nothing else."""
 
 from __future__ import annotations
 

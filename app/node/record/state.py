@@ -1,4 +1,4 @@
-"""What a node carries from round to round, beside the adapter. Plain data, saved in every checkpoint.
+"""The state that a node carries from round to round, beside the adapter. Plain data, saved in every checkpoint.
 
 There is no random state to save: every draw follows from the identity and the round (app.sapo.seeds).
 """

@@ -1,4 +1,4 @@
-"""What a model that can talk thought of some small talk before it learned anything, kept in its folder as
+"""Small talk, as likely as a model that can talk found it before it learned anything, kept in its folder as
 smalltalk.json, and the part of every round that holds it there (`app.learning.language`).
 
 None of these replies is among those by which everyday language is measured (`app.node.round.everyday`).

@@ -1,4 +1,4 @@
-"""What about the computer can be in the way of running, and the owner's limits for it."""
+"""The causes in the computer that keep a node from running, and the owner's limits for it."""
 
 from __future__ import annotations
 

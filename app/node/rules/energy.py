@@ -1,4 +1,4 @@
-"""What learning takes from the socket: today, this month, and what that costs by the owner's price. Kept in
+"""The energy that learning takes: today, this month, and what that costs by the owner's price. Kept in
 HOME/energy.json, so that a month's limit outlives any kind of end."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the owner told the node to do: pause, snooze, finish, learn anyway. Kept over restarts, apart from the
+"""The owner's orders to the node: pause, snooze, finish, learn anyway. Kept over restarts, apart from the
 settings."""
 
 from __future__ import annotations

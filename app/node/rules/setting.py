@@ -1,4 +1,4 @@
-"""What a setting is: declared once, with its type, default, label, help and words to find it by. The node's own
+"""A setting: declared once, with its type, default, label, help and words to find it by. The node's own
 are in app.node.rules.preferences, the window's in app.ui.view.settings; whoever shows or checks one goes by its
 declaration alone.
 

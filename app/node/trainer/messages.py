@@ -1,4 +1,4 @@
-"""What the node and its trainer say to each other: typed, numbered, size-limited JSON lines.
+"""The messages between node and trainer: typed, numbered, size-limited JSON lines.
 
 The node asks, the trainer answers with the same number, one question at a time; `Progress` and `Noted` lines
 may come before the answer. Shape suffixes as in engines.contract.

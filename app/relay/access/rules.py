@@ -1,4 +1,5 @@
-"""What the operator of a relay decides when starting it, beyond who carries the groups and who may sign in."""
+"""The rules that the operator of a relay sets when starting it, beyond who carries the groups and who may
+sign in."""
 
 from __future__ import annotations
 

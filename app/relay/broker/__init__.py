@@ -1,1 +1,1 @@
-"""What carries groups between relays: memory, a journal on disk, or NATS JetStream."""
+"""The brokers that carry groups between relays: memory, a journal on disk, or NATS JetStream."""

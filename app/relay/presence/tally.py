@@ -1,5 +1,5 @@
-"""What a relay counts about itself, in plain numbers that cost next to nothing to raise: the status page, the
-metrics and the operator's `status` read them when they are asked, and never in between."""
+"""The figures that a relay counts about itself, in plain numbers that cost next to nothing to raise: the
+status page, the metrics and the operator's `status` read them when they are asked, and never in between."""
 
 from __future__ import annotations
 

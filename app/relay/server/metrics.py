@@ -1,4 +1,5 @@
-"""What a monitoring system reads: `/metrics` on a listener of its own, which is off unless asked for.
+"""The figures that a monitoring system reads: `/metrics` on a listener of its own, which is off unless asked
+for.
 
 Nothing is kept for it. Every figure is read where the relay has it anyway, at the moment of the scrape; only
 the loop's lag is measured in between, twice a second.

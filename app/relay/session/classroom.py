@@ -1,4 +1,4 @@
-"""What a classroom's relay remembers for its teacher: who can do what since when, and which groups went where.
+"""The memory of a classroom's relay, for its teacher: who can do what since when, and which groups went where.
 
 Nobody's name is in it, only keys; nothing but what protocol messages say. All of it is bounded, lives in memory
 and ends with the relay.

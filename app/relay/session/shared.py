@@ -1,5 +1,6 @@
-"""What all conversations of one relay share: its window, quotas, standings and presence, and what it says of
-itself. One clock that never goes back for waiting and ageing, one of Unix seconds for stamps and bans."""
+"""The ground that all conversations of one relay share: its window, quotas, standings and presence, and what
+it says of itself. One clock that never goes back for waiting and ageing, one of Unix seconds for stamps and
+bans."""
 
 from __future__ import annotations
 

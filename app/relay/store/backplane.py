@@ -1,4 +1,5 @@
-"""What carries groups between a relay's clients, and past its process: memory, a journal on disk, or NATS.
+"""The backplane that carries groups between a relay's clients, and past its process: memory, a journal on
+disk, or NATS.
 
 A backplane makes a group durable, each in its own way, and hands it back to be taken into the window; only then
 is it acknowledged. Sampling never asks it. Besides groups it carries small values (bans, standings and the

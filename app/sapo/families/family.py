@@ -1,4 +1,4 @@
-"""What a family of puzzles is: one record, in a file of its own."""
+"""A family of puzzles: one record, in a file of its own."""
 
 from __future__ import annotations
 

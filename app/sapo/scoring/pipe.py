@@ -1,4 +1,4 @@
-"""What the scoring sandbox and its child say to each other: typed messages in frames of limited size.
+"""The messages of the scoring sandbox and its child: typed messages in frames of limited size.
 
 A frame is four bytes of length, big-endian, and that many bytes of msgpack. Every request has a number, and
 its reply carries the same one.

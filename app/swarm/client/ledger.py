@@ -1,4 +1,4 @@
-"""What went over the line, for the owner to see: how much in the last hour, and the latest messages word for
+"""The traffic over the line, for the owner to see: how much in the last hour, and the latest messages word for
 word.
 
 It costs a node a few additions a message. Text is made of the bytes only when somebody asks, and the proof of

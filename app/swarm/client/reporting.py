@@ -1,4 +1,5 @@
-"""What a node tells a relay of the groups it read: which were bad, and by receipts which taught it."""
+"""The reports of a node to a relay about the groups it read: which were bad, and by receipts which taught
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a peer's group must pass before this node learns from it.
+"""The checks that a peer's group must pass before this node learns from it.
 
 Nothing is believed, neither what its author claims nor the relay that brought it: signature, question, safety
 and rewards are all checked here, the cheapest test first. A bad group costs nothing but the check.

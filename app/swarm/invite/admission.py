@@ -1,4 +1,4 @@
-"""What `auth.invite` holds where a relay asks for an invite: a token.
+"""The content of `auth.invite` where a relay asks for an invite: a token.
 
 It is signed by the relay's operator; whoever holds it may join until it ends, or only one key may:
 

@@ -1,4 +1,4 @@
-"""What a group says on the wire: the signed body, and the envelope that carries it.
+"""The form of a group on the wire: the signed body, and the envelope that carries it.
 
 A body is signed as exact bytes, so nobody has to agree on one way of writing JSON:
 

@@ -1,4 +1,4 @@
-"""What a message may be: the numbers of protocol v1. A relay may set lower ones and says so in `hello`."""
+"""The limits of messages: the numbers of protocol v1. A relay may set lower ones and says so in `hello`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages may ask for concerning the engine of an installed app."""
+"""The actions that pages may ask for concerning the engine of an installed app."""
 
 from __future__ import annotations
 

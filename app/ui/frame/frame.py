@@ -1,4 +1,4 @@
-"""What all pages share: a title, room for buttons beside it, and a body that scrolls when it must."""
+"""The frame that all pages share: a title, room for buttons beside it, and a body that scrolls when it must."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages may ask for concerning the owner's name among other Shoals."""
+"""The actions that pages may ask for concerning the owner's name among other Shoals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages may ask for concerning models."""
+"""The actions that pages may ask for concerning models."""
 
 from __future__ import annotations
 

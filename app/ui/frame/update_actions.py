@@ -1,4 +1,4 @@
-"""What pages may ask for concerning new versions of Shoal."""
+"""The actions that pages may ask for concerning new versions of Shoal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What node, trainer, downloads and engines say, in the person's language.
+"""The sentences of node, trainer, downloads and engines, in the person's language.
 
 They speak English and know no translation: that is what logs, terminals and the history keep. `./shoal
 translations` collects each of their sentences from the source with the places of its values, as "Round {n} is

@@ -1,4 +1,4 @@
-"""What an owner does with what a model learned, in its row: a name, back to a round, what was put by, start
+"""The versions of a model in its row: a name, back to a round, what was put by, start
 over. Everything that deletes asks first and says what goes and what stays."""
 
 from __future__ import annotations

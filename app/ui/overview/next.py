@@ -1,4 +1,5 @@
-"""What next, when the curve has been flat: with others, harder puzzles, a larger model, or a rest."""
+"""The card of what to do next, when the curve has been flat: with others, harder puzzles, a larger model, or
+a rest."""
 
 from __future__ import annotations
 

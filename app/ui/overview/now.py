@@ -1,4 +1,5 @@
-"""What happens at this moment, why, and everything that changes it: the card at the top of the overview."""
+"""The card of this moment: what happens, why, and everything that changes it: the card at the top of the
+overview."""
 
 from __future__ import annotations
 

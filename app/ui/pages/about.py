@@ -1,4 +1,4 @@
-"""What Shoal is made of: version, licences, and where the data lies, as a page of the help."""
+"""The page of what Shoal is made of: version, licences, and where the data lies, as a page of the help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a message of the swarm says to people: puzzles with their answers, read out of its text.
+"""The messages of the swarm as people read them: puzzles with their answers, read out of its text.
 
 The text is a peer's or a relay's: it is read for show alone, within limits. What cannot be read is left out."""
 

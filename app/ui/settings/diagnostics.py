@@ -1,7 +1,6 @@
-"""What helps to find a fault, as a few text files: versions and state, what doctor says, the settings, the last
-events, the ends of the logs. No keys, invites or tokens, nothing that people or models wrote; see
-app.ui.settings.redaction. Shown before they are saved, and never sent.
-"""
+"""The diagnostics that help to find a fault, as a few text files: versions and state, what doctor says, the
+settings, the last events, the ends of the logs. No keys, invites or tokens, nothing that people or models
+wrote; see app.ui.settings.redaction. Shown before they are saved, and never sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changes a setting: one control for each kind, made from the declaration alone."""
+"""The editors of settings: one control for each kind, made from the declaration alone."""
 
 from __future__ import annotations
 

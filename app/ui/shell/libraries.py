@@ -1,5 +1,5 @@
-"""What Qt expects of a Linux system and its wheel does not bring: looked for before Qt is loaded, because Qt
-itself ends the process when they are missing. No Qt is imported here."""
+"""The libraries that Qt expects of a Linux system and its wheel does not bring: looked for before Qt is
+loaded, because Qt itself ends the process when they are missing. No Qt is imported here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What others showed this model, and what its answers did for others: a quiet card on the page Swarm."""
+"""The card of what others showed this model, and of what its answers did for others: a quiet card on the page
+Swarm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the window knows of the engine of an installed app: whether there is one, what can be had, and how far
+"""The window's knowledge of the engine of an installed app: whether there is one, what can be had, and how far
 an installation is."""
 
 from __future__ import annotations

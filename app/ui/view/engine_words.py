@@ -1,4 +1,4 @@
-"""What is said about engines wherever one is shown: what can be had and what it costs, how far it is, what went
+"""The words about engines wherever one is shown: what can be had and what it costs, how far it is, what went
 wrong."""
 
 from __future__ import annotations

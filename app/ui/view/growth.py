@@ -1,5 +1,5 @@
-"""What a model's fish looks like: a pure function of what the model can do. Nothing makes it shrink but a model
-that can do less; nothing makes it grow but one that can do more."""
+"""The way a model's fish looks like: a pure function of what the model can do. Nothing makes it shrink but a
+model that can do less; nothing makes it grow but one that can do more."""
 
 from __future__ import annotations
 

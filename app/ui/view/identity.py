@@ -1,4 +1,4 @@
-"""What the window knows of the owner's name among other Shoals. The secret behind it is never part of it."""
+"""The window's knowledge of the owner's name among other Shoals. The secret behind it is never part of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said about a model wherever one is shown: how large, whether it fits, what it has learned, how far
+"""The words about a model wherever one is shown: how large, whether it fits, what it has learned, how far
 its download is."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the window knows of models: the library as it was read last, and the one that is being fetched."""
+"""The window's knowledge of models: the library as it was read last, and the one that is being fetched."""
 
 from __future__ import annotations
 

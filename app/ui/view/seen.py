@@ -1,4 +1,4 @@
-"""What the owner has put away, kept in the window's memory."""
+"""The notes that the owner has put away, kept in the window's memory."""
 
 from __future__ import annotations
 

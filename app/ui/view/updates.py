@@ -1,4 +1,4 @@
-"""What the window knows of new versions of Shoal: the one that runs, the one that is there, and what is being
+"""The window's knowledge of new versions of Shoal: the one that runs, the one that is there, and what is being
 done about it."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What the window shows: one frozen value, replaced as a whole. Every page is a function of it and of nothing
-else.
+"""The view that the window shows: one frozen value, replaced as a whole. Every page is a function of it and
+of nothing else.
 
 Moments are seconds of `time.time()`, shares are in [0, 1]. Whatever a node may not know (a swarm, a phase, the
 text of a question) is optional, and a page says so instead of inventing it."""

@@ -1,4 +1,4 @@
-"""What learning takes from the socket, in one line: on the overview, and with its formula in the settings."""
+"""The energy that learning takes, in one line: on the overview, and with its formula in the settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a small Brainfuck program prints."""
+"""The output of a small Brainfuck program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one person is to another, from who is married to whom and whose child is who."""
+"""Kinship: who one person is to another, from who is married to whom and whose child is who."""
 
 from __future__ import annotations
 
