@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +35,7 @@ class Study:
     command: str
     about: str
     arms: list[Arm]
-    runs: dict[str, dict[int, list[Round]]]
+    runs: Mapping[str, Mapping[int, Sequence[Round]]]
 
     @property
     def name(self) -> str:
